@@ -1,0 +1,39 @@
+/* err.h - result codes and the message that explains them.
+ *
+ * A function that can fail returns enum rc and fills the struct err that its caller passes last.
+ * A struct err is owned by the caller, needs no clean-up, and may be NULL where nobody will read
+ * it. Not shared between threads. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#define NODISCARD __attribute__((warn_unused_result))
+
+enum rc {
+    RC_OK = 0,
+    RC_USAGE,       /* the caller's words are wrong: flag, name, value */
+    RC_IO,          /* the operating system said no: open, read, map, write */
+    RC_FORMAT,      /* a file's content contradicts its format */
+    RC_MEMORY,      /* host memory ran out */
+    RC_RANGE,       /* a number or an address is outside what it may be */
+    RC_UNSUPPORTED, /* valid, but not something this build or device can do */
+    RC_REFUSED,     /* a safety check said no */
+    RC_DEVICE,      /* the HIP runtime reported an error */
+    RC_BUSY,        /* somebody else holds what is needed */
+};
+
+struct err {
+    enum rc rc;
+    char msg[512];
+};
+
+/* Stores rc and the formatted message in e (if any) and returns rc. */
+enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the message already in e; returns e's rc. */
+enum rc err_prefix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The name of a result code, for logs: "RC_FORMAT". */
+const char *rc_name(enum rc rc);
+
+#endif
