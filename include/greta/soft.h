@@ -1,0 +1,115 @@
+/* greta/soft.h - what the software HIP device offers beyond the HIP API.
+ *
+ * The software device is a libamdhip64.so made of the CPU. This header is for code that knows it
+ * may be running on it: kernels in host code, and observers of device faults. Every function is
+ * exported by that library and by no other, so portable code looks it up with dlsym() and does
+ * without it on ROCm. All functions may be called from any thread. */
+#ifndef GRETA_SOFT_H
+#define GRETA_SOFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GRETA_SOFT_API __attribute__((visibility("default")))
+
+/* ---- native kernels ------------------------------------------------------------------------ */
+
+/* The part of a launch that one call of a native kernel does: the blocks first <= b < last of the
+ * grid, counted x fastest, then y, then z. Several calls run at the same time on several cores;
+ * together they cover each block once. */
+struct greta_soft_work {
+    uint32_t grid[3];         /* blocks */
+    uint32_t block[3];        /* threads a block */
+    uint64_t first, last;     /* this call's blocks */
+    uint32_t worker, workers; /* this core's number, and how many take part */
+    uint32_t shared_bytes;    /* dynamic shared memory asked for at launch */
+    /* Device memory as kernels reach it lies at a fixed distance from the addresses the program
+     * sees; greta_soft_reach() applies it to pointers found inside the kernel's own data. */
+    uintptr_t device_base, device_span;
+    ptrdiff_t device_alias;
+};
+
+/* args[i] points at the launch's own copy of argument i. A parameter that is described as a pointer
+ * has been translated already. A bad access (SIGSEGV, SIGBUS) ends the launch as a device fault. */
+typedef void (*greta_soft_kernel_fn)(const struct greta_soft_work *work, void *const *args);
+
+enum {
+    GRETA_SOFT_VALUE = 0,   /* plain bytes */
+    GRETA_SOFT_POINTER = 1, /* the argument's first 8 bytes are a device pointer */
+    GRETA_SOFT_READS = 2,   /* with POINTER: the kernel only reads through it */
+};
+
+struct greta_soft_param {
+    const char *name;
+    uint16_t size; /* bytes */
+    uint16_t flags;
+};
+
+struct greta_soft_kernel {
+    const char *name; /* the name hipModuleGetFunction and __hipRegisterFunction know it by */
+    greta_soft_kernel_fn run;
+    const struct greta_soft_param *params;
+    uint32_t param_count;
+};
+
+/* Makes a kernel launchable by name, from every module. The struct and what it points to must stay
+ * valid for the rest of the process. A name that is already registered is replaced.
+ * Returns 0, or -1 if the description is malformed or memory ran out. */
+GRETA_SOFT_API int greta_soft_kernel_register(const struct greta_soft_kernel *kernel);
+
+/* A program address as a native kernel reaches it. Addresses outside device memory come back as
+ * they are: pinned host memory is the same on both sides. */
+static inline void *greta_soft_reach(const struct greta_soft_work *work, const void *address) {
+    uintptr_t a = (uintptr_t)address;
+    return (void *)(a - work->device_base < work->device_span ? a + (uintptr_t)work->device_alias
+                                                              : a);
+}
+
+/* ---- faults -------------------------------------------------------------------------------- */
+
+enum greta_soft_fault_kind {
+    GRETA_SOFT_FAULT_READ = 1,
+    GRETA_SOFT_FAULT_WRITE = 2,
+    GRETA_SOFT_FAULT_UNKNOWN = 3, /* the CPU did not say which */
+};
+
+/* What the device knows about the access that stopped it. Strings live until the observer returns. */
+struct greta_soft_fault {
+    uint64_t tag;     /* greta_soft_tag() of the thread that queued the operation, or 0 */
+    uint64_t address; /* as the program sees it */
+    const char *operation; /* kernel name, or the HIP function that queued the copy or set */
+    int argument;          /* kernel argument nearest below the address, or -1 */
+    const char *argument_name;
+    int kind;   /* enum greta_soft_fault_kind */
+    int device;
+    void *stream;
+    /* The allocation the address lies in or nearest to: [base, base + size), freed or live. */
+    uint64_t allocation_base, allocation_size;
+    int allocation_freed;
+};
+
+typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);
+
+/* Calls observer on the device's thread before the fault becomes visible to any HIP call (and before
+ * abort() where GRETA_SOFT_FAULT=abort). NULL removes it. */
+GRETA_SOFT_API void greta_soft_observe_faults(greta_soft_fault_observer observer, void *user);
+
+/* Marks whatever this thread queues from now on, so that a fault can be traced to the call. */
+GRETA_SOFT_API void greta_soft_tag(uint64_t tag);
+
+/* ---- settings ------------------------------------------------------------------------------ */
+
+/* Version of the software device, e.g. "0.1.0". Its presence tells the software device from ROCm. */
+GRETA_SOFT_API const char *greta_soft_version(void);
+
+/* How many cores one kernel may use from the next launch on; 0 means all. */
+GRETA_SOFT_API void greta_soft_set_threads(unsigned threads);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
