@@ -1,0 +1,408 @@
+/* soft.h - inside the software HIP device.
+ *
+ * The device is a queue of operations (struct soft_op) a stream and a scheduler that runs them in
+ * an order HIP permits. A HIP function of the runtime, soft_hipXxx(), builds an operation, submits
+ * it and, where HIP says so, waits for it. src/soft/entry exports soft_hipXxx as hipXxx; a function
+ * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
+ *
+ *   memory.c    address ranges, blocks, guards, quarantine         alloc.c   the hipMalloc family
+ *   schedule.c  the scheduler: dispatcher, watchdog, four policies stream.c  streams and their
+ * rules copy.c      copies and fills                                   event.c   events launch.c
+ * launches; pool.c one kernel on all cores           fault.c   SIGSEGV becomes a fault device.c
+ * properties                                         error.c   last and sticky errors module.c code
+ * objects, symbols                              graph.c   capture and replay
+ *
+ * Lock order: stream registry, scheduler, memory table. No lock is held while an operation runs. */
+#ifndef SOFT_RUNTIME_SOFT_H
+#define SOFT_RUNTIME_SOFT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <greta/soft.h>
+
+#include "base/err.h"
+#include "hip/hip_api.h"
+#include "hip/hip_types.h"
+
+/* Every function the runtime may implement; see src/soft/entry for how missing ones answer. */
+#define HIP_FN(ret, name, params, args, cls, since) ret soft_##name params;
+#define HIP_VOID_FN(name, params, args, cls, since) void soft_##name params;
+#include "hip/hip_api.def"
+#undef HIP_FN
+#undef HIP_VOID_FN
+
+struct soft_op;
+struct soft_stream;
+struct soft_event;
+struct soft_block;
+struct soft_capture; /* graph.c */
+
+/* ---- settings.c: GRETA_SOFT_* and friends, read once --------------------------------------- */
+
+enum soft_policy { SOFT_FAST, SOFT_EAGER, SOFT_LAZY, SOFT_RANDOM };
+
+struct soft_settings {
+    unsigned devices;  /* visible devices: GRETA_SOFT_DEVICES filtered by HIP_VISIBLE_DEVICES */
+    unsigned *visible; /* ordinal -> physical number, for names and bus ids */
+    uint64_t memory;   /* bytes a device: GRETA_SOFT_MEMORY */
+    bool checked;      /* right-aligned blocks: GRETA_SOFT_CHECKED */
+    enum soft_policy policy;
+    uint64_t seed;                             /* of SOFT_RANDOM */
+    bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
+    unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
+    unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
+};
+
+/* The settings; the first call reads the environment. A value that cannot be understood ends the
+ * process with a message and exit status 2, because no HIP error could explain it. */
+const struct soft_settings *soft_settings(void);
+
+/* ---- error.c ------------------------------------------------------------------------------- */
+
+/* First and last step of every exported function (src/soft/entry). enter returns the sticky error
+ * once a synchronising call has reported it; leave remembers result for hipGetLastError. */
+hipError_t soft_enter(enum hip_fn fn);
+hipError_t soft_leave(hipError_t result);
+hipError_t soft_missing(enum hip_fn fn); /* says the name once; hipErrorNotSupported */
+
+/* A device failed. It becomes visible to calls at the next soft_error_observe(). */
+void soft_error_raise(int device, hipError_t error);
+bool soft_error_raised(int device);
+/* What a synchronising call ends with: hipSuccess, or the device error, from now on sticky. */
+hipError_t soft_error_observe(void);
+void soft_error_reset(int device);
+
+/* This thread's current device. */
+int soft_current_device(void);
+/* hipSuccess, or hipErrorInvalidDevice */
+hipError_t soft_check_device(int device);
+
+/* ---- handle.c: handles that can be checked -------------------------------------------------- */
+
+/* Objects handed to programs as opaque pointers come from a pool at fixed addresses that are never
+ * unmapped, and a freed one is reused last, so that a stale or foreign handle is told from a live
+ * one without following it. Every pooled struct starts with struct soft_handle. */
+struct soft_handle {
+    _Atomic uint32_t live; /* 1 while the program may use it */
+    uint32_t index;
+};
+
+struct soft_handles;
+struct soft_handles *soft_handles_new(size_t object_size, size_t capacity);
+void *soft_handle_alloc(struct soft_handles *pool); /* zeroed, live; NULL when full */
+void soft_handle_free(struct soft_handles *pool, void *object);
+bool soft_handle_valid(const struct soft_handles *pool, const void *object);
+/* Calls visit for every live object. */
+void soft_handles_each(struct soft_handles *pool, void (*visit)(void *object, void *user),
+                       void *user);
+
+/* ---- memory.c ------------------------------------------------------------------------------ */
+
+enum soft_block_kind {
+    SOFT_DEVICE,     /* hipMalloc and relatives */
+    SOFT_MANAGED,    /* both sides see it at the same address */
+    SOFT_PINNED,     /* hipHostMalloc */
+    SOFT_REGISTERED, /* hipHostRegister: the program's own memory */
+    SOFT_GLOBAL,     /* a module's variable */
+};
+
+enum soft_block_state {
+    SOFT_PENDING, /* hipMallocAsync returned it, its stream has not reached it: not accessible */
+    SOFT_LIVE,
+    SOFT_FREED, /* in quarantine: the address range stays inaccessible */
+};
+
+struct soft_block {
+    uint64_t addr, size;    /* what the program sees; size as it asked */
+    uint64_t map, map_size; /* whole pages that hold it, program addresses */
+    enum soft_block_kind kind;
+    enum soft_block_state state;
+    int device;                    /* ordinal */
+    unsigned flags;                /* of the HIP call that made it */
+    void *pool;                    /* hipMemPool_t, or NULL */
+    struct soft_block *next_freed; /* quarantine, oldest first */
+};
+
+/* Reserves the address ranges; called once. */
+enum rc soft_memory_init(struct err *e);
+
+/* A new block of size > 0 bytes; *out is its address. hipErrorOutOfMemory when the device is full.
+ * pending: reserve only, soft_memory_commit() makes it accessible later. */
+hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t size, unsigned flags,
+                             bool pending, struct soft_block **out);
+/* Makes a pending block accessible. */
+hipError_t soft_memory_commit(struct soft_block *block);
+/* Unmaps and quarantines. The struct stays valid until its addresses are reused. */
+void soft_memory_free(struct soft_block *block);
+hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
+hipError_t soft_memory_unregister(void *host);
+/* Frees everything of a device (hipDeviceReset). */
+void soft_memory_reset(int device);
+
+/* A copy of the block that contains addr and is not freed; false if there is none. */
+bool soft_memory_find(uint64_t addr, struct soft_block *out);
+/* The block that starts at addr, in any state but freed; NULL if none. */
+struct soft_block *soft_memory_at(uint64_t addr);
+/* The block nearest to addr, freed ones included, for fault reports; false if there is none. */
+bool soft_memory_nearest(uint64_t addr, struct soft_block *out);
+/* True for every address of the device ranges, allocated or not. */
+bool soft_memory_is_device_address(uint64_t addr);
+void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total);
+
+/* The address at which host code (kernels, copies) reaches a program address. */
+static inline void *soft_reach(uint64_t addr);
+/* The inverse, for fault addresses. */
+uint64_t soft_program_address(uint64_t reached);
+
+struct soft_layout {
+    uint64_t base, span; /* program addresses of all devices: [base, base + span) */
+    uint64_t device_span;
+    uint64_t alias; /* added to a program address to reach it */
+};
+extern struct soft_layout soft_layout;
+
+static inline void *soft_reach(uint64_t addr) {
+    return (void *)(uintptr_t)(addr - soft_layout.base < soft_layout.span ? addr + soft_layout.alias
+                                                                          : addr);
+}
+
+/* ---- operations ---------------------------------------------------------------------------- */
+
+struct soft_dep {
+    struct soft_stream *stream;
+    uint64_t seq;
+};
+
+enum soft_op_kind {
+    SOFT_OP_COPY,
+    SOFT_OP_FILL,
+    SOFT_OP_LAUNCH,
+    SOFT_OP_HOST,    /* a host function: runs on a thread of its own, may block */
+    SOFT_OP_RECORD,  /* event record */
+    SOFT_OP_BARRIER, /* only waits for its dependencies */
+    SOFT_OP_COMMIT,  /* hipMallocAsync */
+    SOFT_OP_UNMAP,   /* hipFreeAsync */
+};
+
+/* Rectangles: a plain copy has height = depth = 1. Addresses are the program's. */
+struct soft_copy {
+    uint64_t dst, src;
+    size_t width, height, depth; /* bytes, rows, slices */
+    size_t dst_pitch, src_pitch; /* bytes from row to row */
+    size_t dst_slice, src_slice; /* bytes from slice to slice */
+};
+
+struct soft_fill {
+    uint64_t dst;
+    size_t width, height, depth; /* elements, rows, slices */
+    size_t pitch, slice;         /* bytes */
+    uint32_t value, element;     /* element: 1, 2 or 4 bytes */
+};
+
+struct soft_function; /* module.c / launch.c */
+
+struct soft_launch {
+    struct soft_function *function;
+    uint32_t grid[3], block[3]; /* blocks; threads a block */
+    uint32_t shared_bytes;
+};
+
+struct soft_host_call {
+    void (*fn)(void *user);                                              /* hipLaunchHostFunc */
+    void (*callback)(hipStream_t stream, hipError_t status, void *user); /* hipStreamAddCallback */
+    void *user;
+    hipStream_t stream;
+};
+
+enum { SOFT_OP_DEPS = 4, SOFT_OP_BYTES = 256 };
+
+/* One queued operation. Belongs to its builder until submitted, then to the scheduler; a graph node
+ * keeps one as a template and submits copies. */
+struct soft_op {
+    struct soft_op *next;
+    struct soft_stream *stream;
+    uint64_t seq;     /* in its stream, from 1 */
+    uint64_t tag;     /* greta_soft_tag of the submitting thread */
+    const char *what; /* HIP function or kernel name, static or owned by the function */
+    enum soft_op_kind kind;
+    bool allowed; /* the policy lets it run */
+    bool running;
+    int device; /* whose error it raises */
+
+    uint32_t dep_count, dep_room;
+    struct soft_dep deps_inline[SOFT_OP_DEPS], *deps; /* deps points inline or to the heap */
+
+    union {
+        struct soft_copy copy;
+        struct soft_fill fill;
+        struct soft_launch launch;
+        struct soft_host_call host;
+        struct {
+            struct soft_event *event;
+            uint64_t generation;
+        } record;
+        struct soft_block *block;
+    } u;
+
+    uint32_t bytes; /* of kernel arguments in data */
+    unsigned char *data, data_inline[SOFT_OP_BYTES];
+};
+
+struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what); /* NULL: no memory */
+struct soft_op *soft_op_clone(const struct soft_op *op); /* payload only, not the dependencies */
+void soft_op_free(struct soft_op *op);
+/* Room for n bytes in op->data; false without memory. */
+bool soft_op_reserve(struct soft_op *op, uint32_t n);
+
+/* Builders: check the arguments as HIP does and return the error a HIP call would; on success
+ * *out is an operation ready for soft_submit(). */
+hipError_t soft_op_copy(struct soft_op **out, const char *what, const struct soft_copy *copy,
+                        hipMemcpyKind kind);
+hipError_t soft_op_fill(struct soft_op **out, const char *what, const struct soft_fill *fill);
+hipError_t soft_op_launch(struct soft_op **out, struct soft_function *function,
+                          const uint32_t grid[3], const uint32_t block[3], uint32_t shared_bytes,
+                          void **params, void **extra);
+hipError_t soft_op_host(struct soft_op **out, const char *what, const struct soft_host_call *call);
+
+/* How a copy must end for the host: complete before the call returns, or merely queued. */
+bool soft_copy_is_pageable(const struct soft_copy *copy);
+bool soft_copy_is_device_only(const struct soft_copy *copy);
+
+/* Runs one operation's payload on this thread (no dependencies, no queue). Faults are raised. */
+void soft_op_run(struct soft_op *op);
+void soft_copy_run(const struct soft_copy *copy);
+void soft_fill_run(const struct soft_fill *fill);
+void soft_launch_run(const struct soft_op *op);
+
+/* ---- stream.c ------------------------------------------------------------------------------ */
+
+struct soft_stream {
+    struct soft_handle handle;
+    int device;
+    unsigned flags; /* hipStreamNonBlocking */
+    int priority;
+    bool is_null; /* the device's legacy default stream */
+    /* Queue, under the scheduler's lock. A seq is never used again, not even when the handle is,
+     * so that (stream, seq) names an operation for ever. */
+    struct soft_op *head, *tail;
+    struct soft_stream *next_active, *prev_active;
+    bool active;
+    uint64_t submitted;
+    _Atomic uint64_t completed;
+    struct soft_capture *capture; /* not NULL while capturing */
+};
+
+/* The stream behind a handle: NULL and hipStreamLegacy are the current device's default stream,
+ * hipStreamPerThread this thread's own. */
+hipError_t soft_stream_resolve(hipStream_t handle, struct soft_stream **out);
+struct soft_stream *soft_stream_null(int device);
+struct soft_handles *soft_streams(void);
+
+/* Queues op behind the stream's work and behind whatever the default-stream rules add; on a
+ * capturing stream, adds it to the graph instead. Takes op over in any case. Then does what the
+ * schedule says. *seq (may be NULL) is the operation's place; 0 when captured. */
+hipError_t soft_submit(struct soft_stream *stream, struct soft_op *op, uint64_t *seq);
+
+/* soft_submit, then waits until it has run, and reports the device's state. Refused while the
+ * stream captures. */
+hipError_t soft_submit_and_wait(struct soft_stream *stream, struct soft_op *op);
+
+/* Adds a dependency to an operation that is not yet submitted; false without memory. */
+bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq);
+
+/* ---- schedule.c ---------------------------------------------------------------------------- */
+
+enum rc soft_schedule_init(struct err *e);
+/* Puts op at the end of its stream's queue, with the dependencies it has. */
+void soft_schedule_push(struct soft_stream *stream, struct soft_op *op);
+void soft_schedule_lock(void);
+void soft_schedule_unlock(void);
+/* push for a caller that holds the lock, so that dependencies and place are decided together. */
+void soft_schedule_push_locked(struct soft_stream *stream, struct soft_op *op);
+/* The policy's part of a submission, without the lock: wake, wait, or pick at random. */
+void soft_schedule_submitted(struct soft_stream *stream, uint64_t seq);
+/* Returns when the stream has completed seq. */
+void soft_schedule_wait(struct soft_stream *stream, uint64_t seq);
+/* One look: is it complete? A program that polls makes progress under every policy. */
+bool soft_schedule_poll(struct soft_stream *stream, uint64_t seq);
+/* Waits for all queued work of a device; negative: of all. */
+void soft_schedule_drain(int device);
+/* A number from the schedule's random stream, for choices that HIP leaves open. */
+uint64_t soft_schedule_random(void);
+
+/* ---- pool.c: one job on all cores ---------------------------------------------------------- */
+
+/* Calls fn(user, first, last, worker, workers) until 0 <= i < count is covered, on this thread and
+ * the pool's. Returns when all calls have returned. */
+typedef void (*soft_pool_fn)(void *user, uint64_t first, uint64_t last, unsigned worker,
+                             unsigned workers);
+void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count);
+void soft_pool_set_threads(unsigned threads);
+
+/* ---- fault.c ------------------------------------------------------------------------------- */
+
+enum rc soft_fault_init(struct err *e);
+/* Calls fn(user) so that a bad access inside it returns here: true if fn came to its end, else
+ * false with the program address and enum greta_soft_fault_kind of the access. */
+bool soft_fault_guard(void (*fn)(void *user), void *user, uint64_t *address, int *kind);
+/* Tells the observer, or aborts, and raises hipErrorIllegalAddress on the operation's device. */
+void soft_fault_report(const struct soft_op *op, uint64_t address, int kind);
+
+/* ---- event.c ------------------------------------------------------------------------------- */
+
+struct soft_event {
+    struct soft_handle handle;
+    unsigned flags;
+    int device;
+    /* The last record, under the scheduler's lock; stream NULL: never recorded. */
+    struct soft_stream *stream;
+    uint64_t seq;
+    uint64_t generation;      /* counts records */
+    _Atomic uint64_t time_ns; /* of the last completed record */
+    /* Recorded into a capture: graph.c */
+    void *capture_graph;
+    void *capture_nodes;
+};
+struct soft_handles *soft_events(void);
+void soft_event_completed(struct soft_event *event, uint64_t generation);
+
+/* ---- module.c / launch.c ------------------------------------------------------------------- */
+
+struct soft_function {
+    struct soft_handle handle;
+    char *name;
+    const struct greta_soft_kernel *native; /* NULL: machine code only */
+    void *module;
+    /* What the code object's metadata says, where there is one. */
+    uint32_t kernarg_bytes, shared_bytes, private_bytes, max_threads;
+};
+
+/* The function for a name, made on first use; *out stays valid for the process.
+ * hipErrorNotFound if no native kernel has that name. */
+hipError_t soft_function_native(const char *name, struct soft_function **out);
+/* The function that __hipRegisterFunction tied to a host address. */
+hipError_t soft_function_for_host(const void *host, struct soft_function **out);
+const struct greta_soft_kernel *soft_kernel_find(const char *name);
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
+/* soft_submit's, hipEventRecord's and hipStreamWaitEvent's part on a capturing stream. add takes op
+ * over. wait also serves a stream that does not capture yet and thereby joins. */
+hipError_t soft_capture_add(struct soft_stream *stream, struct soft_op *op);
+hipError_t soft_capture_record(struct soft_stream *stream, struct soft_event *event);
+hipError_t soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
+/* The stream is being destroyed, or the event: forget it. */
+void soft_capture_abandon(struct soft_stream *stream);
+void soft_capture_forget(struct soft_event *event);
+
+/* ---- device.c ------------------------------------------------------------------------------ */
+
+/* Starts the runtime on the first call of any function; cheap afterwards. */
+hipError_t soft_start(void);
+/* 5, 6 or 7: which ABI the exported library speaks (src/soft/entry). */
+int soft_hip_major(void);
+
+#endif
