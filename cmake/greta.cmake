@@ -1,0 +1,170 @@
+# The rules CMakeLists.txt is written with.
+
+# What a library or program of greta needs from the system.
+add_library(greta_system INTERFACE)
+target_link_libraries(greta_system INTERFACE Threads::Threads ${CMAKE_DL_LIBS} m)
+
+# generated/greta_build.h, checked in every build (cmake/build_info.cmake).
+function(greta_build_info)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    set(flags "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}")
+    if(GRETA_SANITIZE)
+        string(APPEND flags " -fsanitize=${GRETA_SANITIZE}")
+    endif()
+    string(STRIP "${flags}" flags)
+    set(run ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
+        "-DCOMPILER=${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}" "-DFLAGS=${flags}"
+        -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+        -DOUTPUT=${PROJECT_BINARY_DIR}/generated/greta_build.h
+        -P ${PROJECT_SOURCE_DIR}/cmake/build_info.cmake)
+    add_custom_target(greta_build_info COMMAND ${run}
+        BYPRODUCTS ${PROJECT_BINARY_DIR}/generated/greta_build.h
+        COMMENT "Checking what is built" VERBATIM)
+endfunction()
+
+# Sources of a folder, picked up again when one is added.
+function(greta_glob out)
+    set(found)
+    foreach(pattern IN LISTS ARGN)
+        file(GLOB some CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${pattern})
+        list(APPEND found ${some})
+    endforeach()
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# greta_<layer>: a static library for tests and programs, and greta_<layer>_objects for the shared
+# libraries, which must contain all of a layer and not only what something refers to.
+function(greta_layer layer)
+    set(patterns src/${layer}/*.c)
+    if(layer STREQUAL "soft")
+        set(patterns src/soft/runtime/*.c src/soft/isa/*.c)
+    endif()
+    greta_glob(sources ${patterns})
+    if(NOT sources)
+        return()
+    endif()
+    add_library(greta_${layer}_objects OBJECT ${sources})
+    target_include_directories(greta_${layer}_objects PRIVATE ${XXHASH_INCLUDE})
+    add_dependencies(greta_${layer}_objects greta_build_info)
+    add_library(greta_${layer} STATIC $<TARGET_OBJECTS:greta_${layer}_objects>)
+    set_target_properties(greta_${layer} PROPERTIES
+        ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/layers LINKER_LANGUAGE C)
+    set(lower ${GRETA_LAYERS})
+    list(REVERSE lower)
+    list(TRANSFORM lower PREPEND greta_)
+    target_link_libraries(greta_${layer} PUBLIC ${lower} greta_system ${XXHASH_LIBRARY})
+    list(APPEND GRETA_LAYERS ${layer})
+    set(GRETA_LAYERS ${GRETA_LAYERS} PARENT_SCOPE)
+endfunction()
+
+# The objects of those of the given layers that exist.
+function(greta_objects out)
+    set(objects)
+    foreach(layer IN LISTS ARGN)
+        if(TARGET greta_${layer}_objects)
+            list(APPEND objects $<TARGET_OBJECTS:greta_${layer}_objects>)
+        endif()
+    endforeach()
+    set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# Shared libraries of greta find what they need at link time, not at the user's start. Sanitizer
+# runtimes of clang live in the program, so that there the check cannot hold.
+function(greta_shared_options target)
+    target_link_options(${target} PRIVATE -Wl,-Bsymbolic)
+    if(NOT GRETA_SANITIZE)
+        target_link_options(${target} PRIVATE -Wl,-z,defs)
+    endif()
+endfunction()
+
+# libgcore.so and libgcore.a: the audit for programs that link it.
+function(greta_gcore)
+    greta_objects(objects base hip record audit)
+    add_library(gcore SHARED ${objects})
+    add_library(gcore_static STATIC ${objects})
+    set_target_properties(gcore PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+    set_target_properties(gcore_static PROPERTIES OUTPUT_NAME gcore)
+    set_target_properties(gcore gcore_static PROPERTIES LINKER_LANGUAGE C)
+    greta_shared_options(gcore)
+    target_link_libraries(gcore PRIVATE greta_system ${XXHASH_LIBRARY})
+    target_link_libraries(gcore_static PRIVATE greta_system ${XXHASH_LIBRARY})
+endfunction()
+
+# A linker version script for a library that exports the functions of hip_api.def; `extra` is a last
+# node and its patterns. The target is linked again when the list changes.
+function(greta_version_script target name extra)
+    set(script ${PROJECT_BINARY_DIR}/generated/${name}.map)
+    greta_glob(definitions src/hip/*.def)
+    if(NOT TARGET ${name}_map)
+        add_custom_command(OUTPUT ${script}
+            COMMAND ${CMAKE_COMMAND} -DCC=${CMAKE_C_COMPILER} -DSOURCE_DIR=${PROJECT_SOURCE_DIR}
+                    "-DEXTRA=${extra}" -DOUTPUT=${script}
+                    -P ${PROJECT_SOURCE_DIR}/cmake/version_script.cmake
+            DEPENDS ${definitions} ${PROJECT_SOURCE_DIR}/cmake/version_script.cmake
+                    ${PROJECT_SOURCE_DIR}/cmake/hip_exports.h
+            COMMENT "Listing the exports of ${name}" VERBATIM)
+        add_custom_target(${name}_map DEPENDS ${script})
+    endif()
+    add_dependencies(${target} ${name}_map)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${script})
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${script})
+endfunction()
+
+# The software device as a drop-in libamdhip64, once for each SONAME that HIP programs ask for.
+function(greta_soft_runtime)
+    add_custom_target(soft_runtime)
+    greta_glob(entry src/soft/entry/*.c)
+    if(NOT entry OR NOT TARGET greta_hip)
+        return()
+    endif()
+    greta_objects(objects base hip record soft)
+    foreach(major 5 6 7)
+        set(target amdhip64_${major})
+        add_library(${target} SHARED ${entry} ${objects})
+        add_dependencies(${target} greta_build_info)
+        target_compile_definitions(${target} PRIVATE SOFT_HIP_MAJOR=${major})
+        target_include_directories(${target} PRIVATE ${XXHASH_INCLUDE})
+        target_link_libraries(${target} PRIVATE greta_system ${XXHASH_LIBRARY})
+        target_link_options(${target} PRIVATE -Wl,-soname,libamdhip64.so.${major})
+        greta_shared_options(${target})
+        greta_version_script(${target} amdhip64 "greta_1 greta_soft_*")
+        set_target_properties(${target} PROPERTIES
+            PREFIX "" OUTPUT_NAME libamdhip64.so SUFFIX .${major} NO_SONAME ON
+            LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/soft)
+        add_dependencies(soft_runtime ${target})
+    endforeach()
+    add_custom_command(TARGET amdhip64_6 POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.6
+                ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so)
+endfunction()
+
+# The programs. They contain every layer but soft, which the loader opens at run time.
+function(greta_tools)
+    set(layers ${GRETA_LAYERS})
+    list(REMOVE_ITEM layers soft)
+    list(REVERSE layers)
+    list(TRANSFORM layers PREPEND greta_)
+    greta_glob(common tools/common/*.c)
+    if(common)
+        add_library(greta_tools_common STATIC ${common})
+        add_dependencies(greta_tools_common greta_build_info)
+        set_target_properties(greta_tools_common PROPERTIES
+            ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/layers)
+        target_include_directories(greta_tools_common PUBLIC ${PROJECT_SOURCE_DIR}/tools)
+        target_link_libraries(greta_tools_common PUBLIC ${layers})
+        set(layers greta_tools_common ${layers})
+    endif()
+    greta_glob(programs tools/greta_*.c)
+    set(names)
+    foreach(main IN LISTS programs)
+        get_filename_component(program ${main} NAME_WE)
+        string(REGEX REPLACE "^greta_" "" short ${program})
+        greta_glob(parts tools/${short}/*.c)
+        add_executable(${program} ${main} ${parts})
+        target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tools)
+        target_link_libraries(${program} PRIVATE ${layers})
+        add_dependencies(${program} greta_build_info soft_runtime)
+        list(APPEND names ${program})
+    endforeach()
+    set(GRETA_PROGRAMS ${names} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,32 @@
+# What `make install` puts where.
+
+set(headers ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS gcore gcore_static
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(GRETA_PROGRAMS)
+    install(TARGETS ${GRETA_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET amdhip64_6)
+    install(TARGETS amdhip64_5 amdhip64_6 amdhip64_7
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/soft)
+    install(FILES ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/soft)
+endif()
+
+foreach(folder gcore greta)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/include/${folder})
+        install(DIRECTORY include/${folder} DESTINATION ${headers} FILES_MATCHING PATTERN *.h)
+    endif()
+endforeach()
+
+configure_file(cmake/gcore.pc.in generated/gcore.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/gcore.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+foreach(section 1 3 5 7)
+    greta_glob(pages docs/man/*.${section})
+    if(pages)
+        install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+    endif()
+endforeach()
