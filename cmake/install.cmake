@@ -15,7 +15,8 @@ endif()
 
 foreach(folder gcore greta)
     if(EXISTS ${PROJECT_SOURCE_DIR}/include/${folder})
-        install(DIRECTORY include/${folder} DESTINATION ${headers} FILES_MATCHING PATTERN *.h)
+        install(DIRECTORY include/${folder} DESTINATION ${headers} 
+            FILES_MATCHING PATTERN *.h PATTERN *.def)
     endif()
 endforeach()
 
