@@ -45,6 +45,9 @@ typedef void *hipExternalMemory_t;
 typedef void *hipExternalSemaphore_t;
 typedef struct _hipGraphicsResource hipGraphicsResource;
 typedef hipGraphicsResource *hipGraphicsResource_t;
+typedef struct ihipLibrary_t *hipLibrary_t;
+typedef struct ihipKernel_t *hipKernel_t;
+typedef struct ihipLinkState_t *hipLinkState_t;
 typedef struct _hiprtcProgram *hiprtcProgram;
 typedef struct ihiprtcLinkState *hiprtcLinkState;
 
@@ -135,7 +138,13 @@ typedef hipDeviceProp_t hipDeviceProp_tR0000;
 
 /* What 6.x calls launch attributes, 5.x called kernel node attributes. */
 typedef hipLaunchAttributeID hipKernelNodeAttrID;
-typedef hipLaunchAttributeValue hipKernelNodeAttrValue;
+typedef hipLaunchAttributeID hipStreamAttrID;
+typedef hipLaunchAttributeValue hipStreamAttrValue;
+
+/* 7.x passes these by pointer; nothing here looks inside. */
+typedef struct hipMemcpyAttributes hipMemcpyAttributes;
+typedef struct hipMemcpy3DBatchOp hipMemcpy3DBatchOp;
+typedef struct hipMemcpy3DPeerParms hipMemcpy3DPeerParms;
 
 /* One word for each return type, as hip_api.def needs it. */
 typedef const char *hip_cstring;
