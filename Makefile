@@ -1,0 +1,54 @@
+# The front door of greta. CMake and Ninja do the building; `make help` lists what there is.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SUITES  ?=
+FUZZ_SECONDS ?= 60
+
+.PHONY: help run build test bench fuzz install clean format lint setup
+.DEFAULT_GOAL := build
+
+help:
+	@echo 'make run      install what is missing, build, and run the main job'
+	@echo 'make build    build into $(BUILD)/: bin, lib, lib/soft'
+	@echo 'make test     build and run every test; ends with "N passed, N failed"'
+	@echo '              SUITES="test_base_* cli_*" runs only some'
+	@echo 'make bench    build and run the measurements'
+	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
+	@echo 'make install  install under PREFIX ($(PREFIX)); DESTDIR stages it'
+	@echo 'make format   format the sources with clang-format'
+	@echo 'make lint     check format, shell scripts and clang-tidy'
+	@echo 'make clean    remove what was built'
+
+setup:
+	@scripts/setup
+
+build: setup
+	@scripts/build $(BUILD)
+
+run: build
+	@scripts/run $(BUILD)
+
+test: build
+	@tests/run $(BUILD) $(SUITES)
+
+bench: build
+	@scripts/bench $(BUILD)
+
+fuzz: setup
+	@scripts/fuzz $(BUILD)-fuzz $(FUZZ_SECONDS)
+
+install: setup
+	@scripts/build $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+	@echo "Installed under $(DESTDIR)$(PREFIX); the list is in $(BUILD)/install_manifest.txt"
+
+clean:
+	@rm -rf build build-*/
+
+format:
+	@scripts/lint --format
+
+lint: build
+	@scripts/lint $(BUILD)
