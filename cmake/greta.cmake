@@ -45,6 +45,11 @@ function(greta_layer layer)
     endif()
     add_library(greta_${layer}_objects OBJECT ${sources})
     target_include_directories(greta_${layer}_objects PRIVATE ${XXHASH_INCLUDE})
+    if(layer STREQUAL "hip")
+        # Where the loader looks for lib/soft when it is not beside the program.
+        target_compile_definitions(greta_hip_objects PRIVATE
+            GRETA_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
+    endif()
     add_dependencies(greta_${layer}_objects greta_build_info)
     add_library(greta_${layer} STATIC $<TARGET_OBJECTS:greta_${layer}_objects>)
     set_target_properties(greta_${layer} PROPERTIES
