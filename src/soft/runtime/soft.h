@@ -42,6 +42,8 @@ struct soft_capture; /* graph.c */
 
 /* ---- settings.c: GRETA_SOFT_* and friends, read once --------------------------------------- */
 
+enum { SOFT_DEVICES_MAX = 16 };
+enum { SOFT_SERIALIZE_BEFORE = 1, SOFT_SERIALIZE_AFTER = 2 };
 enum soft_policy { SOFT_FAST, SOFT_EAGER, SOFT_LAZY, SOFT_RANDOM };
 
 struct soft_settings {
@@ -56,8 +58,10 @@ struct soft_settings {
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
 };
 
-/* The settings; the first call reads the environment. A value that cannot be understood ends the
- * process with a message and exit status 2, because no HIP error could explain it. */
+/* Reads the environment, once, at start. RC_USAGE names the variable, what it may be and what it
+ * is. */
+NODISCARD enum rc soft_settings_read(struct err *e);
+/* What was read. */
 const struct soft_settings *soft_settings(void);
 
 /* ---- error.c ------------------------------------------------------------------------------- */
@@ -71,12 +75,15 @@ hipError_t soft_missing(enum hip_fn fn); /* says the name once; hipErrorNotSuppo
 /* A device failed. It becomes visible to calls at the next soft_error_observe(). */
 void soft_error_raise(int device, hipError_t error);
 bool soft_error_raised(int device);
+/* greta_soft_tag() of this thread. */
+uint64_t soft_current_tag(void);
 /* What a synchronising call ends with: hipSuccess, or the device error, from now on sticky. */
 hipError_t soft_error_observe(void);
 void soft_error_reset(int device);
 
 /* This thread's current device. */
 int soft_current_device(void);
+void soft_set_current_device(int device);
 /* hipSuccess, or hipErrorInvalidDevice */
 hipError_t soft_check_device(int device);
 
@@ -94,6 +101,9 @@ struct soft_handles;
 struct soft_handles *soft_handles_new(size_t object_size, size_t capacity);
 void *soft_handle_alloc(struct soft_handles *pool); /* zeroed, live; NULL when full */
 void soft_handle_free(struct soft_handles *pool, void *object);
+/* The two halves of free, for an object that outlives its handle: no longer valid; reusable. */
+bool soft_handle_close(void *object); /* false if it was closed already */
+void soft_handle_recycle(struct soft_handles *pool, void *object);
 bool soft_handle_valid(const struct soft_handles *pool, const void *object);
 /* Calls visit for every live object. */
 void soft_handles_each(struct soft_handles *pool, void (*visit)(void *object, void *user),
@@ -222,13 +232,13 @@ enum { SOFT_OP_DEPS = 4, SOFT_OP_BYTES = 256 };
 /* One queued operation. Belongs to its builder until submitted, then to the scheduler; a graph node
  * keeps one as a template and submits copies. */
 struct soft_op {
-    struct soft_op *next;
+    struct soft_op *next;      /* in its stream */
+    struct soft_op *host_next; /* among host functions whose turn has come */
     struct soft_stream *stream;
     uint64_t seq;     /* in its stream, from 1 */
     uint64_t tag;     /* greta_soft_tag of the submitting thread */
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
-    bool allowed; /* the policy lets it run */
     bool running;
     int device; /* whose error it raises */
 
@@ -285,12 +295,16 @@ struct soft_stream {
     unsigned flags; /* hipStreamNonBlocking */
     int priority;
     bool is_null; /* the device's legacy default stream */
-    /* Queue, under the scheduler's lock. A seq is never used again, not even when the handle is,
-     * so that (stream, seq) names an operation for ever. */
+    /* Queue, under the scheduler's lock. A stream that reuses a handle starts its seqs above all
+     * that were used before, so that (stream, seq) names an operation for ever. */
     struct soft_op *head, *tail;
     struct soft_stream *next_active, *prev_active;
     bool active;
     uint64_t submitted;
+    uint64_t allowed;      /* the schedule lets operations up to this seq run */
+    uint64_t wanted;       /* lazy: somebody waits for operations up to this seq */
+    struct soft_op *held;  /* the first operation past allowed, or NULL */
+    bool closed;           /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
     struct soft_capture *capture; /* not NULL while capturing */
 };
@@ -305,6 +319,10 @@ struct soft_handles *soft_streams(void);
  * capturing stream, adds it to the graph instead. Takes op over in any case. Then does what the
  * schedule says. *seq (may be NULL) is the operation's place; 0 when captured. */
 hipError_t soft_submit(struct soft_stream *stream, struct soft_op *op, uint64_t *seq);
+
+/* The queueing part of soft_submit for a caller that holds the scheduler's lock: adds the rules'
+ * dependencies and pushes. On failure op is still the caller's. */
+hipError_t soft_submit_locked(struct soft_stream *stream, struct soft_op *op);
 
 /* soft_submit, then waits until it has run, and reports the device's state. Refused while the
  * stream captures. */
@@ -322,6 +340,8 @@ void soft_schedule_lock(void);
 void soft_schedule_unlock(void);
 /* push for a caller that holds the lock, so that dependencies and place are decided together. */
 void soft_schedule_push_locked(struct soft_stream *stream, struct soft_op *op);
+/* The stream after `after` (NULL: the first) among those with queued work; under the lock. */
+struct soft_stream *soft_schedule_next_active(struct soft_stream *after);
 /* The policy's part of a submission, without the lock: wake, wait, or pick at random. */
 void soft_schedule_submitted(struct soft_stream *stream, uint64_t seq);
 /* Returns when the stream has completed seq. */
@@ -330,8 +350,20 @@ void soft_schedule_wait(struct soft_stream *stream, uint64_t seq);
 bool soft_schedule_poll(struct soft_stream *stream, uint64_t seq);
 /* Waits for all queued work of a device; negative: of all. */
 void soft_schedule_drain(int device);
+/* op was run outside the dispatcher (host.c) and is done. */
+void soft_schedule_complete(struct soft_op *op);
 /* A number from the schedule's random stream, for choices that HIP leaves open. */
 uint64_t soft_schedule_random(void);
+
+/* ---- thread.c ------------------------------------------------------------------------------ */
+
+/* Starts a detached thread that leaves the program's signals alone; false if there is none. */
+bool soft_thread_start(void *(*main)(void *), void *argument);
+
+/* ---- host.c -------------------------------------------------------------------------------- */
+
+/* Runs a host function whose turn has come on a thread where it may block. */
+void soft_host_queue(struct soft_op *op);
 
 /* ---- pool.c: one job on all cores ---------------------------------------------------------- */
 
@@ -348,6 +380,8 @@ enum rc soft_fault_init(struct err *e);
 /* Calls fn(user) so that a bad access inside it returns here: true if fn came to its end, else
  * false with the program address and enum greta_soft_fault_kind of the access. */
 bool soft_fault_guard(void (*fn)(void *user), void *user, uint64_t *address, int *kind);
+/* A pointer that no kernel may use, as one that faults wherever it is used. */
+uint64_t soft_fault_poison(uint64_t pointer);
 /* Tells the observer, or aborts, and raises hipErrorIllegalAddress on the operation's device. */
 void soft_fault_report(const struct soft_op *op, uint64_t address, int kind);
 
@@ -368,6 +402,9 @@ struct soft_event {
 };
 struct soft_handles *soft_events(void);
 void soft_event_completed(struct soft_event *event, uint64_t generation);
+/* hipEventRecord and hipStreamWaitEvent on streams that do not capture. */
+hipError_t soft_event_record(struct soft_event *event, struct soft_stream *stream);
+hipError_t soft_event_wait(struct soft_event *event, struct soft_stream *stream);
 
 /* ---- module.c / launch.c ------------------------------------------------------------------- */
 
@@ -380,6 +417,15 @@ struct soft_function {
     uint32_t kernarg_bytes, shared_bytes, private_bytes, max_threads;
 };
 
+/* Where an argument of `size` bytes goes in op->data when the ones before it end at `at`. */
+static inline uint32_t soft_param_offset(uint32_t at, uint32_t size) {
+    uint32_t lowest_bit = size & (~size + 1), align = lowest_bit < 8 ? lowest_bit : 8;
+    return align ? (at + align - 1) / align * align : at;
+}
+
+/* The pool that all struct soft_function come from, native ones and those of modules: a
+ * hipFunction_t is valid if soft_handle_valid() says so. Defined in module.c. */
+struct soft_handles *soft_functions(void);
 /* The function for a name, made on first use; *out stays valid for the process.
  * hipErrorNotFound if no native kernel has that name. */
 hipError_t soft_function_native(const char *name, struct soft_function **out);
@@ -394,6 +440,11 @@ const struct greta_soft_kernel *soft_kernel_find(const char *name);
 hipError_t soft_capture_add(struct soft_stream *stream, struct soft_op *op);
 hipError_t soft_capture_record(struct soft_stream *stream, struct soft_event *event);
 hipError_t soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
+/* A call that HIP forbids while stream captures: invalidates the capture, returns the error. */
+hipError_t soft_capture_refuse(struct soft_stream *stream);
+/* The same for calls that synchronise without naming a stream (hipDeviceSynchronize, hipMemcpy,
+ * hipFree …): refused while a capture that forbids them is under way, else hipSuccess. */
+hipError_t soft_capture_refuse_sync(void);
 /* The stream is being destroyed, or the event: forget it. */
 void soft_capture_abandon(struct soft_stream *stream);
 void soft_capture_forget(struct soft_event *event);

@@ -1,0 +1,204 @@
+/* event.c - events.
+ *
+ * An event is a place in a stream: recording puts a marker there and remembers (stream, seq). The
+ * marker notes the time when it is reached. Waiting for an event is waiting for that place as it was
+ * at the time of the call; recording the event again later does not change it. */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "soft/runtime/soft.h"
+
+enum { EVENTS_MAX = 1 << 20 };
+
+static struct soft_handles *events;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic uint64_t next_generation = 1; /* of all events, because handles are reused */
+
+static void prepare(void) { events = soft_handles_new(sizeof(struct soft_event), EVENTS_MAX); }
+
+struct soft_handles *soft_events(void) {
+    pthread_once(&once, prepare);
+    return events;
+}
+
+static hipError_t resolve(hipEvent_t handle, struct soft_event **out) {
+    if (!soft_handle_valid(soft_events(), handle))
+        return hipErrorInvalidHandle;
+    *out = (struct soft_event *)handle;
+    return hipSuccess;
+}
+
+hipError_t soft_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
+    const unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess |
+                           hipEventReleaseToDevice | hipEventReleaseToSystem;
+    if (!event || flags & ~known)
+        return hipErrorInvalidValue;
+    struct soft_event *ev = soft_handle_alloc(soft_events());
+    if (!ev)
+        return hipErrorOutOfMemory;
+    ev->flags = flags;
+    ev->device = soft_current_device();
+    *event = (hipEvent_t)ev;
+    return hipSuccess;
+}
+
+hipError_t soft_hipEventCreate(hipEvent_t *event) {
+    return soft_hipEventCreateWithFlags(event, hipEventDefault);
+}
+
+hipError_t soft_hipEventDestroy(hipEvent_t event) {
+    struct soft_event *ev;
+    hipError_t r = resolve(event, &ev);
+    if (r != hipSuccess)
+        return r;
+    soft_capture_forget(ev);
+    soft_handle_free(soft_events(), ev);
+    return hipSuccess;
+}
+
+void soft_event_completed(struct soft_event *ev, uint64_t generation) {
+    soft_schedule_lock();
+    if (ev->generation == generation)
+        atomic_store(&ev->time_ns, clock_now_ns());
+    soft_schedule_unlock();
+}
+
+hipError_t soft_event_record(struct soft_event *ev, struct soft_stream *st) {
+    struct soft_op *op = soft_op_new(SOFT_OP_RECORD, "hipEventRecord");
+    if (!op)
+        return hipErrorOutOfMemory;
+    uint64_t generation = atomic_fetch_add(&next_generation, 1);
+    op->u.record.event = ev;
+    op->u.record.generation = generation;
+    soft_schedule_lock();
+    hipError_t r = soft_submit_locked(st, op);
+    uint64_t seq = op->seq;
+    if (r == hipSuccess) {
+        ev->stream = st;
+        ev->seq = seq;
+        ev->generation = generation;
+    }
+    soft_schedule_unlock();
+    if (r != hipSuccess) {
+        soft_op_free(op);
+        return r;
+    }
+    soft_capture_forget(ev);
+    soft_schedule_submitted(st, seq);
+    return hipSuccess;
+}
+
+hipError_t soft_hipEventRecord(hipEvent_t event, hipStream_t stream) {
+    struct soft_event *ev;
+    struct soft_stream *st;
+    hipError_t r = resolve(event, &ev);
+    if (r == hipSuccess)
+        r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    if (ev->device != st->device)
+        return hipErrorInvalidHandle;
+    return st->capture ? soft_capture_record(st, ev) : soft_event_record(ev, st);
+}
+
+hipError_t soft_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) {
+    return flags & ~1u ? hipErrorInvalidValue : soft_hipEventRecord(event, stream);
+}
+
+hipError_t soft_hipEventRecord_spt(hipEvent_t event, hipStream_t stream) {
+    return soft_hipEventRecord(event, stream ? stream : hipStreamPerThread);
+}
+
+/* The last record of ev; false if it was never recorded. */
+static bool last_record(struct soft_event *ev, struct soft_stream **st, uint64_t *seq) {
+    soft_schedule_lock();
+    *st = ev->stream;
+    *seq = ev->seq;
+    soft_schedule_unlock();
+    return *st != NULL;
+}
+
+hipError_t soft_event_wait(struct soft_event *ev, struct soft_stream *st) {
+    struct soft_stream *on;
+    uint64_t seq;
+    if (!last_record(ev, &on, &seq))
+        return hipSuccess; /* nothing recorded: nothing to wait for */
+    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipStreamWaitEvent");
+    if (!op || !soft_op_depend(op, on, seq)) {
+        if (op)
+            soft_op_free(op);
+        return hipErrorOutOfMemory;
+    }
+    return soft_submit(st, op, NULL);
+}
+
+hipError_t soft_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int flags) {
+    struct soft_event *ev;
+    struct soft_stream *st;
+    hipError_t r = flags & ~1u ? hipErrorInvalidValue : resolve(event, &ev);
+    if (r == hipSuccess)
+        r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    return st->capture || ev->capture_graph ? soft_capture_wait(st, ev) : soft_event_wait(ev, st);
+}
+
+hipError_t soft_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags) {
+    return soft_hipStreamWaitEvent(stream ? stream : hipStreamPerThread, event, flags);
+}
+
+hipError_t soft_hipEventSynchronize(hipEvent_t event) {
+    struct soft_event *ev;
+    struct soft_stream *on;
+    uint64_t seq;
+    hipError_t r = resolve(event, &ev);
+    if (r != hipSuccess)
+        return r;
+    if (ev->capture_graph)
+        return hipErrorCapturedEvent;
+    if (last_record(ev, &on, &seq))
+        soft_schedule_wait(on, seq);
+    return soft_error_observe();
+}
+
+hipError_t soft_hipEventQuery(hipEvent_t event) {
+    struct soft_event *ev;
+    struct soft_stream *on;
+    uint64_t seq;
+    hipError_t r = resolve(event, &ev);
+    if (r != hipSuccess)
+        return r;
+    if (ev->capture_graph)
+        return hipErrorCapturedEvent;
+    bool complete = !last_record(ev, &on, &seq) || soft_schedule_poll(on, seq);
+    r = soft_error_observe();
+    return r != hipSuccess ? r : complete ? hipSuccess : hipErrorNotReady;
+}
+
+static hipError_t completion_time(struct soft_event *ev, uint64_t *time_ns) {
+    struct soft_stream *on;
+    uint64_t seq;
+    if (ev->flags & hipEventDisableTiming || !last_record(ev, &on, &seq))
+        return hipErrorInvalidHandle;
+    if (atomic_load(&on->completed) < seq)
+        return hipErrorNotReady;
+    *time_ns = atomic_load(&ev->time_ns);
+    return hipSuccess;
+}
+
+hipError_t soft_hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop) {
+    struct soft_event *a, *b;
+    uint64_t from, to;
+    if (!ms)
+        return hipErrorInvalidValue;
+    hipError_t r = resolve(start, &a);
+    if (r == hipSuccess)
+        r = resolve(stop, &b);
+    if (r == hipSuccess)
+        r = completion_time(a, &from);
+    if (r == hipSuccess)
+        r = completion_time(b, &to);
+    if (r == hipSuccess)
+        *ms = (float)((double)(int64_t)(to - from) / 1e6);
+    return r;
+}

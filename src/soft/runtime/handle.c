@@ -1,0 +1,96 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "soft/runtime/soft.h"
+
+/* One mapping of `capacity` objects, committed as they are first used. Freed objects queue up in
+ * `freed` (a ring of indices) and are taken again only when no fresh one is left or a good number
+ * lies between, so that a stale handle stays recognisable for long. */
+struct soft_handles {
+    pthread_mutex_t lock;
+    unsigned char *base;
+    size_t stride, capacity;
+    size_t fresh;              /* first index never used */
+    size_t freed_head, freed_count;
+    uint32_t *freed;
+};
+
+enum { REUSE_DISTANCE = 1024 };
+
+struct soft_handles *soft_handles_new(size_t object_size, size_t capacity) {
+    struct soft_handles *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->stride = (object_size + 63) & ~(size_t)63;
+    p->capacity = capacity;
+    p->base = mmap(NULL, p->stride * capacity, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    p->freed = mmap(NULL, capacity * sizeof *p->freed, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p->base == MAP_FAILED || p->freed == MAP_FAILED) {
+        free(p);
+        return NULL;
+    }
+    pthread_mutex_init(&p->lock, NULL);
+    return p;
+}
+
+void *soft_handle_alloc(struct soft_handles *p) {
+    pthread_mutex_lock(&p->lock);
+    size_t index = p->capacity;
+    if (p->freed_count > REUSE_DISTANCE || (p->fresh == p->capacity && p->freed_count)) {
+        index = p->freed[p->freed_head];
+        p->freed_head = (p->freed_head + 1) % p->capacity;
+        p->freed_count--;
+    } else if (p->fresh < p->capacity) {
+        index = p->fresh++;
+    }
+    struct soft_handle *h = NULL;
+    if (index < p->capacity) {
+        h = (struct soft_handle *)(p->base + index * p->stride);
+        memset(h, 0, p->stride);
+        h->index = (uint32_t)index;
+        atomic_store(&h->live, 1);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return h;
+}
+
+bool soft_handle_close(void *object) {
+    return atomic_exchange(&((struct soft_handle *)object)->live, 0);
+}
+
+void soft_handle_recycle(struct soft_handles *p, void *object) {
+    pthread_mutex_lock(&p->lock);
+    p->freed[(p->freed_head + p->freed_count) % p->capacity] =
+        ((struct soft_handle *)object)->index;
+    p->freed_count++;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void soft_handle_free(struct soft_handles *p, void *object) {
+    if (soft_handle_close(object))
+        soft_handle_recycle(p, object);
+}
+
+bool soft_handle_valid(const struct soft_handles *p, const void *object) {
+    uintptr_t offset = (uintptr_t)object - (uintptr_t)p->base;
+    if (offset >= p->stride * p->capacity || offset % p->stride)
+        return false;
+    return atomic_load_explicit(&((const struct soft_handle *)object)->live,
+                                memory_order_acquire);
+}
+
+void soft_handles_each(struct soft_handles *p, void (*visit)(void *object, void *user),
+                       void *user) {
+    pthread_mutex_lock(&p->lock);
+    size_t fresh = p->fresh;
+    pthread_mutex_unlock(&p->lock);
+    for (size_t i = 0; i < fresh; i++) {
+        void *object = p->base + i * p->stride;
+        if (soft_handle_valid(p, object))
+            visit(object, user);
+    }
+}

@@ -1,0 +1,415 @@
+/* memory.c - device memory.
+ *
+ * Address space. All devices share one reserved range of program addresses, device_span bytes each.
+ * Nothing there is accessible to host code. A second range of the same size, at the fixed distance
+ * soft_layout.alias, is where kernels and copies reach the same blocks, so that a program that
+ * dereferences a device pointer gets a SIGSEGV as it would with a GPU. Both are anonymous
+ * reservations; a block's pages in the second range become readable and writable when it is
+ * allocated and are dropped when it is freed. Only managed blocks are mapped in both ranges, from
+ * one memory file, because there both sides must see the same bytes. (Anonymous memory instead of a
+ * file for the rest: it can use huge pages, see docs/adr/0002.)
+ *
+ * Guards and quarantine. A block lies between unmapped guards at least as large as itself (up to
+ * GUARD_MAX). In checked mode it ends at a page's end, so that the first byte behind it faults; its
+ * address is then aligned to the largest power of two that divides its size, up to ALIGNMENT.
+ * Addresses are handed out upwards and not used again before the whole range is used up; then the
+ * oldest freed blocks give theirs back.
+ *
+ * The table of blocks, freed ones included, is a rangemap under one lock. Pinned and registered
+ * host blocks are in it too, at their host addresses. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/rangemap.h"
+#include "base/spin.h"
+#include "soft/runtime/soft.h"
+
+enum { PAGE = 4096, ALIGNMENT = 256 };
+static const uint64_t huge_page = 2u << 20;
+static const uint64_t guard_min = 64u << 10, guard_max = 1u << 30;
+
+struct soft_layout soft_layout;
+
+static struct spin table_lock;
+static struct rangemap table;                       /* address -> struct soft_block */
+static struct soft_block *oldest_freed, *newest_freed;
+static uint64_t cursor[SOFT_DEVICES_MAX];           /* next unused program address */
+static uint64_t used[SOFT_DEVICES_MAX];             /* bytes in whole pages */
+
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+static void *reserve(uint64_t bytes) {
+    return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* Address space a device: plenty, so that freed addresses stay unused for long; less where the
+ * process may not have that much (ulimit -v, ThreadSanitizer's fixed map). */
+static uint64_t first_span(uint64_t memory) {
+#if defined(__SANITIZE_THREAD__)
+    uint64_t span = (uint64_t)1 << 34;
+#else
+    uint64_t span = (uint64_t)1 << 38;
+#endif
+    while (span < 4 * memory)
+        span *= 2;
+    return span;
+}
+
+enum rc soft_memory_init(struct err *e) {
+    const struct soft_settings *s = soft_settings();
+    unsigned devices = s->devices ? s->devices : 1;
+    for (uint64_t span = first_span(s->memory); span >= s->memory; span /= 2) {
+        uint64_t total = span * devices;
+        void *program = reserve(total + huge_page), *alias = reserve(total + huge_page);
+        if (program != MAP_FAILED && alias != MAP_FAILED) {
+            soft_layout.base = round_up((uint64_t)(uintptr_t)program, huge_page);
+            soft_layout.alias =
+                round_up((uint64_t)(uintptr_t)alias, huge_page) - soft_layout.base;
+            soft_layout.span = total;
+            soft_layout.device_span = span;
+            for (unsigned i = 0; i < devices; i++)
+                cursor[i] = soft_layout.base + i * span + huge_page;
+            return RC_OK;
+        }
+        if (program != MAP_FAILED)
+            munmap(program, total + huge_page);
+        if (alias != MAP_FAILED)
+            munmap(alias, total + huge_page);
+    }
+    return err_set(e, RC_MEMORY,
+                   "cannot reserve addresses for %llu bytes of device memory: lower "
+                   "GRETA_SOFT_MEMORY or raise the address space limit (ulimit -v)",
+                   (unsigned long long)s->memory);
+}
+
+bool soft_memory_is_device_address(uint64_t addr) {
+    return addr - soft_layout.base < soft_layout.span;
+}
+
+uint64_t soft_program_address(uint64_t reached) {
+    uint64_t addr = reached - soft_layout.alias;
+    return soft_memory_is_device_address(addr) ? addr : reached;
+}
+
+/* ---- making pages accessible and dropping them ---------------------------------------------- */
+
+static bool map_private(uint64_t map, uint64_t size) {
+    void *at = soft_reach(map);
+    if (mprotect(at, size, PROT_READ | PROT_WRITE))
+        return false;
+    if (size >= 2 * huge_page)
+        madvise(at, size, MADV_HUGEPAGE);
+    return true;
+}
+
+static bool map_shared(uint64_t map, uint64_t size) {
+    int file = memfd_create("greta-managed", MFD_CLOEXEC);
+    if (file < 0)
+        return false;
+    int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+    bool ok = !ftruncate(file, (off_t)size) &&
+              mmap((void *)(uintptr_t)map, size, prot, flags, file, 0) != MAP_FAILED &&
+              mmap(soft_reach(map), size, prot, flags, file, 0) != MAP_FAILED;
+    close(file);
+    return ok;
+}
+
+static void unmap_at(void *at, uint64_t size) {
+    mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static bool map_block(const struct soft_block *b) {
+    return b->kind == SOFT_MANAGED ? map_shared(b->map, b->map_size)
+                                   : map_private(b->map, b->map_size);
+}
+
+static void unmap_block(const struct soft_block *b) {
+    unmap_at(soft_reach(b->map), b->map_size);
+    if (b->kind == SOFT_MANAGED)
+        unmap_at((void *)(uintptr_t)b->map, b->map_size);
+}
+
+/* ---- addresses, under table_lock ------------------------------------------------------------ */
+
+static uint64_t guard_for(uint64_t size) {
+    return size < guard_min ? guard_min : size > guard_max ? guard_max : size;
+}
+
+static void forget_oldest_freed(void) {
+    struct soft_block *b = oldest_freed;
+    oldest_freed = b->next_freed;
+    if (!oldest_freed)
+        newest_freed = NULL;
+    rangemap_remove(&table, b->addr, NULL);
+    free(b);
+}
+
+/* First gap of `need` bytes in the device's range, 0 if there is none. Only reached when the whole
+ * range has been handed out once. */
+static uint64_t find_gap(int device, uint64_t need) {
+    uint64_t at = soft_layout.base + (uint64_t)device * soft_layout.device_span + huge_page;
+    uint64_t end = at - huge_page + soft_layout.device_span;
+    struct range *r = rangemap_find_first_at_or_after(&table, at);
+    for (; r && r->addr < end; r = rangemap_next(&table, r)) {
+        const struct soft_block *b = r->value;
+        if (b->map > at && b->map - at >= need)
+            return at;
+        uint64_t behind = b->map + b->map_size;
+        at = round_up(behind + guard_for(b->map_size), huge_page);
+    }
+    return at < end && end - at >= need ? at : 0;
+}
+
+/* Addresses for map_size bytes and the guard behind them; 0 if the range is used up. */
+static uint64_t take_addresses(int device, uint64_t map_size) {
+    uint64_t align = map_size >= huge_page ? huge_page : PAGE;
+    uint64_t need = map_size + guard_for(map_size) + align;
+    uint64_t end =
+        soft_layout.base + (uint64_t)(device + 1) * soft_layout.device_span;
+    if (end - cursor[device] >= need) {
+        uint64_t map = round_up(cursor[device], align);
+        cursor[device] = map + map_size + guard_for(map_size);
+        return map;
+    }
+    for (;;) {
+        uint64_t gap = find_gap(device, need);
+        if (gap || !oldest_freed)
+            return gap ? round_up(gap, align) : 0;
+        forget_oldest_freed();
+    }
+}
+
+static uint64_t block_address(uint64_t map, uint64_t map_size, uint64_t size) {
+    if (!soft_settings()->checked)
+        return map;
+    uint64_t lowest_bit = size & (~size + 1);
+    uint64_t align = lowest_bit < ALIGNMENT ? lowest_bit : ALIGNMENT;
+    return (map + map_size - size) / align * align;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+static struct soft_block *new_block(int device, enum soft_block_kind kind, uint64_t size,
+                                    unsigned flags) {
+    struct soft_block *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    *b = (struct soft_block){ .size = size,
+                              .kind = kind,
+                              .device = device,
+                              .flags = flags,
+                              .state = SOFT_LIVE,
+                              .map_size = round_up(size, PAGE) };
+    return b;
+}
+
+static bool table_insert(struct soft_block *b) {
+    spin_lock(&table_lock);
+    bool ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
+    spin_unlock(&table_lock);
+    return ok;
+}
+
+/* Books map_size bytes and an address range for b; false if the device has neither. */
+static bool place(struct soft_block *b) {
+    bool ok = false;
+    spin_lock(&table_lock);
+    if (soft_settings()->memory - used[b->device] >= b->map_size) {
+        b->map = take_addresses(b->device, b->map_size);
+        if (b->map) {
+            b->addr = block_address(b->map, b->map_size, b->size);
+            ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
+        }
+        if (ok)
+            used[b->device] += b->map_size;
+    }
+    spin_unlock(&table_lock);
+    return ok;
+}
+
+static void displace(struct soft_block *b) {
+    spin_lock(&table_lock);
+    rangemap_remove(&table, b->addr, NULL);
+    used[b->device] -= b->map_size;
+    spin_unlock(&table_lock);
+    free(b);
+}
+
+static hipError_t alloc_host(struct soft_block *b, struct soft_block **out) {
+    uint64_t whole = b->map_size + 2 * PAGE;
+    unsigned char *at = reserve(whole);
+    if (at == MAP_FAILED || mprotect(at + PAGE, b->map_size, PROT_READ | PROT_WRITE)) {
+        if (at != MAP_FAILED)
+            munmap(at, whole);
+        free(b);
+        return hipErrorOutOfMemory;
+    }
+    b->map = (uint64_t)(uintptr_t)at + PAGE;
+    b->addr = block_address(b->map, b->map_size, b->size);
+    if (!table_insert(b)) {
+        munmap(at, whole);
+        free(b);
+        return hipErrorOutOfMemory;
+    }
+    *out = b;
+    return hipSuccess;
+}
+
+hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t size, unsigned flags,
+                             bool pending, struct soft_block **out) {
+    if (size > (uint64_t)1 << 46)
+        return hipErrorOutOfMemory;
+    struct soft_block *b = new_block(device, kind, size, flags);
+    if (!b)
+        return hipErrorOutOfMemory;
+    if (kind == SOFT_PINNED)
+        return alloc_host(b, out);
+    if (!place(b)) {
+        free(b);
+        return hipErrorOutOfMemory;
+    }
+    b->state = SOFT_PENDING;
+    if (!pending && soft_memory_commit(b) != hipSuccess) {
+        displace(b);
+        return hipErrorOutOfMemory;
+    }
+    *out = b;
+    return hipSuccess;
+}
+
+hipError_t soft_memory_commit(struct soft_block *b) {
+    if (!map_block(b))
+        return hipErrorOutOfMemory;
+    spin_lock(&table_lock);
+    b->state = SOFT_LIVE;
+    spin_unlock(&table_lock);
+    return hipSuccess;
+}
+
+static void free_host(struct soft_block *b) {
+    spin_lock(&table_lock);
+    rangemap_remove(&table, b->addr, NULL);
+    spin_unlock(&table_lock);
+    if (b->kind == SOFT_PINNED)
+        munmap((void *)(uintptr_t)(b->map - PAGE), b->map_size + 2 * PAGE);
+    free(b);
+}
+
+void soft_memory_free(struct soft_block *b) {
+    if (b->kind == SOFT_PINNED || b->kind == SOFT_REGISTERED) {
+        free_host(b);
+        return;
+    }
+    spin_lock(&table_lock);
+    bool mine = b->state != SOFT_FREED;
+    if (mine) {
+        b->state = SOFT_FREED;
+        used[b->device] -= b->map_size;
+    }
+    spin_unlock(&table_lock);
+    if (!mine)
+        return;
+    unmap_block(b);
+    spin_lock(&table_lock); /* only now may its addresses be given away */
+    b->next_freed = NULL;
+    if (newest_freed)
+        newest_freed->next_freed = b;
+    else
+        oldest_freed = b;
+    newest_freed = b;
+    spin_unlock(&table_lock);
+}
+
+hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
+    struct soft_block *b = new_block(soft_current_device(), SOFT_REGISTERED, size, flags);
+    if (!b)
+        return hipErrorOutOfMemory;
+    b->addr = b->map = (uint64_t)(uintptr_t)host;
+    if (table_insert(b))
+        return hipSuccess;
+    free(b);
+    return hipErrorHostMemoryAlreadyRegistered;
+}
+
+hipError_t soft_memory_unregister(void *host) {
+    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)host);
+    if (!b || b->kind != SOFT_REGISTERED)
+        return hipErrorHostMemoryNotRegistered;
+    free_host(b);
+    return hipSuccess;
+}
+
+/* The first block of the device at or after *at that is not freed; moves *at behind it. */
+static struct soft_block *next_live(int device, uint64_t *at) {
+    struct soft_block *found = NULL;
+    spin_lock(&table_lock);
+    struct range *r = rangemap_find_first_at_or_after(&table, *at);
+    for (; r && !found; r = rangemap_next(&table, r)) {
+        struct soft_block *b = r->value;
+        if (b->device == device && b->state != SOFT_FREED)
+            found = b;
+    }
+    spin_unlock(&table_lock);
+    if (found)
+        *at = found->addr + found->size;
+    return found;
+}
+
+void soft_memory_reset(int device) {
+    uint64_t at = 0;
+    for (struct soft_block *b; (b = next_live(device, &at));)
+        soft_memory_free(b);
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+bool soft_memory_find(uint64_t addr, struct soft_block *out) {
+    spin_lock(&table_lock);
+    struct range *r = rangemap_find(&table, addr);
+    struct soft_block *b = r ? r->value : NULL;
+    bool found = b && b->state != SOFT_FREED;
+    if (found)
+        *out = *b;
+    spin_unlock(&table_lock);
+    return found;
+}
+
+struct soft_block *soft_memory_at(uint64_t addr) {
+    spin_lock(&table_lock);
+    struct range *r = rangemap_find(&table, addr);
+    struct soft_block *b = r && r->addr == addr ? r->value : NULL;
+    if (b && b->state == SOFT_FREED)
+        b = NULL;
+    spin_unlock(&table_lock);
+    return b;
+}
+
+static uint64_t distance(const struct soft_block *b, uint64_t addr) {
+    if (!b)
+        return UINT64_MAX;
+    if (addr < b->addr)
+        return b->addr - addr;
+    return addr - b->addr < b->size ? 0 : addr - (b->addr + b->size) + 1;
+}
+
+bool soft_memory_nearest(uint64_t addr, struct soft_block *out) {
+    spin_lock(&table_lock);
+    struct range *right = rangemap_find_first_at_or_after(&table, addr);
+    struct range *left = rangemap_find_last_before(&table, addr);
+    struct soft_block *r = right ? right->value : NULL, *l = left ? left->value : NULL;
+    struct soft_block *nearest = distance(l, addr) <= distance(r, addr) ? l : r;
+    if (nearest)
+        *out = *nearest;
+    spin_unlock(&table_lock);
+    return nearest != NULL;
+}
+
+void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total) {
+    spin_lock(&table_lock);
+    *free_bytes = soft_settings()->memory - used[device];
+    spin_unlock(&table_lock);
+    *total = soft_settings()->memory;
+}

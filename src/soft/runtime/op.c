@@ -1,0 +1,153 @@
+/* op.c - operations: their memory, and how one is run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spin.h"
+#include "soft/runtime/soft.h"
+
+/* Freed operations wait here for the next soft_op_new: queueing a launch must not cost a malloc on
+ * one thread and a free on another. */
+static struct spin spare_lock;
+static struct soft_op *spare;
+static unsigned spare_count;
+enum { SPARE_MAX = 4096 };
+
+static struct soft_op *take_spare(void) {
+    spin_lock(&spare_lock);
+    struct soft_op *op = spare;
+    if (op) {
+        spare = op->next;
+        spare_count--;
+    }
+    spin_unlock(&spare_lock);
+    return op;
+}
+
+static bool keep_spare(struct soft_op *op) {
+    spin_lock(&spare_lock);
+    bool keep = spare_count < SPARE_MAX;
+    if (keep) {
+        op->next = spare;
+        spare = op;
+        spare_count++;
+    }
+    spin_unlock(&spare_lock);
+    return keep;
+}
+
+struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
+    struct soft_op *op = take_spare();
+    if (!op)
+        op = malloc(sizeof *op);
+    if (!op)
+        return NULL;
+    memset(op, 0, offsetof(struct soft_op, data_inline));
+    op->kind = kind;
+    op->what = what;
+    op->deps = op->deps_inline;
+    op->dep_room = SOFT_OP_DEPS;
+    op->data = op->data_inline;
+    return op;
+}
+
+void soft_op_free(struct soft_op *op) {
+    if (op->deps != op->deps_inline)
+        free(op->deps);
+    if (op->data != op->data_inline)
+        free(op->data);
+    if (!keep_spare(op))
+        free(op);
+}
+
+bool soft_op_reserve(struct soft_op *op, uint32_t n) {
+    if (n > SOFT_OP_BYTES) {
+        unsigned char *data = malloc(n);
+        if (!data)
+            return false;
+        op->data = data;
+    }
+    op->bytes = n;
+    return true;
+}
+
+struct soft_op *soft_op_clone(const struct soft_op *from) {
+    struct soft_op *op = soft_op_new(from->kind, from->what);
+    if (!op)
+        return NULL;
+    op->u = from->u;
+    op->tag = from->tag;
+    if (!soft_op_reserve(op, from->bytes)) {
+        soft_op_free(op);
+        return NULL;
+    }
+    memcpy(op->data, from->data, from->bytes);
+    return op;
+}
+
+bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq) {
+    if (atomic_load_explicit(&stream->completed, memory_order_acquire) >= seq)
+        return true;
+    if (op->dep_count == op->dep_room) {
+        struct soft_dep *more = malloc(2 * op->dep_room * sizeof *more);
+        if (!more)
+            return false;
+        memcpy(more, op->deps, op->dep_count * sizeof *more);
+        if (op->deps != op->deps_inline)
+            free(op->deps);
+        op->deps = more;
+        op->dep_room *= 2;
+    }
+    op->deps[op->dep_count++] = (struct soft_dep){ stream, seq };
+    return true;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void run_payload(void *user) {
+    struct soft_op *op = user;
+    switch (op->kind) {
+    case SOFT_OP_COPY:
+        soft_copy_run(&op->u.copy);
+        break;
+    case SOFT_OP_FILL:
+        soft_fill_run(&op->u.fill);
+        break;
+    case SOFT_OP_RECORD:
+        soft_event_completed(op->u.record.event, op->u.record.generation);
+        break;
+    case SOFT_OP_COMMIT:
+        if (soft_memory_commit(op->u.block) != hipSuccess)
+            soft_error_raise(op->device, hipErrorOutOfMemory);
+        break;
+    case SOFT_OP_UNMAP:
+        soft_memory_free(op->u.block);
+        break;
+    case SOFT_OP_HOST:
+    case SOFT_OP_LAUNCH:
+    case SOFT_OP_BARRIER:
+        break;
+    }
+}
+
+/* A host function is the program's code: its faults are the program's. A stream callback is told
+ * about a device error, a host function is not called after one. */
+static void run_host(const struct soft_host_call *call, bool failed) {
+    if (call->callback)
+        call->callback(call->stream, failed ? hipErrorIllegalAddress : hipSuccess, call->user);
+    else if (!failed)
+        call->fn(call->user);
+}
+
+void soft_op_run(struct soft_op *op) {
+    bool failed = soft_error_raised(op->device);
+    uint64_t address;
+    int kind;
+    if (op->kind == SOFT_OP_HOST)
+        run_host(&op->u.host, failed);
+    else if (failed)
+        return;
+    else if (op->kind == SOFT_OP_LAUNCH)
+        soft_launch_run(op);
+    else if (op->kind != SOFT_OP_BARRIER && !soft_fault_guard(run_payload, op, &address, &kind))
+        soft_fault_report(op, address, kind);
+}

@@ -1,0 +1,128 @@
+/* pool.c - one job on all cores.
+ *
+ * Workers wait for the job number to change: for a while by looking (SPIN_NS: kernels of one model
+ * step follow each other within microseconds), then asleep. The thread that brings a job takes part
+ * in it. A worker may come late, so it enters first (inside++) and then looks whether the job is
+ * still open; the owner closes the job and then waits until nobody is inside. Both sides use
+ * sequentially consistent operations, so at least one sees the other.
+ *
+ * One job at a time: whoever finds the pool taken does its job alone. */
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/futex.h"
+#include "base/spin.h"
+#include "soft/runtime/soft.h"
+
+enum { WORKERS_MAX = 256, SPIN_NS = 50000, LOOKS_A_CLOCK = 64 };
+
+static struct {
+    struct spin owner; /* held for the length of a job */
+    unsigned started;  /* worker threads that exist, under owner */
+    _Atomic unsigned wanted; /* cores to use, the owner's included; 0: not decided yet */
+
+    _Atomic uint32_t job; /* odd while a job is open; also the word sleepers wait on */
+    _Atomic uint32_t sleeping;
+    _Atomic uint32_t inside;
+
+    soft_pool_fn fn;
+    void *user;
+    uint64_t count, chunk;
+    unsigned workers;
+    _Atomic uint64_t next;
+} pool;
+
+static void work(unsigned worker) {
+    for (;;) {
+        uint64_t first = atomic_fetch_add_explicit(&pool.next, pool.chunk, memory_order_relaxed);
+        if (first >= pool.count)
+            return;
+        uint64_t left = pool.count - first;
+        pool.fn(pool.user, first, first + (left < pool.chunk ? left : pool.chunk), worker,
+                pool.workers);
+    }
+}
+
+/* Returns the new job number once it differs from seen. */
+static uint32_t await_job(uint32_t seen) {
+    uint64_t start = clock_now_ns();
+    for (unsigned looks = 1;; looks++) {
+        uint32_t job = atomic_load_explicit(&pool.job, memory_order_acquire);
+        if (job != seen)
+            return job;
+        spin_pause();
+        if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > SPIN_NS)
+            break;
+    }
+    atomic_fetch_add(&pool.sleeping, 1);
+    futex_wait(&pool.job, seen, -1);
+    atomic_fetch_sub(&pool.sleeping, 1);
+    return atomic_load(&pool.job);
+}
+
+static void *worker_main(void *number) {
+    unsigned worker = (unsigned)(uintptr_t)number;
+    for (uint32_t seen = 0;;) {
+        seen = await_job(seen);
+        if (!(seen & 1))
+            continue;
+        atomic_fetch_add(&pool.inside, 1);
+        if (atomic_load(&pool.job) == seen && worker < pool.workers)
+            work(worker);
+        atomic_fetch_sub(&pool.inside, 1);
+    }
+    return NULL;
+}
+
+static unsigned wanted(void) {
+    unsigned n = atomic_load_explicit(&pool.wanted, memory_order_relaxed);
+    if (n)
+        return n;
+    n = soft_settings()->threads ? soft_settings()->threads : (unsigned)cpu_count();
+    n = n < WORKERS_MAX ? n : WORKERS_MAX;
+    atomic_store(&pool.wanted, n);
+    return n;
+}
+
+void soft_pool_set_threads(unsigned threads) {
+    unsigned n = threads ? threads : (unsigned)cpu_count();
+    atomic_store(&pool.wanted, n < WORKERS_MAX ? n : WORKERS_MAX);
+}
+
+/* Fewer threads than asked for is no error: the owner does what they do not. */
+static unsigned start_workers(unsigned threads) {
+    while (pool.started + 1 < threads) {
+        if (!soft_thread_start(worker_main, (void *)(uintptr_t)(pool.started + 1)))
+            break;
+        pool.started++;
+    }
+    return threads < pool.started + 1 ? threads : pool.started + 1;
+}
+
+void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
+    unsigned threads = wanted();
+    if (count < 2 || threads < 2 || !spin_trylock(&pool.owner)) {
+        fn(user, 0, count, 0, 1);
+        return;
+    }
+    pool.fn = fn;
+    pool.user = user;
+    pool.count = count;
+    pool.workers = start_workers(threads);
+    /* A few pieces a worker: a core that the system takes away costs one piece, not a share. */
+    pool.chunk = count / (pool.workers * 8u);
+    if (pool.chunk == 0)
+        pool.chunk = 1;
+    atomic_store_explicit(&pool.next, 0, memory_order_relaxed);
+    atomic_fetch_add(&pool.job, 1);
+    if (atomic_load(&pool.sleeping))
+        futex_wake(&pool.job, INT_MAX);
+    work(0);
+    atomic_fetch_add(&pool.job, 1);
+    while (atomic_load(&pool.inside))
+        spin_pause();
+    spin_unlock(&pool.owner);
+}

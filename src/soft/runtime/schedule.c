@@ -1,0 +1,491 @@
+/* schedule.c - which operation runs when.
+ *
+ * An operation may run when it is at the head of its stream, everything it depends on has completed
+ * (struct soft_dep; stream.c puts HIP's rules into these), and the policy allows it. The policies
+ * differ only in how far a stream is allowed to go (soft_stream.allowed):
+ *
+ *   fast    everything, at once;
+ *   eager   everything, and a submission waits (EAGER_NS at most) until its operation has run;
+ *   lazy    only what somebody waits for, and what that depends on;
+ *   random  one operation at a time, drawn from all that could run, a few at each submission and as
+ *           many as it takes at each wait: the same seed gives the same order.
+ *
+ * Operations run on the dispatcher thread, kernels on all cores (pool.c), host functions on threads
+ * of their own because they may block. HIP promises progress even to a program that only looks at
+ * pinned memory or waits for its own condition variable; so a watchdog lets held work go when the
+ * program has made no call for IDLE_NS, and adds a dispatcher when one is stuck in a kernel that
+ * waits for something only another stream or the host will do.
+ *
+ * One spin lock guards all queues; no operation runs under it. Waiting is done by looking for
+ * SPIN_NS and then sleeping: a launch that is waited for at once costs two cache-line transfers. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/futex.h"
+#include "base/spin.h"
+#include "soft/runtime/soft.h"
+
+#define MS 1000000ll
+static const int64_t EAGER_NS = 200 * MS, RANDOM_NS = 50 * MS, TICK_NS = 20 * MS;
+static const uint64_t IDLE_NS = 1000 * MS;
+enum { SPIN_NS = 50000, LOOKS_A_CLOCK = 64, DISPATCHERS_MAX = 64 };
+
+static struct {
+    struct spin lock;
+    struct soft_stream *active; /* streams with queued work, most recently served last */
+    uint64_t random;
+
+    _Atomic uint32_t work; /* changes when something may have become runnable */
+    _Atomic uint32_t work_sleepers;
+    _Atomic uint32_t progress; /* changes when an operation has completed */
+    _Atomic uint32_t progress_sleepers;
+    _Atomic uint64_t last_call_ns; /* lazy and random only */
+    _Atomic unsigned dispatchers, busy;
+    _Atomic uint64_t queued; /* operations in all queues */
+    _Atomic uint32_t watchdog_asleep;
+    unsigned spin_ns;
+} s;
+
+void soft_schedule_lock(void) { spin_lock(&s.lock); }
+void soft_schedule_unlock(void) { spin_unlock(&s.lock); }
+
+static bool is_complete(const struct soft_stream *stream, uint64_t seq) {
+    return atomic_load_explicit(&stream->completed, memory_order_acquire) >= seq;
+}
+
+static void wake_dispatcher(void) {
+    atomic_fetch_add(&s.work, 1);
+    if (atomic_load(&s.work_sleepers))
+        futex_wake(&s.work, 1);
+}
+
+uint64_t soft_schedule_random(void) { /* xorshift64*; any caller, so under the lock */
+    spin_lock(&s.lock);
+    s.random ^= s.random >> 12;
+    s.random ^= s.random << 25;
+    s.random ^= s.random >> 27;
+    uint64_t r = s.random * 0x2545F4914F6CDD1Dull;
+    spin_unlock(&s.lock);
+    return r >> 16;
+}
+
+/* ---- queues, under the lock ----------------------------------------------------------------- */
+
+static void activate(struct soft_stream *st) {
+    if (st->active)
+        return;
+    st->active = true;
+    if (!s.active) {
+        s.active = st->next_active = st->prev_active = st;
+        return;
+    }
+    st->next_active = s.active;
+    st->prev_active = s.active->prev_active;
+    st->prev_active->next_active = st;
+    s.active->prev_active = st;
+}
+
+static void deactivate(struct soft_stream *st) {
+    st->active = false;
+    if (st->next_active == st) {
+        s.active = NULL;
+        return;
+    }
+    if (s.active == st)
+        s.active = st->next_active;
+    st->prev_active->next_active = st->next_active;
+    st->next_active->prev_active = st->prev_active;
+}
+
+void soft_schedule_push_locked(struct soft_stream *st, struct soft_op *op) {
+    enum soft_policy policy = soft_settings()->policy;
+    op->stream = st;
+    op->device = st->device;
+    op->seq = ++st->submitted;
+    op->next = NULL;
+    if (st->tail)
+        st->tail->next = op;
+    else
+        st->head = op;
+    st->tail = op;
+    if (policy == SOFT_FAST || policy == SOFT_EAGER)
+        st->allowed = op->seq;
+    else if (!st->held)
+        st->held = op;
+    activate(st);
+    atomic_fetch_add_explicit(&s.queued, 1, memory_order_relaxed);
+}
+
+void soft_schedule_push(struct soft_stream *st, struct soft_op *op) {
+    spin_lock(&s.lock);
+    soft_schedule_push_locked(st, op);
+    spin_unlock(&s.lock);
+}
+
+struct soft_stream *soft_schedule_next_active(struct soft_stream *after) {
+    if (!after)
+        return s.active;
+    return after->next_active == s.active ? NULL : after->next_active;
+}
+
+static bool dependencies_met(const struct soft_op *op) {
+    for (uint32_t i = 0; i < op->dep_count; i++)
+        if (!is_complete(op->deps[i].stream, op->deps[i].seq))
+            return false;
+    return true;
+}
+
+static bool could_run(const struct soft_stream *st) {
+    return st->head && !st->head->running && dependencies_met(st->head);
+}
+
+static bool may_run(const struct soft_stream *st) {
+    return could_run(st) && st->head->seq <= st->allowed;
+}
+
+/* The next operation to run, marked as running, or NULL. A higher priority (a lower number) goes
+ * first; streams of one priority take turns. */
+static struct soft_op *pick(void) {
+    struct soft_stream *best = NULL;
+    for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
+        if (may_run(st) && (!best || st->priority < best->priority))
+            best = st;
+    if (!best)
+        return NULL;
+    if (best == s.active)
+        s.active = best->next_active;
+    best->head->running = true;
+    return best->head;
+}
+
+static void allow(struct soft_stream *st, uint64_t seq) {
+    if (seq > st->allowed)
+        st->allowed = seq;
+    while (st->held && st->held->seq <= st->allowed)
+        st->held = st->held->next;
+}
+
+/* Takes a completed operation out of its queue. Returns the stream if that was the last a closed
+ * stream had to do. */
+static struct soft_stream *retire(struct soft_op *op) {
+    struct soft_stream *st = op->stream;
+    st->head = op->next;
+    if (!st->head) {
+        st->tail = NULL;
+        deactivate(st);
+    }
+    atomic_store_explicit(&st->completed, op->seq, memory_order_release);
+    atomic_fetch_sub_explicit(&s.queued, 1, memory_order_relaxed);
+    return !st->head && st->closed ? st : NULL;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void announce_progress(void) {
+    atomic_fetch_add(&s.progress, 1);
+    if (atomic_load(&s.progress_sleepers))
+        futex_wake(&s.progress, INT_MAX);
+}
+
+/* Retires op (may be NULL) and picks the next one, under one lock. */
+static struct soft_op *complete_and_pick(struct soft_op *op, bool pick_next) {
+    struct soft_stream *empty = NULL;
+    struct soft_op *next;
+    spin_lock(&s.lock);
+    if (op)
+        empty = retire(op);
+    next = pick_next ? pick() : NULL;
+    spin_unlock(&s.lock);
+    if (op) {
+        announce_progress();
+        soft_op_free(op);
+    }
+    if (empty)
+        soft_handle_recycle(soft_streams(), empty);
+    return next;
+}
+
+void soft_schedule_complete(struct soft_op *op) {
+    complete_and_pick(op, false);
+    wake_dispatcher();
+}
+
+/* Looks for SPIN_NS whether *word still is seen, then sleeps. */
+static void idle_until_change(_Atomic uint32_t *word, uint32_t seen, _Atomic uint32_t *sleepers) {
+    uint64_t start = clock_now_ns();
+    for (unsigned looks = 1; s.spin_ns; looks++) {
+        if (atomic_load_explicit(word, memory_order_acquire) != seen)
+            return;
+        spin_pause();
+        if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > s.spin_ns)
+            break;
+    }
+    atomic_fetch_add(sleepers, 1);
+    futex_wait(word, seen, -1);
+    atomic_fetch_sub(sleepers, 1);
+}
+
+static void *dispatcher_main(void *extra) {
+    for (;;) {
+        uint32_t seen = atomic_load(&s.work);
+        struct soft_op *op = complete_and_pick(NULL, true);
+        if (op)
+            atomic_fetch_add(&s.busy, 1);
+        bool worked = op != NULL;
+        while (op) {
+            if (op->kind == SOFT_OP_HOST) {
+                soft_host_queue(op);
+                op = complete_and_pick(NULL, true);
+            } else {
+                soft_op_run(op);
+                op = complete_and_pick(op, true);
+            }
+        }
+        if (worked) {
+            atomic_fetch_sub(&s.busy, 1);
+            continue;
+        }
+        if (extra) { /* added for a jam that is over */
+            atomic_fetch_sub(&s.dispatchers, 1);
+            return NULL;
+        }
+        idle_until_change(&s.work, seen, &s.work_sleepers);
+    }
+}
+
+/* ---- the watchdog --------------------------------------------------------------------------- */
+
+static void allow_everything(void) {
+    spin_lock(&s.lock);
+    for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
+        allow(st, st->submitted);
+    spin_unlock(&s.lock);
+    wake_dispatcher();
+}
+
+static bool anything_may_run(void) {
+    bool found = false;
+    spin_lock(&s.lock);
+    for (struct soft_stream *st = s.active; st && !found; st = soft_schedule_next_active(st))
+        found = may_run(st);
+    spin_unlock(&s.lock);
+    return found;
+}
+
+static void add_dispatcher(void) {
+    if (atomic_load(&s.dispatchers) >= DISPATCHERS_MAX)
+        return;
+    atomic_fetch_add(&s.dispatchers, 1);
+    if (!soft_thread_start(dispatcher_main, &s))
+        atomic_fetch_sub(&s.dispatchers, 1);
+}
+
+static void watchdog_tick(void) {
+    if (anything_may_run()) {
+        if (atomic_load(&s.busy) >= atomic_load(&s.dispatchers))
+            add_dispatcher();
+        else
+            wake_dispatcher();
+        return;
+    }
+    enum soft_policy policy = soft_settings()->policy;
+    if ((policy == SOFT_LAZY || policy == SOFT_RANDOM) &&
+        clock_now_ns() - atomic_load(&s.last_call_ns) > IDLE_NS)
+        allow_everything();
+}
+
+static void *watchdog_main(void *unused) {
+    (void)unused;
+    uint32_t before = 0;
+    for (unsigned quiet = 0;;) {
+        static _Atomic uint32_t never;
+        futex_wait(&never, 0, TICK_NS);
+        uint32_t now = atomic_load(&s.progress);
+        if (atomic_load(&s.queued) == 0) {
+            if (++quiet > 50) {
+                atomic_store(&s.watchdog_asleep, 1);
+                if (atomic_load(&s.queued) == 0)
+                    futex_wait(&s.watchdog_asleep, 1, -1);
+                quiet = 0;
+            }
+        } else if (now == before) {
+            watchdog_tick();
+        }
+        before = now;
+    }
+    return NULL;
+}
+
+static void rouse_watchdog(void) {
+    if (atomic_load_explicit(&s.watchdog_asleep, memory_order_relaxed) &&
+        atomic_exchange(&s.watchdog_asleep, 0))
+        futex_wake(&s.watchdog_asleep, 1);
+}
+
+/* ---- waiting -------------------------------------------------------------------------------- */
+
+/* True once complete, false if timeout_ns (negative: none) ran out first. */
+static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns) {
+    uint64_t start = clock_now_ns();
+    for (unsigned looks = 1; s.spin_ns; looks++) {
+        if (is_complete(st, seq))
+            return true;
+        spin_pause();
+        if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > s.spin_ns)
+            break;
+    }
+    for (;;) {
+        atomic_fetch_add(&s.progress_sleepers, 1);
+        uint32_t seen = atomic_load(&s.progress);
+        bool done = is_complete(st, seq);
+        int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (int64_t)(clock_now_ns() - start);
+        if (!done && (timeout_ns < 0 || left > 0))
+            futex_wait(&s.progress, seen, left);
+        atomic_fetch_sub(&s.progress_sleepers, 1);
+        if (done || is_complete(st, seq))
+            return true;
+        if (timeout_ns >= 0 && left <= 0)
+            return false;
+    }
+}
+
+/* lazy: allows st up to seq and, operation by operation, what that depends on. Every operation is
+ * looked at once, because held only moves forward. */
+static void allow_with_dependencies(struct soft_stream *st, uint64_t seq) {
+    spin_lock(&s.lock);
+    if (seq > st->wanted)
+        st->wanted = seq;
+    for (bool again = true; again;) {
+        again = false;
+        for (struct soft_stream *t = s.active; t; t = soft_schedule_next_active(t)) {
+            while (t->held && t->held->seq <= t->wanted) {
+                struct soft_op *op = t->held;
+                for (uint32_t i = 0; i < op->dep_count; i++) {
+                    struct soft_stream *on = op->deps[i].stream;
+                    if (op->deps[i].seq > on->wanted)
+                        on->wanted = op->deps[i].seq;
+                }
+                allow(t, op->seq);
+                again = true;
+            }
+        }
+    }
+    spin_unlock(&s.lock);
+    wake_dispatcher();
+}
+
+/* random: draws one operation that could run and lets it; false if there is none. */
+static bool run_one_at_random(void) {
+    uint64_t draw = soft_schedule_random();
+    struct soft_stream *drawn = NULL;
+    uint64_t seq = 0;
+    spin_lock(&s.lock);
+    unsigned choices = 0;
+    for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
+        choices += could_run(st) && st->head->seq > st->allowed;
+    if (choices) {
+        uint64_t index = draw % choices;
+        for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
+            if (could_run(st) && st->head->seq > st->allowed && index-- == 0)
+                drawn = st;
+        seq = drawn->head->seq;
+        allow(drawn, seq);
+    }
+    spin_unlock(&s.lock);
+    if (!drawn)
+        return false;
+    wake_dispatcher();
+    await(drawn, seq, RANDOM_NS);
+    return true;
+}
+
+static void note_call(void) {
+    atomic_store_explicit(&s.last_call_ns, clock_now_ns(), memory_order_relaxed);
+}
+
+void soft_schedule_submitted(struct soft_stream *st, uint64_t seq) {
+    rouse_watchdog();
+    switch (soft_settings()->policy) {
+    case SOFT_FAST:
+        wake_dispatcher();
+        break;
+    case SOFT_EAGER:
+        wake_dispatcher();
+        await(st, seq, EAGER_NS);
+        break;
+    case SOFT_LAZY:
+        note_call();
+        break;
+    case SOFT_RANDOM:
+        note_call();
+        while (soft_schedule_random() % 3 == 0 && run_one_at_random())
+            ;
+        break;
+    }
+}
+
+void soft_schedule_wait(struct soft_stream *st, uint64_t seq) {
+    switch (soft_settings()->policy) {
+    case SOFT_FAST:
+    case SOFT_EAGER:
+        break;
+    case SOFT_LAZY:
+        note_call();
+        allow_with_dependencies(st, seq);
+        break;
+    case SOFT_RANDOM:
+        note_call();
+        while (!is_complete(st, seq))
+            if (!run_one_at_random() && await(st, seq, MS))
+                break;
+        break;
+    }
+    if (!is_complete(st, seq))
+        await(st, seq, -1);
+}
+
+bool soft_schedule_poll(struct soft_stream *st, uint64_t seq) {
+    if (is_complete(st, seq))
+        return true;
+    if (soft_settings()->policy == SOFT_LAZY) {
+        note_call();
+        allow_with_dependencies(st, seq);
+        return false;
+    }
+    if (soft_settings()->policy == SOFT_RANDOM) {
+        note_call();
+        run_one_at_random();
+    }
+    return is_complete(st, seq);
+}
+
+void soft_schedule_drain(int device) {
+    for (;;) {
+        struct soft_stream *pending = NULL;
+        uint64_t seq = 0;
+        spin_lock(&s.lock);
+        for (struct soft_stream *st = s.active; st && !pending; st = soft_schedule_next_active(st))
+            if (device < 0 || st->device == device)
+                pending = st;
+        if (pending)
+            seq = pending->submitted;
+        spin_unlock(&s.lock);
+        if (!pending)
+            return;
+        soft_schedule_wait(pending, seq);
+    }
+}
+
+enum rc soft_schedule_init(struct err *e) {
+    s.spin_ns = cpu_count() > 1 ? SPIN_NS : 0;
+    s.random = soft_settings()->seed * 0x9E3779B97F4A7C15ull + 0x1234567ull;
+    s.random += s.random == 0;
+    atomic_store(&s.dispatchers, 1);
+    note_call();
+    if (!soft_thread_start(dispatcher_main, NULL) || !soft_thread_start(watchdog_main, NULL))
+        return err_set(e, RC_MEMORY, "cannot start the device's threads: raise the limit on "
+                                     "processes (ulimit -u)");
+    return RC_OK;
+}
