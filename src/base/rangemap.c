@@ -1,5 +1,6 @@
 #include "base/rangemap.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { LEFT = 0, RIGHT = 1 };
@@ -29,6 +30,7 @@ static uint64_t range_last(const struct range *r) {
 /* Lifts n's child on the given side above n; returns the subtree's new root. */
 static node *node_rotate(node *n, int side) {
     node *up = n->child[side];
+    assert(up); /* the side to be lifted is the higher one */
     n->child[side] = up->child[!side];
     up->child[!side] = n;
     node_measure(n);
