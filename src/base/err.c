@@ -4,15 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...) {
+void err_fill(struct err *e, enum rc rc, const char *fmt, ...) {
     if (!e)
-        return rc;
+        return;
     e->rc = rc;
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
-    return rc;
 }
 
 enum rc err_prefix(struct err *e, const char *fmt, ...) {

@@ -26,8 +26,16 @@ struct err {
     char msg[512];
 };
 
-/* Stores rc and the formatted message in e (if any) and returns rc. */
-enum rc err_set(struct err *e, enum rc rc, const char *fmt, ...)
+/* err_set(e, rc, fmt, ...) stores rc and the formatted message in e (if any) and returns rc. A
+ * macro, so that compilers and analysers see which code comes back, and that an output left unset
+ * after `return err_set(e, RC_IO, ...)` is never read by who looked at the code. */
+#define err_set(e, code, ...)                                                                      \
+    __extension__({                                                                                \
+        enum rc err_set_rc = (code);                                                               \
+        err_fill((e), err_set_rc, __VA_ARGS__);                                                    \
+        err_set_rc;                                                                                \
+    })
+void err_fill(struct err *e, enum rc rc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " before the message already in e; returns e's rc. */
