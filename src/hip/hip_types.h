@@ -65,6 +65,7 @@ typedef enum hipError_t {
 #define HIP_ENUM(type)                    typedef enum type {
 #define HIP_VALUE(name, value)            name = value,
 #define HIP_VALUE6(name, value)           name = value,
+#define HIP_VALUE7(name, value)           name = value,
 #define HIP_VALUE5(name, value, hip_name) name = value,
 #define HIP_ENUM_END(type)                                                                         \
     }                                                                                              \
@@ -73,6 +74,7 @@ typedef enum hipError_t {
 #undef HIP_ENUM
 #undef HIP_VALUE
 #undef HIP_VALUE6
+#undef HIP_VALUE7
 #undef HIP_VALUE5
 #undef HIP_ENUM_END
 
@@ -104,6 +106,7 @@ typedef int (*hip_tracer_callback)(int domain, uint32_t operation, void *data);
 /* Structures: those that never changed, those of 6.x, and the 5.x layout of the latter. */
 #define HIP_UNION(type)                         typedef union type {
 #define HIP_FIELD(type, field_type, name)       field_type name;
+#define HIP_FIELD5(type, field_type, name)      field_type name;
 #define HIP_FIELD6(type, field_type, name)      field_type name;
 #define HIP_ARRAY(type, field_type, name, dims) field_type name dims;
 #define HIP_BITS(type, field_type, name, bits)  field_type name : bits;
@@ -119,12 +122,14 @@ typedef int (*hip_tracer_callback)(int domain, uint32_t operation, void *data);
 #define HIP_STRUCT(type) typedef struct type {
 #include "hip/hip_struct.def"
 #include "hip/hip_struct6.def"
+#include "hip/hip_struct7.def"
 #undef HIP_STRUCT
 #define HIP_STRUCT(type, hip_type) typedef struct type {
 #include "hip/hip_struct5.def"
 #undef HIP_STRUCT
 #undef HIP_UNION
 #undef HIP_FIELD
+#undef HIP_FIELD5
 #undef HIP_FIELD6
 #undef HIP_ARRAY
 #undef HIP_BITS
