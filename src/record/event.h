@@ -72,6 +72,7 @@ struct event_extra {
 union event_slot {
     struct event event;
     struct event_extra extra;
+    uint64_t word[8];
 };
 
 _Static_assert(RECORD_VERSION == 1 && sizeof(struct event) == 64, "bump RECORD_VERSION");

@@ -1,0 +1,417 @@
+#include "record/writer.h"
+
+#include <errno.h>
+#include <execinfo.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "record/writer_internal.h"
+
+/* ---- who writes ---------------------------------------------------------------------------- */
+
+/* What a thread remembers of the writers it used; more than one is rare. Initial-exec: the general
+ * model may allocate memory at the first use, which a signal handler must not. */
+enum { MEMORIES = 4 };
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    uint64_t writer;
+    uint32_t process;
+    uint32_t thread;
+} memories[MEMORIES];
+
+static void define_process(writer *w, uint32_t process, unsigned how) {
+    struct process_value value = { .pid = (uint32_t)getpid(),
+                                   .parent = (uint32_t)getppid(),
+                                   .image = w->image,
+                                   .how = how,
+                                   .program = record_string(w, program_invocation_name),
+                                   .start_ns = clock_now_ns() };
+    define(w, DEFINITION_PROCESS, process, &value, sizeof value);
+    struct event e = { .kind = how == PROCESS_FORKED ? EVENT_FORK : EVENT_JOIN,
+                       .dst = value.pid,
+                       .src = value.parent,
+                       .name = value.program,
+                       .aux = event_aux(EVENT_NO_FN, 0) };
+    record_event(w, &e);
+}
+
+/* Attaches this process if it is not yet; `how` it came. Only one thread's attempt counts. */
+static uint32_t attach(writer *w, unsigned how) {
+    uint32_t process = 0, fresh = define_take_id(w, DEFINITION_PROCESS);
+    atomic_store(&w->page->pid, (uint32_t)getpid());
+    if (!atomic_compare_exchange_strong(&w->page->process, &process, fresh))
+        return process;
+    atomic_fetch_add(&w->h->attached, 1);
+    define_process(w, fresh, how);
+    return fresh;
+}
+
+uint32_t writer_process(writer *w) {
+    if (UNLIKELY(w->check_pid) && atomic_load(&w->page->pid) != (uint32_t)getpid())
+        *w->page = (struct process_page){ 0 };
+    uint32_t process = atomic_load_explicit(&w->page->process, memory_order_relaxed);
+    return LIKELY(process) ? process : attach(w, PROCESS_FORKED);
+}
+
+__attribute__((noinline)) static uint32_t new_thread(writer *w, uint32_t process) {
+    int saved = errno;
+    char name[17] = "";
+    uint32_t thread = define_take_id(w, DEFINITION_THREAD);
+    memories[w->id % MEMORIES].writer = w->id;
+    memories[w->id % MEMORIES].process = process;
+    memories[w->id % MEMORIES].thread = thread;
+    prctl(PR_GET_NAME, name, 0, 0, 0);
+    struct thread_value value = { .process = process,
+                                  .pid = (uint32_t)getpid(),
+                                  .tid = (uint32_t)syscall(SYS_gettid),
+                                  .name = record_string(w, name) };
+    define(w, DEFINITION_THREAD, thread, &value, sizeof value);
+    errno = saved;
+    return thread;
+}
+
+static inline uint32_t thread_number(writer *w) {
+    uint32_t process = writer_process(w);
+    unsigned m = w->id % MEMORIES;
+    if (LIKELY(memories[m].writer == w->id && memories[m].process == process))
+        return memories[m].thread;
+    return new_thread(w, process);
+}
+
+uint32_t record_thread(writer *w) {
+    return w ? thread_number(w) : 0;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+static bool slot_lost(writer *w) {
+    atomic_fetch_add_explicit(&w->h->lost, 1, memory_order_relaxed);
+    return false;
+}
+
+/* The slot of seq in this process's memory, NULL if there is none. */
+static inline union event_slot *slot_of(writer *w, uint64_t seq) {
+    uint64_t index = seq & w->event_mask;
+    unsigned chunk = (unsigned)(index >> w->event_shift);
+    if (UNLIKELY(!atomic_load_explicit(&w->event_mapped[chunk], memory_order_acquire)) &&
+        !grow_map_chunk(w, CHUNK_EVENTS, chunk))
+        return NULL;
+    return &w->events[index];
+}
+
+/* Who fills the middle of a chunk sees to the next one, so that nobody has to wait for it. */
+__attribute__((noinline)) static void prepare_next_chunk(writer *w, uint64_t seq) {
+    uint64_t next = (seq + w->chunk_mask + 1) & w->event_mask;
+    grow_map_chunk(w, CHUNK_EVENTS, (unsigned)(next >> w->event_shift));
+}
+
+/* False, and counted as lost, if there is no room or the slot is not free: its writer of one turn
+ * of the ring ago has not finished (or died), or one of a later turn was faster. */
+static inline bool slot_write(writer *w, uint64_t seq, const void *from) {
+    if (UNLIKELY((seq & w->chunk_mask) == w->chunk_mask / 2))
+        prepare_next_chunk(w, seq);
+    union event_slot *slot = slot_of(w, seq);
+    if (UNLIKELY(!slot))
+        return slot_lost(w);
+    uint64_t *ready = &slot->event.ready;
+    uint64_t old = __atomic_load_n(ready, __ATOMIC_RELAXED);
+    if (UNLIKELY(old > seq) || /* EVENT_BUSY and EVENT_FINISHING are greater than any seq */
+        UNLIKELY(!__atomic_compare_exchange_n(ready, &old, EVENT_BUSY | (seq + 1), false,
+                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+        return slot_lost(w);
+    memcpy((unsigned char *)slot + sizeof *ready, (const unsigned char *)from + sizeof *ready,
+           sizeof *slot - sizeof *ready);
+    /* Stored last: who sees seq + 1 sees the whole event. */
+    __atomic_store_n(ready, seq + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+uint64_t record_event(writer *w, struct event *e) {
+    if (!w)
+        return RECORD_NONE;
+    e->thread = thread_number(w);
+    if (!e->t_ns)
+        e->t_ns = clock_now_ns();
+    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, 1, memory_order_relaxed);
+    return LIKELY(slot_write(w, seq, e)) ? seq : RECORD_NONE;
+}
+
+uint64_t record_events(writer *w, union event_slot *slots, unsigned count) {
+    if (!w || !count || count > 1 + EVENT_EXTRA_MAX)
+        return RECORD_NONE;
+    struct event *e = &slots[0].event;
+    e->thread = thread_number(w);
+    if (!e->t_ns)
+        e->t_ns = clock_now_ns();
+    for (unsigned i = 1; i < count; i++)
+        slots[i].extra.aux = (slots[i].extra.aux & 0xff0000ffu) | i << 8 | (count - 1) << 16;
+    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, count, memory_order_relaxed);
+    bool stored = false;
+    /* The event comes last: who sees it whole finds its extras. */
+    for (unsigned i = count; i-- > 0;)
+        stored = slot_write(w, seq + i, &slots[i]);
+    return stored ? seq : RECORD_NONE;
+}
+
+/* The last eight bytes of an event, which are replaced together. */
+struct tail {
+    uint16_t kind, status;
+    uint32_t aux;
+};
+_Static_assert(sizeof(struct tail) == 8 && offsetof(struct event, kind) == 56, "one word");
+
+static void finish(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns,
+                   const uint64_t *dst) {
+    union event_slot *slot = w && seq != RECORD_NONE ? slot_of(w, seq) : NULL;
+    uint64_t whole = seq + 1;
+    if (!slot ||
+        !__atomic_compare_exchange_n(&slot->event.ready, &whole, EVENT_FINISHING | (seq + 1), false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    if (dst)
+        __atomic_store_n(&slot->event.dst, *dst, __ATOMIC_RELAXED);
+    struct tail tail = { slot->event.kind, (uint16_t)status,
+                         (slot->event.aux & 0xffffu) | (uint32_t)event_duration_encode(duration_ns)
+                                                           << 16 };
+    uint64_t word;
+    memcpy(&word, &tail, sizeof word);
+    __atomic_store_n(&slot->word[7], word, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->event.ready, seq + 1, __ATOMIC_RELEASE);
+}
+
+void record_finish(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns) {
+    finish(w, seq, status, duration_ns, NULL);
+}
+
+void record_finish_dst(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns,
+                       uint64_t dst) {
+    finish(w, seq, status, duration_ns, &dst);
+}
+
+/* ---- open and close ------------------------------------------------------------------------ */
+
+enum rc record_options_read(struct record_options *o, struct err *e) {
+    const char *join = env_get_str("GCORE_RECORD_JOIN", NULL);
+    o->path = env_get_str("GCORE_RECORD", NULL);
+    o->join = 0;
+    if (join) {
+        char *end;
+        errno = 0;
+        o->join = strtoull(join, &end, 16);
+        if (*end || errno)
+            return err_set(e, RC_USAGE,
+                           "GCORE_RECORD_JOIN: expected the hexadecimal run id of a recording, "
+                           "found '%s'",
+                           join);
+    }
+    return env_read_u64("GCORE_RECORD_EVENTS", 0, &o->events, e);
+}
+
+static enum rc announce(const writer *w, const char *asked, struct err *e) {
+    char id[24], path[PATH_MAX];
+    snprintf(id, sizeof id, "%016" PRIx64, w->h->run_id);
+    /* A name with %p stays as it is: the next program is to have a file of its own. A relative
+     * name would be another file in another directory. */
+    const char *name = asked;
+    if (!strstr(asked, "%p")) {
+        size_t n = 0;
+        for (const char *p = w->path; *p && n < sizeof path - 2; p++) {
+            if (*p == '%')
+                path[n++] = '%';
+            path[n++] = *p;
+        }
+        path[n] = 0;
+        name = path;
+    }
+    if (setenv("GCORE_RECORD", name, 1) || setenv("GCORE_RECORD_JOIN", id, 1))
+        return err_set(e, RC_MEMORY, "%s: no memory for the environment", w->path);
+    return RC_OK;
+}
+
+/* Memory of this process: flags, site cache, the page that forks wipe, address space. */
+static enum rc allocate(writer *w, struct err *e) {
+    const struct record_header *h = w->h;
+    static _Atomic uint64_t last_id;
+    enum { ALIGN = 2 << 20 }; /* of page tables: lets large folios be mapped whole */
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    w->chunk_shift = (unsigned)__builtin_ctz(h->chunk_bytes);
+    w->event_shift = w->chunk_shift - (unsigned)__builtin_ctz(sizeof(union event_slot));
+    w->chunk_mask = (UINT64_C(1) << w->event_shift) - 1;
+    w->event_mask = ((uint64_t)h->event_chunks << w->event_shift) - 1;
+    w->id = atomic_fetch_add(&last_id, 1) + 1;
+    w->event_mapped = calloc(h->event_chunks, 1);
+    w->definition_mapped = calloc(h->definition_chunks, 1);
+    w->sites = calloc(1, sizeof *w->sites);
+    void *own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    w->page = own == MAP_FAILED ? NULL : own;
+    if (!w->event_mapped || !w->definition_mapped || !w->sites || !w->page)
+        return err_set(e, RC_MEMORY, "%s: no memory for a recorder", w->path);
+    w->check_pid = madvise(w->page, page, MADV_WIPEONFORK) != 0;
+
+    size_t ring = (size_t)h->event_chunks << w->chunk_shift;
+    ring = (ring + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    w->reserved_bytes = ring + ((size_t)h->definition_chunks << w->chunk_shift) + ALIGN;
+    w->reserved = mmap(NULL, w->reserved_bytes, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (w->reserved == MAP_FAILED) {
+        w->reserved = NULL;
+        return err_set(e, RC_MEMORY,
+                       "%s: cannot reserve %zu MiB of address space: %s; a smaller "
+                       "GCORE_RECORD_EVENTS needs less",
+                       w->path, w->reserved_bytes >> 20, strerror(errno));
+    }
+    uintptr_t base = ((uintptr_t)w->reserved + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
+    w->events = (union event_slot *)base;
+    w->definitions = (unsigned char *)base + ring;
+    return RC_OK;
+}
+
+/* The header of a file we join was written by a process of our own run; still, nothing in it may
+ * lead us out of our memory. */
+static enum rc check_geometry(const writer *w, struct err *e) {
+    const struct record_header *h = w->h;
+    bool power = h->chunk_bytes && !(h->chunk_bytes & (h->chunk_bytes - 1)) && h->event_chunks &&
+                 !(h->event_chunks & (h->event_chunks - 1));
+    if (!power || h->chunk_bytes < RECORD_CHUNK_MIN || h->chunk_bytes > RECORD_CHUNK_MAX ||
+        h->event_bytes != sizeof(union event_slot) || h->event_chunks > RECORD_EVENT_CHUNKS ||
+        !h->definition_chunks || h->definition_chunks > RECORD_DEFINITION_CHUNKS)
+        return err_set(e, RC_FORMAT, "%s: damaged header", w->path);
+    return RC_OK;
+}
+
+enum { FUNCTIONS_ROOM = 60 << 10 };
+
+/* Lists the names of the HIP functions in buffer; returns the bytes used, 0 if they do not fit. */
+static size_t list_functions(const struct record_options *o, char *buffer) {
+    uint32_t count = o->fn_count;
+    size_t used = sizeof count;
+    memcpy(buffer, &count, sizeof count);
+    for (unsigned fn = 0; fn < count; fn++) {
+        const char *name = o->fn_name(fn);
+        size_t length = strlen(name) + 1;
+        if (length > FUNCTIONS_ROOM - used)
+            return 0;
+        memcpy(buffer + used, name, length);
+        used += length;
+    }
+    return used;
+}
+
+/* A new recording gets the list, a joined one must have the same. */
+static enum rc agree_on_functions(writer *w, const struct record_options *o, bool joined,
+                                  struct err *e) {
+    if (!o->fn_count)
+        return RC_OK;
+    char *list = malloc(FUNCTIONS_ROOM);
+    size_t bytes = list ? list_functions(o, list) : 0;
+    uint64_t hash = bytes ? intern_hash(DEFINITION_FUNCTIONS, list, bytes) : 0;
+    enum rc rc = RC_OK;
+    if (!list)
+        rc = err_set(e, RC_MEMORY, "%s: no memory for a recorder", w->path);
+    else if (!bytes || o->fn_count > EVENT_FN_MAX)
+        rc = err_set(e, RC_RANGE, "%u HIP functions are more than a recording can name",
+                     o->fn_count);
+    else if (joined && w->h->function_hash && w->h->function_hash != hash)
+        rc = err_set(e, RC_REFUSED,
+                     "%s: the run is being recorded by another build of greta, whose list of HIP "
+                     "functions differs; use one build for both programs",
+                     w->path);
+    else if (!w->h->function_hash) {
+        w->h->function_hash = hash;
+        define_next(w, DEFINITION_FUNCTIONS, list, bytes);
+    }
+    free(list);
+    return rc;
+}
+
+/* Frees without a word in the file. */
+static void release(writer *w) {
+    if (w->reserved)
+        munmap(w->reserved, w->reserved_bytes);
+    if (w->page)
+        munmap(w->page, (size_t)sysconf(_SC_PAGESIZE));
+    if (w->h)
+        munmap(w->h, RECORD_HEADER_BYTES);
+    if (atomic_load(&w->fd) >= 0)
+        close(atomic_load(&w->fd));
+    free((void *)w->event_mapped);
+    free((void *)w->definition_mapped);
+    free(w->sites);
+    free(w);
+}
+
+enum rc record_open(writer **out, const struct record_options *o, struct err *e) {
+    bool joined = false;
+    writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_set(e, RC_MEMORY, "no memory for a recorder");
+    atomic_store(&w->fd, -1);
+    enum rc rc = create_file(w, o, &joined, e);
+    if (rc != RC_OK)
+        goto fail;
+    if ((rc = check_geometry(w, e)) != RC_OK || (rc = allocate(w, e)) != RC_OK)
+        goto abandon;
+    if (!grow_map_chunk(w, CHUNK_DEFINITIONS, 0) || !grow_map_chunk(w, CHUNK_EVENTS, 0)) {
+        rc = err_set(e, RC_IO, "%s: no room for a recording", w->path);
+        goto abandon;
+    }
+    if ((rc = agree_on_functions(w, o, joined, e)) != RC_OK)
+        goto abandon;
+    if (!joined && (rc = create_publish(w, e)) != RC_OK)
+        goto abandon;
+    if (o->announce && (rc = announce(w, o->path, e)) != RC_OK)
+        goto fail;
+    /* The first backtrace() loads a library; better now than in a signal handler. */
+    void *frame[2];
+    backtrace(frame, 2);
+    w->image = atomic_fetch_add(&w->h->images, 1) + 1;
+    attach(w, joined ? PROCESS_JOINED : PROCESS_CREATED);
+    *out = w;
+    return RC_OK;
+abandon:
+    if (!joined)
+        create_abandon(w);
+fail:
+    release(w);
+    return rc;
+}
+
+void record_end(writer *w) {
+    /* A forked child that never wrote has nothing to end. */
+    if (!w || !atomic_load(&w->page->process) || atomic_exchange(&w->page->ended, 1))
+        return;
+    struct event e = { .kind = EVENT_END,
+                       .dst = (uint32_t)getpid(),
+                       .aux = event_aux(EVENT_NO_FN, 0) };
+    record_event(w, &e);
+    atomic_fetch_add(&w->h->ended, 1);
+}
+
+void record_close(writer **w) {
+    if (!w || !*w)
+        return;
+    record_end(*w);
+    release(*w);
+    *w = NULL;
+}
+
+const char *record_path(const writer *w) {
+    return w ? w->path : "";
+}
+uint64_t record_run_id(const writer *w) {
+    return w ? w->h->run_id : 0;
+}
+uint64_t record_count(const writer *w) {
+    return w ? atomic_load(&w->h->next_seq) : 0;
+}
+uint64_t record_lost(const writer *w) {
+    return w ? atomic_load(&w->h->lost) : 0;
+}

@@ -1,0 +1,103 @@
+/* writer_internal.h - what the parts of the writer share: writer.c (events), grow.c (chunks),
+ * create.c (the file), intern.c (definitions), site.c (call stacks). */
+#ifndef RECORD_WRITER_INTERNAL_H
+#define RECORD_WRITER_INTERNAL_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "record/layout.h"
+#include "record/writer.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A page that the kernel clears in a forked child (MADV_WIPEONFORK), however the fork was made:
+ * what is here belongs to one process. */
+struct process_page {
+    _Atomic uint32_t process; /* number of the PROCESS definition; 0: not attached yet */
+    _Atomic uint32_t grower;  /* tid of the thread that is adding a chunk; 0: none */
+    _Atomic uint32_t ended;
+    _Atomic uint32_t pid; /* only used where the kernel cannot wipe */
+};
+
+enum { SITE_CACHE = 4096, SITE_PROBES = 8 };
+
+/* Call sites by return address. Entries are only added: address first, then id. */
+struct site_cache {
+    struct {
+        _Atomic uintptr_t address;
+        _Atomic uint32_t id;
+    } entry[SITE_CACHE];
+};
+
+enum chunk_use { CHUNK_EVENTS, CHUNK_DEFINITIONS };
+
+/* Read-only after record_open but for what is atomic or under process_page.grower. */
+struct writer {
+    struct record_header *h;
+    union event_slot *events;      /* address space for the whole ring; chunks appear in it */
+    unsigned char *definitions;    /* the same for the definition stream */
+    uint64_t event_mask;           /* ring size - 1 */
+    uint64_t chunk_mask;           /* events a chunk - 1 */
+    unsigned event_shift;          /* log2 of events a chunk */
+    unsigned chunk_shift;          /* log2 of bytes a chunk */
+    _Atomic uint8_t *event_mapped; /* a flag a chunk: this process has it */
+    _Atomic uint8_t *definition_mapped;
+    struct process_page *page;
+    bool check_pid; /* the kernel cannot wipe: compare pids */
+    uint64_t id;    /* unique in this address space, for the threads' caches */
+    uint32_t image;
+    struct site_cache *sites;
+
+    void *reserved; /* the address space of events and definitions */
+    size_t reserved_bytes;
+    _Atomic int fd;
+    dev_t device; /* of the file, to notice that somebody closed fd and the number is another's */
+    ino_t inode;
+    _Atomic uint64_t retry_ns; /* the disk was full: do not ask again before */
+    char path[PATH_MAX];
+};
+
+/* ---- grow.c -------------------------------------------------------------------------------- */
+
+/* Makes chunk `index` usable in this process, adding it to the file if need be. False if there is
+ * no room, or if a signal handler interrupted the very thread that is adding one. */
+bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index);
+
+/* Backs [offset, offset + bytes) of fd with zeroed disk blocks. 0 or an errno value; never raises
+ * SIGXFSZ. */
+int grow_back_range(int fd, off_t offset, size_t bytes);
+
+/* ---- create.c ------------------------------------------------------------------------------ */
+
+/* Fills w's file fields and header mapping. *joined tells which of the two it was. */
+NODISCARD enum rc create_file(writer *w, const struct record_options *o, bool *joined,
+                              struct err *e);
+/* Gives a new file its name; until then it has a temporary one. */
+NODISCARD enum rc create_publish(writer *w, struct err *e);
+/* Removes a new file that did not come to create_publish(). */
+void create_abandon(writer *w);
+
+/* ---- intern.c ------------------------------------------------------------------------------ */
+
+uint64_t intern_hash(enum definition_kind kind, const void *key, size_t bytes);
+/* The number of the definition with that key; 0 if there is none. */
+uint32_t intern_find(writer *w, enum definition_kind kind, uint64_t hash, const void *key,
+                     size_t key_bytes);
+/* Adds one unless another thread was faster; returns the number that counts, 0 for no room. */
+uint32_t intern_add(writer *w, enum definition_kind kind, uint64_t hash, const void *key,
+                    size_t key_bytes, const void *value, size_t value_bytes);
+/* Adds one without a key, under a number the caller took from last_id. */
+bool define(writer *w, enum definition_kind kind, uint32_t id, const void *value, size_t bytes);
+/* The same, with a fresh number. */
+uint32_t define_next(writer *w, enum definition_kind kind, const void *value, size_t bytes);
+uint32_t define_take_id(writer *w, enum definition_kind kind);
+
+/* ---- writer.c ------------------------------------------------------------------------------ */
+
+/* The number of the calling process; attaches it if this is its first word. */
+uint32_t writer_process(writer *w);
+
+#endif
