@@ -82,16 +82,24 @@ function(greta_shared_options target)
     endif()
 endfunction()
 
-# libgcore.so and libgcore.a: the audit for programs that link it.
+# libgcore.so and libgcore.a: the audit for programs that link it. The archive holds one object whose
+# hidden symbols have become local: a program may have a log_open of its own.
 function(greta_gcore)
     greta_objects(objects base hip record audit)
     add_library(gcore SHARED ${objects})
-    add_library(gcore_static STATIC ${objects})
-    set_target_properties(gcore PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
-    set_target_properties(gcore_static PROPERTIES OUTPUT_NAME gcore)
-    set_target_properties(gcore gcore_static PROPERTIES LINKER_LANGUAGE C)
+    set_target_properties(gcore PROPERTIES
+        VERSION ${PROJECT_VERSION} SOVERSION 0 LINKER_LANGUAGE C)
     greta_shared_options(gcore)
     target_link_libraries(gcore PRIVATE greta_system ${GRETA_base_LIBRARIES})
+
+    set(whole ${PROJECT_BINARY_DIR}/layers/gcore.o)
+    add_custom_command(OUTPUT ${whole}
+        COMMAND ${CMAKE_LINKER} -r -o ${whole} ${objects}
+        COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole}
+        DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of libgcore.a")
+    set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    add_library(gcore_static STATIC ${whole})
+    set_target_properties(gcore_static PROPERTIES OUTPUT_NAME gcore LINKER_LANGUAGE C)
 endfunction()
 
 # A linker version script for a library that exports the functions of hip_api.def; `extra` is a last
