@@ -176,7 +176,8 @@ static bool take_installed(struct found *f, enum choice choice, struct attempts 
 }
 
 static bool open_soft_file(struct found *f, const char *path, struct attempts *a) {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    char real[PATH_MAX]; /* what reports show, instead of ../lib and links */
+    void *library = dlopen(realpath(path, real) ? real : path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         note(a, "%s (%s)", path, open_problem(path));
         return false;
@@ -210,14 +211,18 @@ static bool open_soft_folder(struct found *f, const char *folder, struct attempt
     return false;
 }
 
-/* The folder of the object that contains this function. */
+/* The folder of the object that contains this function: a library, or the program itself, whose
+ * name may be no path because a shell found it in PATH. */
 static bool own_folder(char folder[static PATH_MAX]) {
     Dl_info info;
+    struct link_map *map = NULL;
     char file[PATH_MAX];
     void *address = NULL;
     bool (*self)(char *) = own_folder;
     memcpy(&address, &self, sizeof(address));
-    if (!dladdr(address, &info) || !info.dli_fname || !realpath(info.dli_fname, file))
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return false;
+    if (!realpath(*map->l_name ? map->l_name : "/proc/self/exe", file))
         return false;
     snprintf(folder, PATH_MAX, "%s", dirname(file));
     return true;
