@@ -14,10 +14,8 @@ static _Atomic bool enabled[SOFT_DEVICES_MAX][SOFT_DEVICES_MAX];
 
 /* What a push covers up: the device that was current, to return to. */
 enum { CONTEXT_STACK = 128 };
-static _Thread_local struct {
-    int device, before;
-} stack[CONTEXT_STACK] __attribute__((tls_model("initial-exec")));
-static _Thread_local int depth __attribute__((tls_model("initial-exec")));
+static _Thread_local struct { int device, before; } stack[CONTEXT_STACK];
+static _Thread_local int depth;
 
 /* ---- peers --------------------------------------------------------------------------------- */
 
