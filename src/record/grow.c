@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -82,16 +81,29 @@ static off_t chunk_offset(const writer *w, uint32_t chunk) {
     return (off_t)RECORD_HEADER_BYTES + ((off_t)chunk << w->chunk_shift);
 }
 
-/* Keeps a chunk number that was claimed and not used. If another one is kept already the room is
- * wasted, which takes two lost races in a row. */
+/* Keeps a chunk that was claimed and not used. With all places taken its room is wasted, which
+ * takes more lost races at once than there are places. */
 static void chunk_keep(writer *w, uint32_t entry) {
-    uint32_t none = 0;
-    atomic_compare_exchange_strong(&w->h->spare_chunk, &none, entry);
+    for (int i = 0; i < RECORD_SPARES; i++) {
+        uint32_t none = 0;
+        if (atomic_compare_exchange_strong(&w->h->spare_chunk[i], &none, entry))
+            return;
+    }
+}
+
+static uint32_t chunk_kept(writer *w) {
+    for (int i = 0; i < RECORD_SPARES; i++)
+        if (atomic_load_explicit(&w->h->spare_chunk[i], memory_order_relaxed)) {
+            uint32_t entry = atomic_exchange(&w->h->spare_chunk[i], 0);
+            if (entry)
+                return entry;
+        }
+    return 0;
 }
 
 /* Takes a chunk of the file and backs it. Returns its number plus one, 0 if there is no room. */
 static uint32_t chunk_take(writer *w, int fd) {
-    uint32_t entry = atomic_exchange(&w->h->spare_chunk, 0);
+    uint32_t entry = chunk_kept(w);
     if (entry && !(entry & RECORD_CHUNK_UNBACKED))
         return entry;
     uint32_t chunk =
@@ -114,24 +126,20 @@ static bool populate(unsigned char *at, size_t bytes) {
     return true;
 }
 
+/* Mapping a chunk twice is harmless: it is the same pages of the same file. For that reason a chunk
+ * whose pages cannot be had stays mapped, too; it is just never said to be there. */
 static bool map_at(writer *w, int fd, uint32_t chunk, unsigned char *at) {
     size_t bytes = (size_t)1 << w->chunk_shift;
     void *p =
         mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, chunk_offset(w, chunk));
-    if (p == MAP_FAILED)
-        return false;
-    if (populate(at, bytes))
-        return true;
-    /* Back to reserved address space: nothing must be stored into pages that cannot be had. */
-    mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return false;
+    return p != MAP_FAILED && populate(at, bytes);
 }
 
 static bool map_chunk(writer *w, _Atomic uint32_t *directory, unsigned char *at) {
-    uint32_t entry = atomic_load_explicit(directory, memory_order_acquire);
     int fd = checked_fd(w);
     if (fd < 0)
         return false;
+    uint32_t entry = atomic_load_explicit(directory, memory_order_acquire);
     if (!entry) {
         uint32_t taken = chunk_take(w, fd);
         if (!taken)
@@ -139,51 +147,49 @@ static bool map_chunk(writer *w, _Atomic uint32_t *directory, unsigned char *at)
         if (atomic_compare_exchange_strong(directory, &entry, taken))
             entry = taken;
         else
-            chunk_keep(w, taken); /* another process was faster */
+            chunk_keep(w, taken); /* another was faster */
     }
     return map_at(w, fd, entry - 1, at);
 }
 
-/* True when the lock is the caller's. A waiter gives the processor away; the thread that holds the
- * lock cannot wait for itself, it gives up. */
-static bool grower_lock(struct process_page *page) {
-    uint32_t me = (uint32_t)syscall(SYS_gettid);
-    for (unsigned tries = 0;; tries++) {
-        uint32_t holder = 0;
-        if (atomic_compare_exchange_strong_explicit(&page->grower, &holder, me,
-                                                    memory_order_acquire, memory_order_relaxed))
+/* True if another thread that was at it has done it. It may have lost the processor, it may be the
+ * one that this signal handler interrupted, or belong to the process that this one was forked from:
+ * then waiting does not help, and the work is done twice. */
+static bool wait_for_other(const _Atomic uint8_t *state) {
+    for (int i = 0; i < 200; i++) {
+        if (atomic_load_explicit(state, memory_order_acquire) == CHUNK_MAPPED)
             return true;
-        if (holder == me)
-            return false;
-        if (tries < 100)
+        if (i < 100)
             spin_pause();
         else
             sched_yield();
     }
+    return false;
 }
 
-bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index) {
+bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead) {
     bool events = use == CHUNK_EVENTS;
-    _Atomic uint8_t *mapped = events ? &w->event_mapped[index] : &w->definition_mapped[index];
+    _Atomic uint8_t *state = events ? &w->event_mapped[index] : &w->definition_mapped[index];
     _Atomic uint32_t *directory =
         events ? &w->h->event_chunk[index] : &w->h->definition_chunk[index];
-    if (atomic_load_explicit(mapped, memory_order_acquire))
-        return true;
-    /* Without room, do not make every event of the program wait for a system call. */
-    if (!atomic_load_explicit(directory, memory_order_relaxed) &&
-        clock_now_ns() < atomic_load_explicit(&w->retry_ns, memory_order_relaxed))
-        return false;
-    int saved = errno;
+    uint8_t was = CHUNK_ABSENT;
+    if (!atomic_compare_exchange_strong_explicit(state, &was, CHUNK_COMING, memory_order_acquire,
+                                                 memory_order_acquire) &&
+        (was == CHUNK_MAPPED || ahead || wait_for_other(state)))
+        return was == CHUNK_MAPPED || !ahead;
     bool done = false;
-    if (grower_lock(w->page)) {
-        done = atomic_load_explicit(mapped, memory_order_relaxed);
-        if (!done) {
-            unsigned char *base = events ? (unsigned char *)w->events : w->definitions;
-            done = map_chunk(w, directory, base + ((size_t)index << w->chunk_shift));
-            atomic_store_explicit(mapped, done, memory_order_release);
-        }
-        atomic_store_explicit(&w->page->grower, 0, memory_order_release);
+    int saved = errno;
+    /* Without room, do not make every event of the program wait for a system call. */
+    if (atomic_load_explicit(directory, memory_order_relaxed) ||
+        clock_now_ns() >= atomic_load_explicit(&w->retry_ns, memory_order_relaxed)) {
+        unsigned char *base = events ? (unsigned char *)w->events : w->definitions;
+        done = map_chunk(w, directory, base + ((size_t)index << w->chunk_shift));
     }
+    was = CHUNK_COMING;
+    if (done)
+        atomic_store_explicit(state, CHUNK_MAPPED, memory_order_release);
+    else /* unless another did it meanwhile */
+        atomic_compare_exchange_strong(state, &was, CHUNK_ABSENT);
     errno = saved;
     return done;
 }

@@ -22,8 +22,8 @@ static struct definition *definition_at(writer *w, uint64_t position) {
     if (position >= stream_limit(w))
         return NULL;
     unsigned chunk = (unsigned)(position >> w->chunk_shift);
-    if (!atomic_load_explicit(&w->definition_mapped[chunk], memory_order_acquire) &&
-        !grow_map_chunk(w, CHUNK_DEFINITIONS, chunk))
+    if (atomic_load_explicit(&w->definition_mapped[chunk], memory_order_acquire) != CHUNK_MAPPED &&
+        !grow_map_chunk(w, CHUNK_DEFINITIONS, chunk, false))
         return NULL;
     return (struct definition *)(void *)(w->definitions + position);
 }

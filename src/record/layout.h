@@ -10,7 +10,7 @@
  *
  * Nobody holds a lock on the file: a process can be killed at any instruction and must not stop
  * the others. A chunk is taken by counting file_chunks up and published by a compare-and-swap on
- * its directory entry; who loses that race leaves its chunk in spare_chunk for the next one.
+ * its directory entry; who loses that race leaves its chunk in spare_chunk[] for later.
  *
  * Definitions are records one after the other (16-byte units, never across a chunk's end). Interned
  * ones are found through bucket[], chained lists that only grow. A reader does not need the table:
@@ -36,6 +36,7 @@ enum {
     RECORD_DEFINITION_CHUNKS = 1024,
     RECORD_BUCKETS = 16384,
     RECORD_UNIT = 16,
+    RECORD_SPARES = 8,
     RECORD_STRING_MAX = 32 << 10,
     RECORD_FRAMES_MAX = 48,
 };
@@ -70,7 +71,7 @@ struct record_header {
     _Atomic uint32_t ended;    /* those that said END */
     _Atomic uint32_t images;   /* programs that opened the file; forks are the same image */
     _Atomic uint32_t file_chunks;
-    _Atomic uint32_t spare_chunk;
+    _Atomic uint32_t spare_chunk[RECORD_SPARES];
 
     _Alignas(128) _Atomic uint64_t next_definition; /* bytes of the definition stream */
     _Atomic uint32_t last_id[16];                   /* numbers given, by definition kind */

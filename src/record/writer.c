@@ -100,8 +100,9 @@ static bool slot_lost(writer *w) {
 static inline union event_slot *slot_of(writer *w, uint64_t seq) {
     uint64_t index = seq & w->event_mask;
     unsigned chunk = (unsigned)(index >> w->event_shift);
-    if (UNLIKELY(!atomic_load_explicit(&w->event_mapped[chunk], memory_order_acquire)) &&
-        !grow_map_chunk(w, CHUNK_EVENTS, chunk))
+    if (UNLIKELY(atomic_load_explicit(&w->event_mapped[chunk], memory_order_acquire) !=
+                 CHUNK_MAPPED) &&
+        !grow_map_chunk(w, CHUNK_EVENTS, chunk, false))
         return NULL;
     return &w->events[index];
 }
@@ -109,7 +110,7 @@ static inline union event_slot *slot_of(writer *w, uint64_t seq) {
 /* Who fills the middle of a chunk sees to the next one, so that nobody has to wait for it. */
 __attribute__((noinline)) static void prepare_next_chunk(writer *w, uint64_t seq) {
     uint64_t next = (seq + w->chunk_mask + 1) & w->event_mask;
-    grow_map_chunk(w, CHUNK_EVENTS, (unsigned)(next >> w->event_shift));
+    grow_map_chunk(w, CHUNK_EVENTS, (unsigned)(next >> w->event_shift), true);
 }
 
 /* False, and counted as lost, if there is no room or the slot is not free: its writer of one turn
@@ -359,7 +360,8 @@ enum rc record_open(writer **out, const struct record_options *o, struct err *e)
         goto fail;
     if ((rc = check_geometry(w, e)) != RC_OK || (rc = allocate(w, e)) != RC_OK)
         goto abandon;
-    if (!grow_map_chunk(w, CHUNK_DEFINITIONS, 0) || !grow_map_chunk(w, CHUNK_EVENTS, 0)) {
+    if (!grow_map_chunk(w, CHUNK_DEFINITIONS, 0, false) ||
+        !grow_map_chunk(w, CHUNK_EVENTS, 0, false)) {
         rc = err_set(e, RC_IO, "%s: no room for a recording", w->path);
         goto abandon;
     }

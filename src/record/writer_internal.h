@@ -17,7 +17,6 @@
  * what is here belongs to one process. */
 struct process_page {
     _Atomic uint32_t process; /* number of the PROCESS definition; 0: not attached yet */
-    _Atomic uint32_t grower;  /* tid of the thread that is adding a chunk; 0: none */
     _Atomic uint32_t ended;
     _Atomic uint32_t pid; /* only used where the kernel cannot wipe */
 };
@@ -33,8 +32,9 @@ struct site_cache {
 };
 
 enum chunk_use { CHUNK_EVENTS, CHUNK_DEFINITIONS };
+enum chunk_state { CHUNK_ABSENT, CHUNK_COMING, CHUNK_MAPPED };
 
-/* Read-only after record_open but for what is atomic or under process_page.grower. */
+/* Read-only after record_open but for what is atomic. */
 struct writer {
     struct record_header *h;
     union event_slot *events;      /* address space for the whole ring; chunks appear in it */
@@ -43,7 +43,7 @@ struct writer {
     uint64_t chunk_mask;           /* events a chunk - 1 */
     unsigned event_shift;          /* log2 of events a chunk */
     unsigned chunk_shift;          /* log2 of bytes a chunk */
-    _Atomic uint8_t *event_mapped; /* a flag a chunk: this process has it */
+    _Atomic uint8_t *event_mapped; /* enum chunk_state of this process, a byte a chunk */
     _Atomic uint8_t *definition_mapped;
     struct process_page *page;
     bool check_pid; /* the kernel cannot wipe: compare pids */
@@ -63,8 +63,8 @@ struct writer {
 /* ---- grow.c -------------------------------------------------------------------------------- */
 
 /* Makes chunk `index` usable in this process, adding it to the file if need be. False if there is
- * no room, or if a signal handler interrupted the very thread that is adding one. */
-bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index);
+ * no room. `ahead`: it is not needed yet; do not wait for another thread that is at it. */
+bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead);
 
 /* Backs [offset, offset + bytes) of fd with zeroed disk blocks. 0 or an errno value; never raises
  * SIGXFSZ. */

@@ -1,0 +1,156 @@
+/* bench_record - what an event costs, in the same run as what clock_gettime costs.
+ *
+ * The limits are in clock_gettime calls: 4 for an event with one thread, 8 with four threads on two
+ * cores. Costs are processor time of the process by the number of events, so that what else runs on
+ * the machine does not count; the time stamp of the event, growing the file and page faults do. The
+ * elapsed time that one of four threads sees is printed beside it. One line a figure; exit status 1
+ * if a limit is exceeded. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "record/writer.h"
+
+enum { ROUNDS = 5, EVENTS = 2 << 20, CLOCKS = 1 << 20, MAX_THREADS = 4 };
+
+static char path[256];
+
+struct job {
+    writer *w;
+    pthread_barrier_t *start;
+    unsigned events;
+    bool finish;
+};
+
+static void record_many(const struct job *j) {
+    struct event proto = { .kind = EVENT_COPY,
+                           .dst = 0x7f0000001000,
+                           .src = 0x7e0000002000,
+                           .len = 4096,
+                           .stream = 1,
+                           .status = RECORD_PENDING,
+                           .aux = event_aux(7, DETAIL_COPY_KIND_D2H) };
+    for (unsigned i = 0; i < j->events; i++) {
+        struct event e = proto;
+        e.len += i;
+        uint64_t seq = record_event(j->w, &e);
+        if (j->finish)
+            record_finish(j->w, seq, 0, i);
+    }
+}
+
+static void *run_job(void *arg) {
+    struct job *j = arg;
+    record_many(&(struct job){ .w = j->w, .events = 1 }); /* makes the thread known */
+    pthread_barrier_wait(j->start);
+    record_many(j);
+    pthread_barrier_wait(j->start);
+    return NULL;
+}
+
+static uint64_t processor_ns(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static double clock_cost(void) {
+    uint64_t sum = 0, start = processor_ns();
+    for (int i = 0; i < CLOCKS; i++)
+        sum += clock_now_ns();
+    double cost = (double)(processor_ns() - start) / CLOCKS;
+    return sum ? cost : 0;
+}
+
+/* Processor time of an event in a fresh recording; *elapsed: what passes for one thread. */
+static double event_cost(unsigned threads, bool finish, double *elapsed) {
+    pthread_t id[MAX_THREADS];
+    struct job job[MAX_THREADS];
+    pthread_barrier_t start;
+    struct err e;
+    struct record_options o = { .path = path };
+    writer *w;
+    if (record_open(&w, &o, &e) != RC_OK) {
+        fprintf(stderr, "bench_record: %s\n", e.msg);
+        exit(1);
+    }
+    pthread_barrier_init(&start, NULL, threads + 1);
+    for (unsigned i = 0; i < threads; i++) {
+        job[i] = (struct job){ w, &start, EVENTS / threads, finish };
+        if (pthread_create(&id[i], NULL, run_job, &job[i]))
+            exit(1);
+    }
+    pthread_barrier_wait(&start);
+    uint64_t begin = clock_now_ns(), begin_processor = processor_ns();
+    pthread_barrier_wait(&start);
+    double cost = (double)(processor_ns() - begin_processor) / EVENTS;
+    *elapsed = (double)(clock_now_ns() - begin) / (EVENTS / threads);
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(id[i], NULL);
+    pthread_barrier_destroy(&start);
+    if (record_lost(w)) {
+        fprintf(stderr, "bench_record: %llu events lost, no figure\n",
+                (unsigned long long)record_lost(w));
+        exit(1);
+    }
+    record_close(&w);
+    unlink(path);
+    return cost;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v) {
+    qsort(v, ROUNDS, sizeof *v, by_value);
+    return v[ROUNDS / 2];
+}
+
+static double site_cost(void) {
+    struct record_options o = { .path = path };
+    writer *w;
+    if (record_open(&w, &o, NULL) != RC_OK)
+        exit(1);
+    uint32_t sum = record_site(w, __builtin_return_address(0));
+    uint64_t begin = processor_ns();
+    for (int i = 0; i < CLOCKS; i++)
+        sum += record_site(w, __builtin_return_address(0));
+    double cost = (double)(processor_ns() - begin) / CLOCKS;
+    record_close(&w);
+    unlink(path);
+    return sum ? cost : 0;
+}
+
+static int report(const char *what, double cost, double clock, double limit) {
+    printf("%-44s %7.1f ns = %.2f clock_gettime (limit %.0f)%s\n", what, cost, cost / clock, limit,
+           cost / clock > limit ? "  EXCEEDED" : "");
+    return cost / clock > limit;
+}
+
+int main(void) {
+    const char *dir = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/bench_record.%d.gcr", dir && *dir ? dir : "/tmp",
+             (int)getpid());
+    double clock[ROUNDS], one[ROUNDS], both[ROUNDS], four[ROUNDS], seen[ROUNDS], unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        clock[i] = clock_cost();
+        one[i] = event_cost(1, false, &unused);
+        both[i] = event_cost(1, true, &unused);
+        four[i] = event_cost(MAX_THREADS, false, &seen[i]);
+    }
+    double c = median(clock), elapsed = median(seen);
+    printf("%-44s %7.1f ns\n", "clock_gettime", c);
+    int failed = report("event, 1 thread", median(one), c, 4);
+    failed |= report("event and its completion, 1 thread", median(both), c, 4);
+    failed |= report("event, 4 threads", median(four), c, 8);
+    printf("%-44s %7.1f ns = %.2f clock_gettime (%d cores)\n",
+           "event, 4 threads, elapsed for one of them", elapsed, elapsed / c, cpu_count());
+    printf("%-44s %7.1f ns\n", "call site that is known", site_cost());
+    return failed;
+}
