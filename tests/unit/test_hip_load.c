@@ -70,8 +70,10 @@ static void step_rtc(void) {
 
 static void step_last(const char *soname) {
     void *library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD);
-    const hipError_t *last = library ? dlsym(library, "fake_last_error") : NULL;
-    printf("last %s\n", last ? hip_error_name(*last) : "none");
+    void *symbol = library ? dlsym(library, "fake_peek") : NULL;
+    hipError_t (*peek)(void) = NULL;
+    memcpy(&peek, &symbol, sizeof(symbol));
+    printf("last %s\n", peek ? hip_error_name(peek()) : "none");
 }
 
 static int run_steps(char **steps) {
@@ -270,11 +272,24 @@ static void a_loaded_library_without_a_device_is_passed_over(void **state) {
     assert_output("open ok\nload RC_OK rocm 5 " FAKE_HIP "/five/libamdhip64.so.5\n");
 }
 
+static void a_device_that_has_faulted_is_a_device(void **state) {
+    (void)state;
+    run(&(struct scenario){
+        .libraries = "every",
+        .steps = { "open:" FAKE_HIP "/faulted/libamdhip64.so.6", "load:auto" } });
+    assert_output("open ok\nload RC_OK rocm 6 " FAKE_HIP "/faulted/libamdhip64.so.6\n");
+}
+
 static void asking_for_devices_leaves_no_error_behind(void **state) {
     (void)state;
     run(&(struct scenario){ .libraries = "five",
                             .steps = { "load:hip", "last:libamdhip64.so.6" } });
     assert_says("last hipSuccess\n");
+    /* That of a library which the program uses is the program's. */
+    run(&(struct scenario){ .libraries = "five",
+                            .steps = { "open:" FAKE_HIP "/five/libamdhip64.so.6", "load:hip",
+                                       "last:libamdhip64.so.6" } });
+    assert_says("last hipErrorNoDevice\n");
 }
 
 /* ---- the software device --------------------------------------------------------------------- */
@@ -439,6 +454,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_file_that_is_no_library_is_named_with_the_reason),
         cmocka_unit_test(what_the_program_has_loaded_comes_first),
         cmocka_unit_test(a_loaded_library_without_a_device_is_passed_over),
+        cmocka_unit_test(a_device_that_has_faulted_is_a_device),
         cmocka_unit_test(asking_for_devices_leaves_no_error_behind),
         cmocka_unit_test(auto_takes_the_software_device_from_the_library_path),
         cmocka_unit_test(hip_refuses_the_software_device_on_the_library_path),

@@ -10,9 +10,13 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int fake_is_loaded = 1;
+#ifdef FAKE_EMPTY
 
-#ifndef FAKE_EMPTY
+EXPORT void fake_nothing(void);
+
+void fake_nothing(void) {}
+
+#else
 
 #ifndef FAKE_DEVICES
 #define FAKE_DEVICES 0
@@ -24,23 +28,29 @@ EXPORT int fake_is_loaded = 1;
 #define FAKE_VERSION 60342134
 #endif
 
-EXPORT hipError_t fake_last_error = hipSuccess;
+static hipError_t last_error = hipSuccess;
 
 EXPORT hipError_t hipGetDeviceCount(int *count);
 EXPORT hipError_t hipGetLastError(void);
 EXPORT hipError_t hipRuntimeGetVersion(int *version);
 EXPORT hipError_t hipFree(void *ptr);
+EXPORT hipError_t fake_peek(void);
 
 hipError_t hipGetDeviceCount(int *count) {
     *count = FAKE_DEVICES;
-    fake_last_error = FAKE_ERROR;
+    last_error = FAKE_ERROR;
     return FAKE_ERROR;
 }
 
 hipError_t hipGetLastError(void) {
-    hipError_t last = fake_last_error;
-    fake_last_error = hipSuccess;
+    hipError_t last = last_error;
+    last_error = hipSuccess;
     return last;
+}
+
+/* What the test looks at; hipPeekAtLastError is one of the functions that are not there. */
+hipError_t fake_peek(void) {
+    return last_error;
 }
 
 hipError_t hipRuntimeGetVersion(int *version) {
