@@ -1,20 +1,9 @@
 #!/usr/bin/env bash
 # What the libraries export: the public API and nothing else, each HIP function in its version node.
 set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
 lib=$BUILD_DIR/lib
-count=0
-
-# check NAME COMMAND… - one test; what the command prints becomes a comment.
-check() {
-    local name=$1 text status
-    shift
-    text=$("$@" 2>&1)
-    status=$?
-    count=$((count + 1))
-    [ $status -eq 0 ] && echo "ok $count - $name" || echo "not ok $count - $name"
-    [ -z "$text" ] || echo "${text//$'\n'/$'\n'# }" | sed '1s/^/# /'
-    return 0
-}
 
 # What a sanitizer or the linker adds to every object.
 not_ours='^(__asan|__tsan|__ubsan|__odr_asan|__start_|__stop_|_init$|_fini$|__bss_start$|_edata$|_end$)'
@@ -76,4 +65,4 @@ if [ -e "$lib/soft/libamdhip64.so.6" ]; then
     done
     check "libamdhip64.so is version 6" test "$(readlink "$lib/soft/libamdhip64.so")" = libamdhip64.so.6
 fi
-echo "1..$count"
+finish

@@ -1,0 +1,40 @@
+# tap.sh - what a script in tests/cli needs to report its tests; read with
+#   . "$SOURCE_DIR/tests/support/tap.sh"
+# and ended with `finish`. Scripts run in bash with BUILD_DIR, SOURCE_DIR and an empty TMPDIR.
+# shellcheck shell=bash
+tap_count=0
+
+# check NAME COMMAND… - one test: passes if the command succeeds; else what it printed is shown.
+check() {
+    local name=$1 text
+    shift
+    tap_count=$((tap_count + 1))
+    if text=$("$@" 2>&1); then
+        echo "ok $tap_count - $name"
+    else
+        echo "not ok $tap_count - $name"
+        printf '%s\n' "$text" | sed 's/^/# /'
+    fi
+}
+
+# status CODE COMMAND… - succeeds if the command ends with that exit status; passes its output on.
+status() {
+    local wanted=$1 found
+    shift
+    "$@"
+    found=$?
+    [ "$found" -eq "$wanted" ] || { echo "exit status $found instead of $wanted"; return 1; }
+}
+
+# skip NAME WHY - a test that cannot run here.
+skip() {
+    tap_count=$((tap_count + 1))
+    echo "ok $tap_count - $1 # SKIP $2"
+}
+
+# The plan comes last: a script that dies on the way has none of its later tests in it, and an exit
+# status that says so.
+finish() {
+    echo "1..$tap_count"
+    exit 0
+}
