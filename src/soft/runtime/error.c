@@ -17,15 +17,23 @@ static _Thread_local int current_device __attribute__((tls_model("initial-exec")
 
 static _Thread_local uint64_t tag __attribute__((tls_model("initial-exec")));
 
-void greta_soft_tag(uint64_t value) { tag = value; }
-uint64_t soft_current_tag(void) { return tag; }
+void greta_soft_tag(uint64_t value) {
+    tag = value;
+}
+uint64_t soft_current_tag(void) {
+    return tag;
+}
 
-int soft_current_device(void) { return current_device; }
-void soft_set_current_device(int device) { current_device = device; }
+int soft_current_device(void) {
+    return current_device;
+}
+void soft_set_current_device(int device) {
+    current_device = device;
+}
 
 hipError_t soft_check_device(int device) {
     return device >= 0 && (unsigned)device < soft_settings()->devices ? hipSuccess
-                                                                       : hipErrorInvalidDevice;
+                                                                      : hipErrorInvalidDevice;
 }
 
 /* A program in the sticky state can still choose the device that it must reset, and reset it. */
@@ -96,10 +104,16 @@ hipError_t soft_hipPeekAtLastError(void) {
     return error ? (hipError_t)error : last_error;
 }
 
-hipError_t soft_hipExtGetLastError(void) { return soft_hipGetLastError(); }
+hipError_t soft_hipExtGetLastError(void) {
+    return soft_hipGetLastError();
+}
 
-hip_cstring soft_hipGetErrorName(hipError_t error) { return hip_error_name(error); }
-hip_cstring soft_hipGetErrorString(hipError_t error) { return hip_error_string(error); }
+hip_cstring soft_hipGetErrorName(hipError_t error) {
+    return hip_error_name(error);
+}
+hip_cstring soft_hipGetErrorString(hipError_t error) {
+    return hip_error_string(error);
+}
 
 hipError_t soft_hipDrvGetErrorName(hipError_t error, const char **text) {
     if (!text)

@@ -1,8 +1,8 @@
 /* event.c - events.
  *
  * An event is a place in a stream: recording puts a marker there and remembers (stream, seq). The
- * marker notes the time when it is reached. Waiting for an event is waiting for that place as it was
- * at the time of the call; recording the event again later does not change it. */
+ * marker notes the time when it is reached. Waiting for an event is waiting for that place as it
+ * was at the time of the call; recording the event again later does not change it. */
 #include <pthread.h>
 
 #include "base/clock.h"
@@ -14,7 +14,9 @@ static struct soft_handles *events;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic uint64_t next_generation = 1; /* of all events, because handles are reused */
 
-static void prepare(void) { events = soft_handles_new(sizeof(struct soft_event), EVENTS_MAX); }
+static void prepare(void) {
+    events = soft_handles_new(sizeof(struct soft_event), EVENTS_MAX);
+}
 
 struct soft_handles *soft_events(void) {
     pthread_once(&once, prepare);

@@ -8,7 +8,6 @@
  * A kernel argument that is neither device memory nor pinned must fault when used, though the host
  * could reach it. soft_fault_poison() moves such a pointer into a window that is never mapped and
  * the report moves the address back. */
-#define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -74,8 +73,9 @@ enum rc soft_fault_init(struct err *e) {
     uint64_t size = (uint64_t)1 << WINDOW_BITS;
     void *at = mmap(NULL, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED)
-        return err_set(e, RC_MEMORY, "cannot reserve the window for bad kernel arguments: raise "
-                                     "the address space limit (ulimit -v)");
+        return err_set(e, RC_MEMORY,
+                       "cannot reserve the window for bad kernel arguments: raise "
+                       "the address space limit (ulimit -v)");
     window = (uint64_t)(uintptr_t)at + size;
     struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER };
     sigemptyset(&action.sa_mask);
@@ -123,11 +123,11 @@ static int blame_argument(const struct soft_op *op, uint64_t *address) {
     uint64_t best = UINT64_MAX, seen = *address;
     for (uint32_t i = 0, at = 0; k && i < k->param_count; i++) {
         uint64_t pointer;
-        at = soft_param_offset(at, k->params[i].size);
-        memcpy(&pointer, op->data + at, k->params[i].size < 8 ? 0 : sizeof pointer);
-        at += k->params[i].size;
+        uint32_t from = soft_param_offset(at, k->params[i].size);
+        at = from + k->params[i].size;
         if (!(k->params[i].flags & GRETA_SOFT_POINTER))
             continue;
+        memcpy(&pointer, op->data + from, sizeof pointer);
         uint64_t reached = in_window(seen) ? soft_fault_poison(pointer) : pointer;
         if (seen - reached < best) {
             best = seen - reached;

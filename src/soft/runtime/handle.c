@@ -12,7 +12,7 @@ struct soft_handles {
     pthread_mutex_t lock;
     unsigned char *base;
     size_t stride, capacity;
-    size_t fresh;              /* first index never used */
+    size_t fresh; /* first index never used */
     size_t freed_head, freed_count;
     uint32_t *freed;
 };
@@ -79,8 +79,7 @@ bool soft_handle_valid(const struct soft_handles *p, const void *object) {
     uintptr_t offset = (uintptr_t)object - (uintptr_t)p->base;
     if (offset >= p->stride * p->capacity || offset % p->stride)
         return false;
-    return atomic_load_explicit(&((const struct soft_handle *)object)->live,
-                                memory_order_acquire);
+    return atomic_load_explicit(&((const struct soft_handle *)object)->live, memory_order_acquire);
 }
 
 void soft_handles_each(struct soft_handles *p, void (*visit)(void *object, void *user),

@@ -17,7 +17,6 @@
  *
  * The table of blocks, freed ones included, is a rangemap under one lock. Pinned and registered
  * host blocks are in it too, at their host addresses. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,12 +33,14 @@ static const uint64_t guard_min = 64u << 10, guard_max = 1u << 30;
 struct soft_layout soft_layout;
 
 static struct spin table_lock;
-static struct rangemap table;                       /* address -> struct soft_block */
+static struct rangemap table; /* address -> struct soft_block */
 static struct soft_block *oldest_freed, *newest_freed;
-static uint64_t cursor[SOFT_DEVICES_MAX];           /* next unused program address */
-static uint64_t used[SOFT_DEVICES_MAX];             /* bytes in whole pages */
+static uint64_t cursor[SOFT_DEVICES_MAX]; /* next unused program address */
+static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
 
-static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+static uint64_t round_up(uint64_t n, uint64_t to) {
+    return (n + to - 1) / to * to;
+}
 
 static void *reserve(uint64_t bytes) {
     return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,8 +67,7 @@ enum rc soft_memory_init(struct err *e) {
         void *program = reserve(total + huge_page), *alias = reserve(total + huge_page);
         if (program != MAP_FAILED && alias != MAP_FAILED) {
             soft_layout.base = round_up((uint64_t)(uintptr_t)program, huge_page);
-            soft_layout.alias =
-                round_up((uint64_t)(uintptr_t)alias, huge_page) - soft_layout.base;
+            soft_layout.alias = round_up((uint64_t)(uintptr_t)alias, huge_page) - soft_layout.base;
             soft_layout.span = total;
             soft_layout.device_span = span;
             for (unsigned i = 0; i < devices; i++)
@@ -167,8 +167,7 @@ static uint64_t find_gap(int device, uint64_t need) {
 static uint64_t take_addresses(int device, uint64_t map_size) {
     uint64_t align = map_size >= huge_page ? huge_page : PAGE;
     uint64_t need = map_size + guard_for(map_size) + align;
-    uint64_t end =
-        soft_layout.base + (uint64_t)(device + 1) * soft_layout.device_span;
+    uint64_t end = soft_layout.base + (uint64_t)(device + 1) * soft_layout.device_span;
     if (end - cursor[device] >= need) {
         uint64_t map = round_up(cursor[device], align);
         cursor[device] = map + map_size + guard_for(map_size);
@@ -323,6 +322,14 @@ void soft_memory_free(struct soft_block *b) {
     spin_unlock(&table_lock);
 }
 
+bool soft_memory_queue_free(struct soft_block *b, bool queued) {
+    spin_lock(&table_lock);
+    bool changed = b->free_queued != queued;
+    b->free_queued = queued;
+    spin_unlock(&table_lock);
+    return changed;
+}
+
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
     struct soft_block *b = new_block(soft_current_device(), SOFT_REGISTERED, size, flags);
     if (!b)
@@ -349,7 +356,7 @@ static struct soft_block *next_live(int device, uint64_t *at) {
     struct range *r = rangemap_find_first_at_or_after(&table, *at);
     for (; r && !found; r = rangemap_next(&table, r)) {
         struct soft_block *b = r->value;
-        if (b->device == device && b->state != SOFT_FREED)
+        if (b->device == device && b->state != SOFT_FREED && b->kind != SOFT_GLOBAL)
             found = b;
     }
     spin_unlock(&table_lock);

@@ -23,16 +23,22 @@ static struct soft_op *take_spare(void) {
     return op;
 }
 
-static bool keep_spare(struct soft_op *op) {
+/* Puts a list of operations there; what is too many is freed. */
+static void keep_spare(struct soft_op *first, struct soft_op *last, unsigned count) {
     spin_lock(&spare_lock);
     bool keep = spare_count < SPARE_MAX;
     if (keep) {
-        op->next = spare;
-        spare = op;
-        spare_count++;
+        last->next = spare;
+        spare = first;
+        spare_count += count;
     }
     spin_unlock(&spare_lock);
-    return keep;
+    for (struct soft_op *op = first, *next; !keep; op = next) {
+        next = op->next;
+        free(op);
+        if (op == last)
+            break;
+    }
 }
 
 struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
@@ -41,7 +47,7 @@ struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
         op = malloc(sizeof *op);
     if (!op)
         return NULL;
-    memset(op, 0, offsetof(struct soft_op, data_inline));
+    memset(op, 0, offsetof(struct soft_op, deps_inline));
     op->kind = kind;
     op->what = what;
     op->deps = op->deps_inline;
@@ -50,13 +56,21 @@ struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
     return op;
 }
 
+void soft_op_free_list(struct soft_op *first, struct soft_op *last) {
+    unsigned count = 1;
+    for (struct soft_op *op = first;; op = op->next, count++) {
+        if (op->deps != op->deps_inline)
+            free(op->deps);
+        if (op->data != op->data_inline)
+            free(op->data);
+        if (op == last)
+            break;
+    }
+    keep_spare(first, last, count);
+}
+
 void soft_op_free(struct soft_op *op) {
-    if (op->deps != op->deps_inline)
-        free(op->deps);
-    if (op->data != op->data_inline)
-        free(op->data);
-    if (!keep_spare(op))
-        free(op);
+    soft_op_free_list(op, op);
 }
 
 bool soft_op_reserve(struct soft_op *op, uint32_t n) {
@@ -76,6 +90,8 @@ struct soft_op *soft_op_clone(const struct soft_op *from) {
         return NULL;
     op->u = from->u;
     op->tag = from->tag;
+    op->pageable = from->pageable;
+    op->device_only = from->device_only;
     if (!soft_op_reserve(op, from->bytes)) {
         soft_op_free(op);
         return NULL;
@@ -103,15 +119,15 @@ bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static void run_payload(void *user) {
-    struct soft_op *op = user;
+/* False with address and kind of a bad access. */
+static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
     switch (op->kind) {
     case SOFT_OP_COPY:
-        soft_copy_run(&op->u.copy);
-        break;
+        return soft_copy_run(&op->u.copy, address, kind);
     case SOFT_OP_FILL:
-        soft_fill_run(&op->u.fill);
-        break;
+        return soft_fill_run(&op->u.fill, address, kind);
+    case SOFT_OP_LAUNCH:
+        return soft_launch_run(op, address, kind);
     case SOFT_OP_RECORD:
         soft_event_completed(op->u.record.event, op->u.record.generation);
         break;
@@ -123,10 +139,10 @@ static void run_payload(void *user) {
         soft_memory_free(op->u.block);
         break;
     case SOFT_OP_HOST:
-    case SOFT_OP_LAUNCH:
     case SOFT_OP_BARRIER:
         break;
     }
+    return true;
 }
 
 /* A host function is the program's code: its faults are the program's. A stream callback is told
@@ -144,10 +160,6 @@ void soft_op_run(struct soft_op *op) {
     int kind;
     if (op->kind == SOFT_OP_HOST)
         run_host(&op->u.host, failed);
-    else if (failed)
-        return;
-    else if (op->kind == SOFT_OP_LAUNCH)
-        soft_launch_run(op);
-    else if (op->kind != SOFT_OP_BARRIER && !soft_fault_guard(run_payload, op, &address, &kind))
+    else if (!failed && !run_payload(op, &address, &kind))
         soft_fault_report(op, address, kind);
 }

@@ -20,8 +20,8 @@
 enum { WORKERS_MAX = 256, SPIN_NS = 50000, LOOKS_A_CLOCK = 64 };
 
 static struct {
-    struct spin owner; /* held for the length of a job */
-    unsigned started;  /* worker threads that exist, under owner */
+    struct spin owner;       /* held for the length of a job */
+    unsigned started;        /* worker threads that exist, under owner */
     _Atomic unsigned wanted; /* cores to use, the owner's included; 0: not decided yet */
 
     _Atomic uint32_t job; /* odd while a job is open; also the word sleepers wait on */
@@ -125,4 +125,49 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     while (atomic_load(&pool.inside))
         spin_pause();
     spin_unlock(&pool.owner);
+}
+
+/* ---- guarded jobs --------------------------------------------------------------------------- */
+
+struct guarded_job {
+    soft_pool_fn fn;
+    void *user;
+    _Atomic int failed; /* set by the first bad access; the rest of the job is skipped */
+    uint64_t address;
+    int kind;
+};
+
+struct guarded_call {
+    struct guarded_job *job;
+    uint64_t first, last;
+    unsigned worker, workers;
+};
+
+static void call_part(void *user) {
+    const struct guarded_call *c = user;
+    c->job->fn(c->job->user, c->first, c->last, c->worker, c->workers);
+}
+
+static void guarded_part(void *user, uint64_t first, uint64_t last, unsigned worker,
+                         unsigned workers) {
+    struct guarded_job *job = user;
+    struct guarded_call call = { job, first, last, worker, workers };
+    uint64_t address;
+    int kind;
+    if (atomic_load_explicit(&job->failed, memory_order_relaxed) ||
+        soft_fault_guard(call_part, &call, &address, &kind) || atomic_exchange(&job->failed, 1))
+        return;
+    job->address = address;
+    job->kind = kind;
+}
+
+bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t *address,
+                           int *kind) {
+    struct guarded_job job = { .fn = fn, .user = user };
+    soft_pool_run(guarded_part, &job, count);
+    if (!atomic_load(&job.failed))
+        return true;
+    *address = job.address;
+    *kind = job.kind;
+    return false;
 }

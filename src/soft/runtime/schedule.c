@@ -16,8 +16,13 @@
  * program has made no call for IDLE_NS, and adds a dispatcher when one is stuck in a kernel that
  * waits for something only another stream or the host will do.
  *
- * One spin lock guards all queues; no operation runs under it. Waiting is done by looking for
- * SPIN_NS and then sleeping: a launch that is waited for at once costs two cache-line transfers. */
+ * A thread that waits does not watch the dispatcher: it runs what it waits for itself, unless that
+ * is running already. So a launch that is waited for at once needs no other thread at all, however
+ * busy the machine is. What it runs is always something it would have had to wait for.
+ *
+ * One spin lock guards all queues; no operation runs under it. Operations are taken from a queue
+ * and put away in batches (struct batch), so that a thread that queues and one that runs seldom
+ * meet at the lock. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -30,26 +35,37 @@
 #define MS 1000000ll
 static const int64_t EAGER_NS = 200 * MS, RANDOM_NS = 50 * MS, TICK_NS = 20 * MS;
 static const uint64_t IDLE_NS = 1000 * MS;
-enum { SPIN_NS = 50000, LOOKS_A_CLOCK = 64, DISPATCHERS_MAX = 64 };
+enum { SPIN_NS = 50000, LOOKS_A_CLOCK = 64, DISPATCHERS_MAX = 64, BATCH_MAX = 16, HELP_DEPTH = 8 };
 
+/* Grouped by who writes when: threads that queue, run and wait must not share cache lines that they
+ * do not mean to share. */
 static struct {
-    struct spin lock;
+    _Alignas(64) struct spin lock;
     struct soft_stream *active; /* streams with queued work, most recently served last */
     uint64_t random;
+    _Atomic uint64_t queued;  /* operations in all queues; written under the lock */
+    _Atomic uint64_t retired; /* operations that have left them; written under the lock */
 
-    _Atomic uint32_t work; /* changes when something may have become runnable */
+    _Alignas(64) _Atomic uint32_t work; /* changes when something may have become runnable */
     _Atomic uint32_t work_sleepers;
-    _Atomic uint32_t progress; /* changes when an operation has completed */
+
+    _Alignas(64) _Atomic uint32_t progress; /* changes when an operation has completed and somebody
+                                               sleeps */
     _Atomic uint32_t progress_sleepers;
+
+    _Alignas(64) _Atomic unsigned dispatchers;
+    _Atomic unsigned busy;
     _Atomic uint64_t last_call_ns; /* lazy and random only */
-    _Atomic unsigned dispatchers, busy;
-    _Atomic uint64_t queued; /* operations in all queues */
     _Atomic uint32_t watchdog_asleep;
     unsigned spin_ns;
 } s;
 
-void soft_schedule_lock(void) { spin_lock(&s.lock); }
-void soft_schedule_unlock(void) { spin_unlock(&s.lock); }
+void soft_schedule_lock(void) {
+    spin_lock(&s.lock);
+}
+void soft_schedule_unlock(void) {
+    spin_unlock(&s.lock);
+}
 
 static bool is_complete(const struct soft_stream *stream, uint64_t seq) {
     return atomic_load_explicit(&stream->completed, memory_order_acquire) >= seq;
@@ -115,7 +131,7 @@ void soft_schedule_push_locked(struct soft_stream *st, struct soft_op *op) {
     else if (!st->held)
         st->held = op;
     activate(st);
-    atomic_fetch_add_explicit(&s.queued, 1, memory_order_relaxed);
+    atomic_store_explicit(&s.queued, s.queued + 1, memory_order_relaxed);
 }
 
 void soft_schedule_push(struct soft_stream *st, struct soft_op *op) {
@@ -145,19 +161,59 @@ static bool may_run(const struct soft_stream *st) {
     return could_run(st) && st->head->seq <= st->allowed;
 }
 
-/* The next operation to run, marked as running, or NULL. A higher priority (a lower number) goes
- * first; streams of one priority take turns. */
-static struct soft_op *pick(void) {
+/* Consecutive operations of one stream that one thread runs, then retires together. They stay in
+ * the queue meanwhile, the first marked as running, so that nobody else takes from that stream. */
+struct batch {
+    struct soft_op *first, *last;
+    uint64_t count;
+};
+
+/* Up to BATCH_MAX operations from the head of a stream that may run, none past seq. A host function
+ * comes alone. */
+static struct batch take(struct soft_stream *st, uint64_t seq) {
+    struct batch b = { st->head, st->head, 1 };
+    b.first->running = true;
+    for (struct soft_op *op = b.first->next; op && b.count < BATCH_MAX; op = op->next) {
+        if (b.first->kind == SOFT_OP_HOST || op->kind == SOFT_OP_HOST || op->seq > st->allowed ||
+            op->seq > seq || !dependencies_met(op))
+            break;
+        b.last = op;
+        b.count++;
+    }
+    return b;
+}
+
+/* What to run next, empty if there is nothing. A higher priority (a lower number) goes first;
+ * streams of one priority take turns. */
+static struct batch pick(void) {
     struct soft_stream *best = NULL;
     for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
         if (may_run(st) && (!best || st->priority < best->priority))
             best = st;
     if (!best)
-        return NULL;
+        return (struct batch){ 0 };
     if (best == s.active)
         s.active = best->next_active;
-    best->head->running = true;
-    return best->head;
+    return take(best, UINT64_MAX);
+}
+
+/* What a thread that waits for seq of st can run itself: from st or, where that has to wait for
+ * other streams, from those. */
+static struct batch pick_for(struct soft_stream *st, uint64_t seq, int depth) {
+    struct batch none = { 0 };
+    if (may_run(st))
+        return st->head->seq <= seq ? take(st, seq) : none;
+    if (!st->head || st->head->running || st->head->seq > st->allowed || depth == HELP_DEPTH)
+        return none;
+    for (uint32_t i = 0; i < st->head->dep_count; i++) {
+        const struct soft_dep *dep = &st->head->deps[i];
+        if (is_complete(dep->stream, dep->seq))
+            continue;
+        struct batch b = pick_for(dep->stream, dep->seq, depth + 1);
+        if (b.first)
+            return b;
+    }
+    return none;
 }
 
 static void allow(struct soft_stream *st, uint64_t seq) {
@@ -167,48 +223,67 @@ static void allow(struct soft_stream *st, uint64_t seq) {
         st->held = st->held->next;
 }
 
-/* Takes a completed operation out of its queue. Returns the stream if that was the last a closed
- * stream had to do. */
-static struct soft_stream *retire(struct soft_op *op) {
-    struct soft_stream *st = op->stream;
-    st->head = op->next;
+/* Takes completed operations out of their queue. Returns the stream if these were the last that a
+ * closed stream had to do. */
+static struct soft_stream *retire(const struct batch *b) {
+    struct soft_stream *st = b->first->stream;
+    st->head = b->last->next;
     if (!st->head) {
         st->tail = NULL;
         deactivate(st);
     }
-    atomic_store_explicit(&st->completed, op->seq, memory_order_release);
-    atomic_fetch_sub_explicit(&s.queued, 1, memory_order_relaxed);
+    atomic_store_explicit(&s.queued, s.queued - b->count, memory_order_relaxed);
+    atomic_store_explicit(&s.retired, s.retired + b->count, memory_order_relaxed);
     return !st->head && st->closed ? st : NULL;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static void announce_progress(void) {
-    atomic_fetch_add(&s.progress, 1);
-    if (atomic_load(&s.progress_sleepers))
+/* Sequentially consistent against await(): either the sleeper sees the completion, or this sees the
+ * sleeper. */
+static void complete(struct soft_op *op) {
+    atomic_store(&op->stream->completed, op->seq);
+    if (atomic_load(&s.progress_sleepers)) {
+        atomic_fetch_add(&s.progress, 1);
         futex_wake(&s.progress, INT_MAX);
+    }
 }
 
-/* Retires op (may be NULL) and picks the next one, under one lock. */
-static struct soft_op *complete_and_pick(struct soft_op *op, bool pick_next) {
+/* Retires a batch (may be empty) and, if asked, picks the next, under one lock. */
+static struct batch retire_and_pick(struct batch done, bool pick_next) {
     struct soft_stream *empty = NULL;
-    struct soft_op *next;
+    struct batch next = { 0 };
     spin_lock(&s.lock);
-    if (op)
-        empty = retire(op);
-    next = pick_next ? pick() : NULL;
+    if (done.first)
+        empty = retire(&done);
+    if (pick_next)
+        next = pick();
     spin_unlock(&s.lock);
-    if (op) {
-        announce_progress();
-        soft_op_free(op);
-    }
+    if (done.first)
+        soft_op_free_list(done.first, done.last);
     if (empty)
         soft_handle_recycle(soft_streams(), empty);
     return next;
 }
 
+/* Runs a batch and retires it; a host function is passed on to a thread of its own instead. */
+static struct batch run_and_pick(struct batch b, bool pick_next) {
+    if (b.first->kind == SOFT_OP_HOST) {
+        soft_host_queue(b.first);
+        return retire_and_pick((struct batch){ 0 }, pick_next);
+    }
+    for (struct soft_op *op = b.first;; op = op->next) {
+        soft_op_run(op);
+        complete(op);
+        if (op == b.last)
+            break;
+    }
+    return retire_and_pick(b, pick_next);
+}
+
 void soft_schedule_complete(struct soft_op *op) {
-    complete_and_pick(op, false);
+    complete(op);
+    retire_and_pick((struct batch){ op, op, 1 }, false);
     wake_dispatcher();
 }
 
@@ -227,23 +302,26 @@ static void idle_until_change(_Atomic uint32_t *word, uint32_t seen, _Atomic uin
     atomic_fetch_sub(sleepers, 1);
 }
 
+/* A dispatcher that runs operations one by one as they come contends with the thread that queues
+ * them for every one. A pause of some 100 ns lets a few collect. */
+static void breathe(void) {
+    for (int i = 0; i < 4; i++)
+        spin_pause();
+}
+
 static void *dispatcher_main(void *extra) {
     for (;;) {
         uint32_t seen = atomic_load(&s.work);
-        struct soft_op *op = complete_and_pick(NULL, true);
-        if (op)
+        struct batch b = retire_and_pick((struct batch){ 0 }, true);
+        if (b.first) {
             atomic_fetch_add(&s.busy, 1);
-        bool worked = op != NULL;
-        while (op) {
-            if (op->kind == SOFT_OP_HOST) {
-                soft_host_queue(op);
-                op = complete_and_pick(NULL, true);
-            } else {
-                soft_op_run(op);
-                op = complete_and_pick(op, true);
+            while (b.first) {
+                bool single = b.count == 1;
+                run_and_pick(b, false);
+                if (single)
+                    breathe();
+                b = retire_and_pick((struct batch){ 0 }, true);
             }
-        }
-        if (worked) {
             atomic_fetch_sub(&s.busy, 1);
             continue;
         }
@@ -298,11 +376,11 @@ static void watchdog_tick(void) {
 
 static void *watchdog_main(void *unused) {
     (void)unused;
-    uint32_t before = 0;
+    uint64_t before = 0;
     for (unsigned quiet = 0;;) {
         static _Atomic uint32_t never;
         futex_wait(&never, 0, TICK_NS);
-        uint32_t now = atomic_load(&s.progress);
+        uint64_t now = atomic_load(&s.retired);
         if (atomic_load(&s.queued) == 0) {
             if (++quiet > 50) {
                 atomic_store(&s.watchdog_asleep, 1);
@@ -326,8 +404,29 @@ static void rouse_watchdog(void) {
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-/* True once complete, false if timeout_ns (negative: none) ran out first. */
-static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns) {
+/* Runs something that completing seq of st takes; false if there is nothing to run, because it is
+ * running elsewhere or held. */
+static bool help(struct soft_stream *st, uint64_t seq) {
+    spin_lock(&s.lock);
+    struct batch b = pick_for(st, seq, 0);
+    spin_unlock(&s.lock);
+    if (!b.first)
+        return false;
+    run_and_pick(b, false);
+    /* Others may have waited for what was just run. */
+    if (atomic_load_explicit(&s.queued, memory_order_relaxed))
+        wake_dispatcher();
+    return true;
+}
+
+/* True once complete, false if timeout_ns (negative: none) ran out first. helps: the caller may run
+ * operations meanwhile. */
+static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns, bool helps) {
+    if (is_complete(st, seq))
+        return true;
+    while (helps && help(st, seq))
+        if (is_complete(st, seq))
+            return true;
     uint64_t start = clock_now_ns();
     for (unsigned looks = 1; s.spin_ns; looks++) {
         if (is_complete(st, seq))
@@ -337,9 +436,11 @@ static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns) {
             break;
     }
     for (;;) {
+        while (helps && help(st, seq))
+            ;
         atomic_fetch_add(&s.progress_sleepers, 1);
         uint32_t seen = atomic_load(&s.progress);
-        bool done = is_complete(st, seq);
+        bool done = atomic_load(&st->completed) >= seq;
         int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (int64_t)(clock_now_ns() - start);
         if (!done && (timeout_ns < 0 || left > 0))
             futex_wait(&s.progress, seen, left);
@@ -397,7 +498,7 @@ static bool run_one_at_random(void) {
     if (!drawn)
         return false;
     wake_dispatcher();
-    await(drawn, seq, RANDOM_NS);
+    await(drawn, seq, RANDOM_NS, false);
     return true;
 }
 
@@ -413,7 +514,7 @@ void soft_schedule_submitted(struct soft_stream *st, uint64_t seq) {
         break;
     case SOFT_EAGER:
         wake_dispatcher();
-        await(st, seq, EAGER_NS);
+        await(st, seq, EAGER_NS, false);
         break;
     case SOFT_LAZY:
         note_call();
@@ -438,12 +539,12 @@ void soft_schedule_wait(struct soft_stream *st, uint64_t seq) {
     case SOFT_RANDOM:
         note_call();
         while (!is_complete(st, seq))
-            if (!run_one_at_random() && await(st, seq, MS))
+            if (!run_one_at_random() && await(st, seq, MS, false))
                 break;
         break;
     }
     if (!is_complete(st, seq))
-        await(st, seq, -1);
+        await(st, seq, -1, true);
 }
 
 bool soft_schedule_poll(struct soft_stream *st, uint64_t seq) {
@@ -467,7 +568,7 @@ void soft_schedule_drain(int device) {
         uint64_t seq = 0;
         spin_lock(&s.lock);
         for (struct soft_stream *st = s.active; st && !pending; st = soft_schedule_next_active(st))
-            if (device < 0 || st->device == device)
+            if ((device < 0 || st->device == device) && !is_complete(st, st->submitted))
                 pending = st;
         if (pending)
             seq = pending->submitted;
@@ -485,7 +586,8 @@ enum rc soft_schedule_init(struct err *e) {
     atomic_store(&s.dispatchers, 1);
     note_call();
     if (!soft_thread_start(dispatcher_main, NULL) || !soft_thread_start(watchdog_main, NULL))
-        return err_set(e, RC_MEMORY, "cannot start the device's threads: raise the limit on "
-                                     "processes (ulimit -u)");
+        return err_set(e, RC_MEMORY,
+                       "cannot start the device's threads: raise the limit on "
+                       "processes (ulimit -u)");
     return RC_OK;
 }

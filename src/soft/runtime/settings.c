@@ -7,7 +7,9 @@
 
 static struct soft_settings settings;
 
-const struct soft_settings *soft_settings(void) { return &settings; }
+const struct soft_settings *soft_settings(void) {
+    return &settings;
+}
 
 static enum rc read_schedule(struct err *e) {
     const char *text = env_get_str("GRETA_SOFT_SCHEDULE", "fast");

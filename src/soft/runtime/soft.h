@@ -47,10 +47,10 @@ enum { SOFT_SERIALIZE_BEFORE = 1, SOFT_SERIALIZE_AFTER = 2 };
 enum soft_policy { SOFT_FAST, SOFT_EAGER, SOFT_LAZY, SOFT_RANDOM };
 
 struct soft_settings {
-    unsigned devices;  /* visible devices: GRETA_SOFT_DEVICES filtered by HIP_VISIBLE_DEVICES */
-    unsigned *visible; /* ordinal -> physical number, for names and bus ids */
-    uint64_t memory;   /* bytes a device: GRETA_SOFT_MEMORY */
-    bool checked;      /* right-aligned blocks: GRETA_SOFT_CHECKED */
+    unsigned devices; /* visible devices: GRETA_SOFT_DEVICES filtered by HIP_VISIBLE_DEVICES */
+    unsigned visible[SOFT_DEVICES_MAX]; /* ordinal -> physical number, for names and bus ids */
+    uint64_t memory;                    /* bytes a device: GRETA_SOFT_MEMORY */
+    bool checked;                       /* right-aligned blocks: GRETA_SOFT_CHECKED */
     enum soft_policy policy;
     uint64_t seed;                             /* of SOFT_RANDOM */
     bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
@@ -133,6 +133,7 @@ struct soft_block {
     int device;                    /* ordinal */
     unsigned flags;                /* of the HIP call that made it */
     void *pool;                    /* hipMemPool_t, or NULL */
+    bool free_queued;              /* hipFreeAsync has been called */
     struct soft_block *next_freed; /* quarantine, oldest first */
 };
 
@@ -147,9 +148,11 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
 hipError_t soft_memory_commit(struct soft_block *block);
 /* Unmaps and quarantines. The struct stays valid until its addresses are reused. */
 void soft_memory_free(struct soft_block *block);
+/* Marks a block as about to be freed by its stream; false if it was already. */
+bool soft_memory_queue_free(struct soft_block *block, bool queued);
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
 hipError_t soft_memory_unregister(void *host);
-/* Frees everything of a device (hipDeviceReset). */
+/* Frees everything of a device but module variables (hipDeviceReset). */
 void soft_memory_reset(int device);
 
 /* A copy of the block that contains addr and is not freed; false if there is none. */
@@ -240,10 +243,12 @@ struct soft_op {
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
     bool running;
-    int device; /* whose error it raises */
+    bool pageable;    /* a copy with pageable host memory on one side */
+    bool device_only; /* a copy or fill that touches device memory only */
+    int device;       /* whose error it raises */
 
     uint32_t dep_count, dep_room;
-    struct soft_dep deps_inline[SOFT_OP_DEPS], *deps; /* deps points inline or to the heap */
+    struct soft_dep *deps; /* deps_inline or on the heap */
 
     union {
         struct soft_copy copy;
@@ -257,13 +262,18 @@ struct soft_op {
         struct soft_block *block;
     } u;
 
-    uint32_t bytes; /* of kernel arguments in data */
-    unsigned char *data, data_inline[SOFT_OP_BYTES];
+    uint32_t bytes;      /* of kernel arguments in data */
+    unsigned char *data; /* data_inline or on the heap */
+
+    /* Cleared up to here in a new operation: what follows is written before it is read. */
+    struct soft_dep deps_inline[SOFT_OP_DEPS];
+    unsigned char data_inline[SOFT_OP_BYTES];
 };
 
 struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what); /* NULL: no memory */
 struct soft_op *soft_op_clone(const struct soft_op *op); /* payload only, not the dependencies */
 void soft_op_free(struct soft_op *op);
+void soft_op_free_list(struct soft_op *first, struct soft_op *last); /* linked by next */
 /* Room for n bytes in op->data; false without memory. */
 bool soft_op_reserve(struct soft_op *op, uint32_t n);
 
@@ -277,15 +287,15 @@ hipError_t soft_op_launch(struct soft_op **out, struct soft_function *function,
                           void **params, void **extra);
 hipError_t soft_op_host(struct soft_op **out, const char *what, const struct soft_host_call *call);
 
-/* How a copy must end for the host: complete before the call returns, or merely queued. */
-bool soft_copy_is_pageable(const struct soft_copy *copy);
-bool soft_copy_is_device_only(const struct soft_copy *copy);
+/* The rectangle of a hipMemcpy3DParms without arrays. */
+hipError_t soft_copy_from_3d(const hipMemcpy3DParms *params, struct soft_copy *out);
 
 /* Runs one operation's payload on this thread (no dependencies, no queue). Faults are raised. */
 void soft_op_run(struct soft_op *op);
-void soft_copy_run(const struct soft_copy *copy);
-void soft_fill_run(const struct soft_fill *fill);
-void soft_launch_run(const struct soft_op *op);
+/* Its parts; false with address and kind of a bad access. */
+bool soft_copy_run(const struct soft_copy *copy, uint64_t *address, int *kind);
+bool soft_fill_run(const struct soft_fill *fill, uint64_t *address, int *kind);
+bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind);
 
 /* ---- stream.c ------------------------------------------------------------------------------ */
 
@@ -294,17 +304,18 @@ struct soft_stream {
     int device;
     unsigned flags; /* hipStreamNonBlocking */
     int priority;
-    bool is_null; /* the device's legacy default stream */
+    bool is_null;    /* the device's legacy default stream */
+    bool per_thread; /* a thread's default stream */
     /* Queue, under the scheduler's lock. A stream that reuses a handle starts its seqs above all
      * that were used before, so that (stream, seq) names an operation for ever. */
     struct soft_op *head, *tail;
     struct soft_stream *next_active, *prev_active;
     bool active;
     uint64_t submitted;
-    uint64_t allowed;      /* the schedule lets operations up to this seq run */
-    uint64_t wanted;       /* lazy: somebody waits for operations up to this seq */
-    struct soft_op *held;  /* the first operation past allowed, or NULL */
-    bool closed;           /* destroyed by the program, not yet empty */
+    uint64_t allowed;     /* the schedule lets operations up to this seq run */
+    uint64_t wanted;      /* lazy: somebody waits for operations up to this seq */
+    struct soft_op *held; /* the first operation past allowed, or NULL */
+    bool closed;          /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
     struct soft_capture *capture; /* not NULL while capturing */
 };
@@ -372,6 +383,9 @@ void soft_host_queue(struct soft_op *op);
 typedef void (*soft_pool_fn)(void *user, uint64_t first, uint64_t last, unsigned worker,
                              unsigned workers);
 void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count);
+/* The same with every call of fn in a soft_fault_guard(); false if one made a bad access. */
+bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t *address,
+                           int *kind);
 void soft_pool_set_threads(unsigned threads);
 
 /* ---- fault.c ------------------------------------------------------------------------------- */
@@ -432,6 +446,9 @@ hipError_t soft_function_native(const char *name, struct soft_function **out);
 /* The function that __hipRegisterFunction tied to a host address. */
 hipError_t soft_function_for_host(const void *host, struct soft_function **out);
 const struct greta_soft_kernel *soft_kernel_find(const char *name);
+/* hipDeviceReset: unloads the modules of a device. Before soft_memory_reset(). */
+void soft_module_reset(int device);
+struct soft_handles *soft_functions(void); /* pool of struct soft_function */
 
 /* ---- graph.c ------------------------------------------------------------------------------- */
 

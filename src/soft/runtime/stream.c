@@ -70,6 +70,7 @@ static hipError_t per_thread_stream(int device, struct soft_stream **out) {
     }
     if (!mine[device] && !(mine[device] = new_stream(device, hipStreamDefault, 0)))
         return hipErrorOutOfMemory;
+    mine[device]->per_thread = true;
     *out = mine[device];
     return hipSuccess;
 }
@@ -119,9 +120,9 @@ hipError_t soft_submit_locked(struct soft_stream *st, struct soft_op *op) {
 
 static unsigned serialization(const struct soft_op *op) {
     const struct soft_settings *s = soft_settings();
-    return op->kind == SOFT_OP_LAUNCH                              ? s->serialize_kernel
+    return op->kind == SOFT_OP_LAUNCH                             ? s->serialize_kernel
            : op->kind == SOFT_OP_COPY || op->kind == SOFT_OP_FILL ? s->serialize_copy
-                                                                   : 0;
+                                                                  : 0;
 }
 
 hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq) {

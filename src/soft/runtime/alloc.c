@@ -1,0 +1,323 @@
+/* alloc.c - the hipMalloc family, and what HIP tells about an address. Stream-ordered allocation is
+ * in mempool.c. */
+#include <string.h>
+
+#include "soft/runtime/soft.h"
+
+enum { PITCH_ALIGNMENT = 256 };
+
+static hipError_t allocate(void **out, size_t size, enum soft_block_kind kind, unsigned flags) {
+    struct soft_block *b;
+    if (!out)
+        return hipErrorInvalidValue;
+    *out = NULL;
+    if (!size)
+        return hipSuccess;
+    hipError_t r = soft_memory_alloc(soft_current_device(), kind, size, flags, false, &b);
+    if (r == hipSuccess)
+        *out = (void *)(uintptr_t)b->addr;
+    return r;
+}
+
+/* Freeing waits for the device, so that nothing that is queued can still want the block. */
+static hipError_t release(void *ptr, bool host) {
+    hipError_t r = soft_capture_refuse_sync();
+    if (r != hipSuccess || !ptr)
+        return r;
+    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);
+    bool fits =
+        b && (host ? b->kind == SOFT_PINNED : b->kind == SOFT_DEVICE || b->kind == SOFT_MANAGED);
+    if (!fits || b->free_queued)
+        return hipErrorInvalidValue;
+    soft_schedule_drain(host ? -1 : b->device);
+    r = soft_error_observe();
+    if (r == hipSuccess)
+        soft_memory_free(b);
+    return r;
+}
+
+/* ---- device memory -------------------------------------------------------------------------- */
+
+hipError_t soft_hipMalloc(void **ptr, size_t size) {
+    return allocate(ptr, size, SOFT_DEVICE, 0);
+}
+
+hipError_t soft_hipExtMallocWithFlags(void **ptr, size_t size, unsigned flags) {
+    return allocate(ptr, size, SOFT_DEVICE, flags);
+}
+
+hipError_t soft_hipMallocManaged(void **ptr, size_t size, unsigned flags) {
+    if (flags != hipMemAttachGlobal && flags != hipMemAttachHost)
+        return hipErrorInvalidValue;
+    return size ? allocate(ptr, size, SOFT_MANAGED, flags) : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipFree(void *ptr) {
+    return release(ptr, false);
+}
+
+static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t height,
+                                   size_t depth) {
+    size_t row, size;
+    if (!ptr || !pitch)
+        return hipErrorInvalidValue;
+    *ptr = NULL;
+    *pitch = 0;
+    if (!width || !height || !depth)
+        return hipSuccess;
+    if (__builtin_add_overflow(width, PITCH_ALIGNMENT - 1, &row))
+        return hipErrorOutOfMemory;
+    row = row / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
+    if (__builtin_mul_overflow(row, height, &size) || __builtin_mul_overflow(size, depth, &size))
+        return hipErrorOutOfMemory;
+    *pitch = row;
+    return allocate(ptr, size, SOFT_DEVICE, 0);
+}
+
+hipError_t soft_hipMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height) {
+    return allocate_pitched(ptr, pitch, width, height, 1);
+}
+
+hipError_t soft_hipMemAllocPitch(hipDeviceptr_t *ptr, size_t *pitch, size_t width, size_t height,
+                                 unsigned element) {
+    if (element != 4 && element != 8 && element != 16)
+        return hipErrorInvalidValue;
+    return allocate_pitched(ptr, pitch, width, height, 1);
+}
+
+hipError_t soft_hipMalloc3D(hipPitchedPtr *out, hipExtent extent) {
+    if (!out)
+        return hipErrorInvalidValue;
+    void *ptr;
+    size_t pitch;
+    hipError_t r = allocate_pitched(&ptr, &pitch, extent.width, extent.height, extent.depth);
+    if (r == hipSuccess)
+        *out = (hipPitchedPtr){
+            .ptr = ptr, .pitch = pitch, .xsize = extent.width, .ysize = extent.height
+        };
+    return r;
+}
+
+/* ---- host memory ---------------------------------------------------------------------------- */
+
+hipError_t soft_hipHostMalloc(void **ptr, size_t size, unsigned flags) {
+    return allocate(ptr, size, SOFT_PINNED, flags);
+}
+
+hipError_t soft_hipHostAlloc(void **ptr, size_t size, unsigned flags) {
+    return allocate(ptr, size, SOFT_PINNED, flags);
+}
+
+hipError_t soft_hipExtHostAlloc(void **ptr, size_t size, unsigned flags) {
+    return allocate(ptr, size, SOFT_PINNED, flags);
+}
+
+hipError_t soft_hipMallocHost(void **ptr, size_t size) {
+    return allocate(ptr, size, SOFT_PINNED, 0);
+}
+
+hipError_t soft_hipMemAllocHost(void **ptr, size_t size) {
+    return allocate(ptr, size, SOFT_PINNED, 0);
+}
+
+hipError_t soft_hipHostFree(void *ptr) {
+    return release(ptr, true);
+}
+hipError_t soft_hipFreeHost(void *ptr) {
+    return release(ptr, true);
+}
+
+hipError_t soft_hipHostRegister(void *host, size_t size, unsigned flags) {
+    uint64_t addr = (uint64_t)(uintptr_t)host;
+    if (!host || !size || addr + (size - 1) < addr || soft_memory_is_device_address(addr))
+        return hipErrorInvalidValue;
+    return soft_memory_register(host, size, flags);
+}
+
+hipError_t soft_hipHostUnregister(void *host) {
+    if (!host)
+        return hipErrorInvalidValue;
+    soft_schedule_drain(-1);
+    return soft_memory_unregister(host);
+}
+
+static bool find_host(const void *host, struct soft_block *b) {
+    return host && soft_memory_find((uint64_t)(uintptr_t)host, b) &&
+           (b->kind == SOFT_PINNED || b->kind == SOFT_REGISTERED);
+}
+
+hipError_t soft_hipHostGetDevicePointer(void **device, void *host, unsigned flags) {
+    struct soft_block b;
+    if (!device || flags || !find_host(host, &b))
+        return hipErrorInvalidValue;
+    *device = host;
+    return hipSuccess;
+}
+
+hipError_t soft_hipHostGetFlags(unsigned *flags, void *host) {
+    struct soft_block b;
+    if (!flags || !find_host(host, &b))
+        return hipErrorInvalidValue;
+    *flags = b.flags;
+    return hipSuccess;
+}
+
+/* ---- questions ------------------------------------------------------------------------------ */
+
+hipError_t soft_hipMemGetInfo(size_t *free_bytes, size_t *total) {
+    uint64_t f, t;
+    soft_memory_info(soft_current_device(), &f, &t);
+    if (free_bytes)
+        *free_bytes = f;
+    if (total)
+        *total = t;
+    return free_bytes || total ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipMemPtrGetInfo(void *ptr, size_t *size) {
+    struct soft_block b;
+    if (!ptr || !size || !soft_memory_find((uint64_t)(uintptr_t)ptr, &b))
+        return hipErrorInvalidValue;
+    *size = b.size;
+    return hipSuccess;
+}
+
+hipError_t soft_hipMemGetAddressRange(hipDeviceptr_t *base, size_t *size, hipDeviceptr_t ptr) {
+    struct soft_block b;
+    if (!ptr || !soft_memory_find((uint64_t)(uintptr_t)ptr, &b))
+        return hipErrorNotFound;
+    if (base)
+        *base = (hipDeviceptr_t)(uintptr_t)b.addr;
+    if (size)
+        *size = b.size;
+    return hipSuccess;
+}
+
+static int memory_type(const struct soft_block *b) {
+    bool old = soft_hip_major() < 6;
+    switch (b->kind) {
+    case SOFT_PINNED:
+    case SOFT_REGISTERED:
+        return old ? (int)HIP5_MEMORY_TYPE_HOST : (int)hipMemoryTypeHost;
+    case SOFT_MANAGED: /* ROCm 5 calls it device memory and sets isManaged */
+        return old ? (int)HIP5_MEMORY_TYPE_DEVICE : (int)hipMemoryTypeManaged;
+    default:
+        return old ? (int)HIP5_MEMORY_TYPE_DEVICE : (int)hipMemoryTypeDevice;
+    }
+}
+
+static bool host_sees(const struct soft_block *b) {
+    return b->kind == SOFT_PINNED || b->kind == SOFT_REGISTERED || b->kind == SOFT_MANAGED;
+}
+
+hipError_t soft_hipPointerGetAttributes(hipPointerAttribute_t *out, const void *ptr) {
+    struct soft_block b;
+    if (!out || !ptr)
+        return hipErrorInvalidValue;
+    if (!soft_memory_find((uint64_t)(uintptr_t)ptr, &b)) {
+        if (soft_hip_major() < 6 || soft_memory_is_device_address((uint64_t)(uintptr_t)ptr))
+            return hipErrorInvalidValue;
+        memset(out, 0, sizeof *out);
+        out->memoryType = hipMemoryTypeUnregistered;
+        out->device = hipInvalidDeviceId;
+        return hipSuccess;
+    }
+    memset(out, 0, sizeof *out);
+    out->memoryType = (hipMemoryType)memory_type(&b);
+    out->device = b.device;
+    out->devicePointer = (void *)(uintptr_t)ptr;
+    out->hostPointer = host_sees(&b) ? (void *)(uintptr_t)ptr : NULL;
+    out->isManaged = b.kind == SOFT_MANAGED;
+    out->allocationFlags = b.flags;
+    return hipSuccess;
+}
+
+hipError_t soft_hipPointerGetAttribute(void *data, hipPointer_attribute attribute,
+                                       hipDeviceptr_t ptr) {
+    struct soft_block b;
+    if (!data || !ptr || !soft_memory_find((uint64_t)(uintptr_t)ptr, &b))
+        return hipErrorInvalidValue;
+    switch (attribute) {
+    case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)data = (unsigned)memory_type(&b);
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(hipDeviceptr_t *)data = ptr;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (!host_sees(&b))
+            return hipErrorInvalidValue;
+        *(void **)data = ptr;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_BUFFER_ID:
+        *(unsigned long long *)data = b.addr;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_IS_MANAGED:
+        *(unsigned *)data = b.kind == SOFT_MANAGED;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = b.device;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(hipDeviceptr_t *)data = (hipDeviceptr_t)(uintptr_t)b.addr;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)data = b.size;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_MAPPED:
+        *(unsigned *)data = b.state == SOFT_LIVE;
+        return hipSuccess;
+    case HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *(hipMemPool_t *)data = b.pool;
+        return hipSuccess;
+    default:
+        return hipErrorNotSupported;
+    }
+}
+
+hipError_t soft_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *attributes,
+                                           void **data, hipDeviceptr_t ptr) {
+    if (!attributes || !data)
+        return hipErrorInvalidValue;
+    for (unsigned i = 0; i < count; i++) {
+        hipError_t r = soft_hipPointerGetAttribute(data[i], attributes[i], ptr);
+        if (r != hipSuccess)
+            return r;
+    }
+    return hipSuccess;
+}
+
+/* ---- managed memory: hints ------------------------------------------------------------------- */
+
+static hipError_t check_managed(const void *ptr, size_t count) {
+    struct soft_block b;
+    uint64_t addr = (uint64_t)(uintptr_t)ptr;
+    if (!ptr || !count || !soft_memory_find(addr, &b) || b.kind != SOFT_MANAGED ||
+        count > b.size - (addr - b.addr))
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
+static hipError_t check_place(int device) {
+    return device == hipCpuDeviceId ? hipSuccess : soft_check_device(device);
+}
+
+hipError_t soft_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advice, int device) {
+    (void)advice;
+    hipError_t r = check_place(device);
+    return r == hipSuccess ? check_managed(ptr, count) : r;
+}
+
+/* There is nothing to move, but the place in the stream counts. */
+hipError_t soft_hipMemPrefetchAsync(const void *ptr, size_t count, int device, hipStream_t stream) {
+    struct soft_stream *st;
+    hipError_t r = check_place(device);
+    if (r == hipSuccess)
+        r = check_managed(ptr, count);
+    if (r == hipSuccess)
+        r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipMemPrefetchAsync");
+    return op ? soft_submit(st, op, NULL) : hipErrorOutOfMemory;
+}

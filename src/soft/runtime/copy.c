@@ -1,0 +1,171 @@
+/* copy.c - copies and fills as operations: what is checked when one is queued, and how it runs.
+ *
+ * Checked at the call, as ROCm does: null pointers, the direction, and that a range which starts in
+ * a known block ends in it. An address of the device's range that is in no block is refused; any
+ * other unknown address is the program's own pageable memory. */
+#include <string.h>
+
+#include "soft/runtime/soft.h"
+
+/* Bytes from the first to the last of a rectangle; false if that wraps. */
+static bool extent_of(size_t width, size_t height, size_t depth, size_t pitch, size_t slice,
+                      size_t *extent) {
+    size_t rows, slices;
+    return !__builtin_mul_overflow(height - 1, pitch, &rows) &&
+           !__builtin_mul_overflow(depth - 1, slice, &slices) &&
+           !__builtin_add_overflow(rows, slices, extent) &&
+           !__builtin_add_overflow(*extent, width, extent);
+}
+
+enum side { SIDE_PAGEABLE, SIDE_HOST, SIDE_DEVICE };
+
+static hipError_t classify(uint64_t addr, size_t extent, enum side *side) {
+    struct soft_block b;
+    *side = SIDE_PAGEABLE;
+    if (!soft_memory_find(addr, &b))
+        return soft_memory_is_device_address(addr) ? hipErrorInvalidValue : hipSuccess;
+    *side = b.kind == SOFT_PINNED || b.kind == SOFT_REGISTERED ? SIDE_HOST : SIDE_DEVICE;
+    return extent <= b.size - (addr - b.addr) ? hipSuccess : hipErrorInvalidValue;
+}
+
+static bool is_kind(hipMemcpyKind kind) {
+    return (unsigned)kind <= hipMemcpyDefault || kind == hipMemcpyDeviceToDeviceNoCU;
+}
+
+static hipError_t check_copy(const struct soft_copy *c, hipMemcpyKind kind, enum side *dst,
+                             enum side *src) {
+    size_t dst_extent, src_extent;
+    if (!c->dst || !c->src)
+        return hipErrorInvalidValue;
+    if (!is_kind(kind))
+        return hipErrorInvalidMemcpyDirection;
+    if ((c->height > 1 || c->depth > 1) && (c->width > c->dst_pitch || c->width > c->src_pitch))
+        return hipErrorInvalidPitchValue;
+    if (!extent_of(c->width, c->height, c->depth, c->dst_pitch, c->dst_slice, &dst_extent) ||
+        !extent_of(c->width, c->height, c->depth, c->src_pitch, c->src_slice, &src_extent))
+        return hipErrorInvalidValue;
+    hipError_t r = classify(c->dst, dst_extent, dst);
+    if (r == hipSuccess)
+        r = classify(c->src, src_extent, src);
+    if (r == hipSuccess && *dst == SIDE_PAGEABLE && *src == SIDE_PAGEABLE &&
+        kind != hipMemcpyHostToHost && kind != hipMemcpyDefault)
+        r = hipErrorInvalidValue;
+    return r;
+}
+
+hipError_t soft_op_copy(struct soft_op **out, const char *what, const struct soft_copy *copy,
+                        hipMemcpyKind kind) {
+    enum side dst, src;
+    hipError_t r = check_copy(copy, kind, &dst, &src);
+    if (r != hipSuccess)
+        return r;
+    struct soft_op *op = soft_op_new(SOFT_OP_COPY, what);
+    if (!op)
+        return hipErrorOutOfMemory;
+    op->u.copy = *copy;
+    op->pageable = dst == SIDE_PAGEABLE || src == SIDE_PAGEABLE;
+    op->device_only = dst == SIDE_DEVICE && src == SIDE_DEVICE;
+    *out = op;
+    return hipSuccess;
+}
+
+hipError_t soft_op_fill(struct soft_op **out, const char *what, const struct soft_fill *fill) {
+    size_t width, extent;
+    enum side side;
+    if (!fill->dst || fill->dst % fill->element)
+        return hipErrorInvalidValue;
+    if (__builtin_mul_overflow(fill->width, fill->element, &width) ||
+        !extent_of(width, fill->height, fill->depth, fill->pitch, fill->slice, &extent))
+        return hipErrorInvalidValue;
+    if ((fill->height > 1 || fill->depth > 1) && width > fill->pitch)
+        return hipErrorInvalidPitchValue;
+    hipError_t r = classify(fill->dst, extent, &side);
+    if (r == hipSuccess && side == SIDE_PAGEABLE)
+        r = hipErrorInvalidValue;
+    if (r != hipSuccess)
+        return r;
+    struct soft_op *op = soft_op_new(SOFT_OP_FILL, what);
+    if (!op)
+        return hipErrorOutOfMemory;
+    op->u.fill = *fill;
+    op->device_only = side == SIDE_DEVICE;
+    *out = op;
+    return hipSuccess;
+}
+
+/* ---- running: on all cores in pieces -------------------------------------------------------- */
+
+static const size_t PIECE = 1 << 20; /* bytes of a plain copy or fill one core does at a time */
+
+static uint64_t pieces_of(size_t bytes) {
+    return (bytes + PIECE - 1) / PIECE;
+}
+
+static void copy_piece(void *user, uint64_t first, uint64_t last, unsigned worker,
+                       unsigned workers) {
+    const struct soft_copy *c = user;
+    (void)worker, (void)workers;
+    size_t from = first * PIECE, to = last * PIECE < c->width ? last * PIECE : c->width;
+    memmove((char *)soft_reach(c->dst) + from, (char *)soft_reach(c->src) + from, to - from);
+}
+
+static void copy_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
+                      unsigned workers) {
+    const struct soft_copy *c = user;
+    (void)worker, (void)workers;
+    char *dst = soft_reach(c->dst);
+    const char *src = soft_reach(c->src);
+    for (uint64_t i = first; i < last; i++) {
+        size_t row = i % c->height, slice = i / c->height;
+        memmove(dst + slice * c->dst_slice + row * c->dst_pitch,
+                src + slice * c->src_slice + row * c->src_pitch, c->width);
+    }
+}
+
+bool soft_copy_run(const struct soft_copy *c, uint64_t *address, int *kind) {
+    bool plain = c->height == 1 && c->depth == 1;
+    return soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
+                                 plain ? pieces_of(c->width) : c->height * c->depth, address, kind);
+}
+
+static void fill_elements(void *at, uint32_t value, uint32_t element, size_t count) {
+    switch (element) {
+    case 1:
+        memset(at, (int)(value & 0xff), count);
+        break;
+    case 2:
+        for (size_t i = 0; i < count; i++)
+            ((uint16_t *)at)[i] = (uint16_t)value;
+        break;
+    default:
+        for (size_t i = 0; i < count; i++)
+            ((uint32_t *)at)[i] = value;
+    }
+}
+
+static void fill_piece(void *user, uint64_t first, uint64_t last, unsigned worker,
+                       unsigned workers) {
+    const struct soft_fill *f = user;
+    (void)worker, (void)workers;
+    size_t step = PIECE / f->element;
+    size_t from = first * step, to = last * step < f->width ? last * step : f->width;
+    fill_elements((char *)soft_reach(f->dst) + from * f->element, f->value, f->element, to - from);
+}
+
+static void fill_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
+                      unsigned workers) {
+    const struct soft_fill *f = user;
+    (void)worker, (void)workers;
+    for (uint64_t i = first; i < last; i++) {
+        size_t row = i % f->height, slice = i / f->height;
+        fill_elements((char *)soft_reach(f->dst) + slice * f->slice + row * f->pitch, f->value,
+                      f->element, f->width);
+    }
+}
+
+bool soft_fill_run(const struct soft_fill *f, uint64_t *address, int *kind) {
+    bool plain = f->height == 1 && f->depth == 1;
+    return soft_pool_run_guarded(plain ? fill_piece : fill_rows, (void *)f,
+                                 plain ? pieces_of(f->width * f->element) : f->height * f->depth,
+                                 address, kind);
+}

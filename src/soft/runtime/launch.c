@@ -1,0 +1,358 @@
+/* launch.c - native kernels: their registry, and launches.
+ *
+ * Arguments are copied when the launch is queued, packed as hipcc packs them, with the program's
+ * addresses. They are translated when the kernel runs: only then is it known what is mapped. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft/runtime/soft.h"
+
+enum { PARAMS_MAX = 128, ARGUMENT_BYTES_MAX = 4096, THREADS_MAX = 1024, SHARED_MAX = 64 << 10 };
+
+/* ---- registry ------------------------------------------------------------------------------- */
+
+/* One entry a name, for ever: struct soft_function is what programs hold as hipFunction_t. */
+struct entry {
+    struct entry *next;
+    struct soft_function *function;
+};
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *registry;
+
+static struct entry *find_entry(const char *name) {
+    struct entry *e = registry;
+    while (e && strcmp(e->function->name, name))
+        e = e->next;
+    return e;
+}
+
+static bool add_entry(const struct greta_soft_kernel *kernel) {
+    struct entry *e = malloc(sizeof *e);
+    struct soft_handles *pool = soft_functions();
+    struct soft_function *f = e ? soft_handle_alloc(pool) : NULL;
+    char *name = f ? strdup(kernel->name) : NULL;
+    if (!name) {
+        if (f)
+            soft_handle_free(pool, f);
+        free(e);
+        return false;
+    }
+    f->name = name;
+    f->native = kernel;
+    f->max_threads = THREADS_MAX;
+    *e = (struct entry){ .next = registry, .function = f };
+    registry = e;
+    return true;
+}
+
+static bool is_well_formed(const struct greta_soft_kernel *k) {
+    if (!k || !k->name || !*k->name || !k->run || k->param_count > PARAMS_MAX ||
+        (k->param_count && !k->params))
+        return false;
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < k->param_count; i++) {
+        uint32_t size = k->params[i].size;
+        if (!size || (k->params[i].flags & GRETA_SOFT_POINTER && size < sizeof(void *)))
+            return false;
+        end = soft_param_offset(end, size) + size;
+    }
+    return end <= ARGUMENT_BYTES_MAX;
+}
+
+int greta_soft_kernel_register(const struct greta_soft_kernel *kernel) {
+    if (!is_well_formed(kernel))
+        return -1;
+    pthread_mutex_lock(&registry_lock);
+    struct entry *e = find_entry(kernel->name);
+    bool ok = true;
+    if (e)
+        e->function->native = kernel;
+    else
+        ok = add_entry(kernel);
+    pthread_mutex_unlock(&registry_lock);
+    return ok ? 0 : -1;
+}
+
+hipError_t soft_function_native(const char *name, struct soft_function **out) {
+    pthread_mutex_lock(&registry_lock);
+    struct entry *e = find_entry(name);
+    pthread_mutex_unlock(&registry_lock);
+    if (!e)
+        return hipErrorNotFound;
+    *out = e->function;
+    return hipSuccess;
+}
+
+const struct greta_soft_kernel *soft_kernel_find(const char *name) {
+    struct soft_function *f;
+    return soft_function_native(name, &f) == hipSuccess ? f->native : NULL;
+}
+
+/* ---- queueing ------------------------------------------------------------------------------- */
+
+static uint32_t argument_bytes(const struct greta_soft_kernel *k) {
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < k->param_count; i++)
+        end = soft_param_offset(end, k->params[i].size) + k->params[i].size;
+    return end;
+}
+
+static hipError_t pack_params(struct soft_op *op, const struct greta_soft_kernel *k,
+                              void **params) {
+    for (uint32_t i = 0, at = 0; i < k->param_count; i++) {
+        at = soft_param_offset(at, k->params[i].size);
+        if (!params[i])
+            return hipErrorInvalidValue;
+        memcpy(op->data + at, params[i], k->params[i].size);
+        at += k->params[i].size;
+    }
+    return hipSuccess;
+}
+
+/* extra: { HIP_LAUNCH_PARAM_BUFFER_POINTER, buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, END } */
+static hipError_t pack_extra(struct soft_op *op, void **extra) {
+    if (extra[0] != HIP_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != HIP_LAUNCH_PARAM_BUFFER_SIZE ||
+        extra[4] != HIP_LAUNCH_PARAM_END || !extra[1] || !extra[3] ||
+        *(const size_t *)extra[3] < op->bytes)
+        return hipErrorInvalidValue;
+    memcpy(op->data, extra[1], op->bytes);
+    return hipSuccess;
+}
+
+static hipError_t pack(struct soft_op *op, const struct greta_soft_kernel *k, void **params,
+                       void **extra) {
+    if (!soft_op_reserve(op, argument_bytes(k)))
+        return hipErrorOutOfMemory;
+    if (!op->bytes)
+        return hipSuccess;
+    return params  ? pack_params(op, k, params)
+           : extra ? pack_extra(op, extra)
+                   : hipErrorInvalidValue;
+}
+
+static hipError_t check_shape(const uint32_t grid[3], const uint32_t block[3],
+                              uint32_t shared_bytes) {
+    uint64_t blocks = 1, threads = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!grid[i] || !block[i] || block[i] > THREADS_MAX)
+            return hipErrorInvalidConfiguration;
+        if (__builtin_mul_overflow(blocks, grid[i], &blocks))
+            return hipErrorInvalidConfiguration;
+        threads *= block[i];
+    }
+    return threads > THREADS_MAX || shared_bytes > SHARED_MAX ? hipErrorInvalidConfiguration
+                                                              : hipSuccess;
+}
+
+static hipError_t refuse_machine_code(const struct soft_function *f) {
+    static _Atomic bool said;
+    if (!atomic_exchange(&said, true))
+        fprintf(stderr,
+                "greta: kernel %s is GPU machine code and has no native twin on the software "
+                "device; returning hipErrorNotSupported\n",
+                f->name);
+    return hipErrorNotSupported;
+}
+
+hipError_t soft_op_launch(struct soft_op **out, struct soft_function *f, const uint32_t grid[3],
+                          const uint32_t block[3], uint32_t shared_bytes, void **params,
+                          void **extra) {
+    if (!soft_handle_valid(soft_functions(), f))
+        return hipErrorInvalidResourceHandle;
+    hipError_t r = check_shape(grid, block, shared_bytes);
+    if (r != hipSuccess)
+        return r;
+    if (!f->native)
+        return refuse_machine_code(f);
+    struct soft_op *op = soft_op_new(SOFT_OP_LAUNCH, f->name);
+    if (!op)
+        return hipErrorOutOfMemory;
+    struct soft_launch *l = &op->u.launch;
+    l->function = f;
+    l->shared_bytes = shared_bytes;
+    memcpy(l->grid, grid, sizeof l->grid);
+    memcpy(l->block, block, sizeof l->block);
+    r = pack(op, f->native, params, extra);
+    if (r != hipSuccess) {
+        soft_op_free(op);
+        return r;
+    }
+    *out = op;
+    return hipSuccess;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* Device addresses at their alias, pinned and registered host memory as it is; any other pointer
+ * becomes one that faults when used. */
+static uint64_t translate(uint64_t pointer) {
+    struct soft_block b;
+    if (soft_memory_is_device_address(pointer))
+        return (uint64_t)(uintptr_t)soft_reach(pointer);
+    return !pointer || soft_memory_find(pointer, &b) ? pointer : soft_fault_poison(pointer);
+}
+
+struct run {
+    const struct greta_soft_kernel *kernel;
+    struct greta_soft_work work;
+    void *args[PARAMS_MAX];
+};
+
+static void run_blocks(void *user, uint64_t first, uint64_t last, unsigned worker,
+                       unsigned workers) {
+    const struct run *run = user;
+    struct greta_soft_work work = run->work;
+    work.first = first;
+    work.last = last;
+    work.worker = worker;
+    work.workers = workers;
+    run->kernel->run(&work, run->args);
+}
+
+bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind) {
+    const struct soft_launch *l = &op->u.launch;
+    const struct greta_soft_kernel *k = l->function->native;
+    _Alignas(16) unsigned char data[ARGUMENT_BYTES_MAX];
+    struct run run;
+    run.kernel = k;
+    run.work = (struct greta_soft_work){
+        .grid = { l->grid[0], l->grid[1], l->grid[2] },
+        .block = { l->block[0], l->block[1], l->block[2] },
+        .shared_bytes = l->shared_bytes,
+        .device_base = (uintptr_t)soft_layout.base,
+        .device_span = (uintptr_t)soft_layout.span,
+        .device_alias = (ptrdiff_t)soft_layout.alias,
+    };
+    memcpy(data, op->data, op->bytes);
+    for (uint32_t i = 0, at = 0; i < k->param_count; i++) {
+        at = soft_param_offset(at, k->params[i].size);
+        run.args[i] = data + at;
+        if (k->params[i].flags & GRETA_SOFT_POINTER) {
+            uint64_t pointer;
+            memcpy(&pointer, data + at, sizeof pointer);
+            pointer = translate(pointer);
+            memcpy(data + at, &pointer, sizeof pointer);
+        }
+        at += k->params[i].size;
+    }
+    uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    return soft_pool_run_guarded(run_blocks, &run, blocks, address, kind);
+}
+
+/* ---- the HIP calls -------------------------------------------------------------------------- */
+
+static hipError_t launch(struct soft_function *f, const uint32_t grid[3], const uint32_t block[3],
+                         size_t shared_bytes, hipStream_t stream, void **params, void **extra) {
+    struct soft_stream *st;
+    struct soft_op *op;
+    if (shared_bytes > SHARED_MAX)
+        return hipErrorInvalidConfiguration;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r == hipSuccess)
+        r = soft_op_launch(&op, f, grid, block, (uint32_t)shared_bytes, params, extra);
+    return r == hipSuccess ? soft_submit(st, op, NULL) : r;
+}
+
+static hipError_t launch_host(const void *host, dim3 grid, dim3 block, void **args,
+                              size_t shared_bytes, hipStream_t stream) {
+    struct soft_function *f;
+    hipError_t r = soft_function_for_host(host, &f);
+    return r == hipSuccess
+               ? launch(f, (uint32_t[]){ grid.x, grid.y, grid.z },
+                        (uint32_t[]){ block.x, block.y, block.z }, shared_bytes, stream, args, NULL)
+               : r;
+}
+
+static hipError_t with_events(hipError_t launched, hipEvent_t stop, hipStream_t stream) {
+    return launched == hipSuccess && stop ? soft_hipEventRecord(stop, stream) : launched;
+}
+
+hipError_t soft_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
+                                      unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
+                                      hipStream_t stream, void **params, void **extra) {
+    return launch((struct soft_function *)f, (uint32_t[]){ gx, gy, gz }, (uint32_t[]){ bx, by, bz },
+                  shared_bytes, stream, params, extra);
+}
+
+hipError_t soft_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gx, unsigned gy,
+                                                 unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                                                 unsigned shared_bytes, hipStream_t stream,
+                                                 void **params) {
+    return soft_hipModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params,
+                                      NULL);
+}
+
+/* Work sizes are in threads here; a size that the block does not divide is refused as by ROCm. */
+hipError_t soft_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t wx, uint32_t wy, uint32_t wz,
+                                         uint32_t bx, uint32_t by, uint32_t bz, size_t shared_bytes,
+                                         hipStream_t stream, void **params, void **extra,
+                                         hipEvent_t start, hipEvent_t stop, uint32_t flags) {
+    (void)flags;
+    if (!bx || !by || !bz || wx % bx || wy % by || wz % bz)
+        return hipErrorInvalidConfiguration;
+    if (start) {
+        hipError_t r = soft_hipEventRecord(start, stream);
+        if (r != hipSuccess)
+            return r;
+    }
+    return with_events(launch((struct soft_function *)f, (uint32_t[]){ wx / bx, wy / by, wz / bz },
+                              (uint32_t[]){ bx, by, bz }, shared_bytes, stream, params, extra),
+                       stop, stream);
+}
+
+hipError_t soft_hipHccModuleLaunchKernel(hipFunction_t f, uint32_t wx, uint32_t wy, uint32_t wz,
+                                         uint32_t bx, uint32_t by, uint32_t bz, size_t shared_bytes,
+                                         hipStream_t stream, void **params, void **extra,
+                                         hipEvent_t start, hipEvent_t stop) {
+    return soft_hipExtModuleLaunchKernel(f, wx, wy, wz, bx, by, bz, shared_bytes, stream, params,
+                                         extra, start, stop, 0);
+}
+
+hipError_t soft_hipLaunchKernel(const void *host, dim3 grid, dim3 block, void **args,
+                                size_t shared_bytes, hipStream_t stream) {
+    return launch_host(host, grid, block, args, shared_bytes, stream);
+}
+
+hipError_t soft_hipLaunchKernel_spt(const void *host, dim3 grid, dim3 block, void **args,
+                                    size_t shared_bytes, hipStream_t stream) {
+    return launch_host(host, grid, block, args, shared_bytes, stream ? stream : hipStreamPerThread);
+}
+
+hipError_t soft_hipExtLaunchKernel(const void *host, dim3 grid, dim3 block, void **args,
+                                   size_t shared_bytes, hipStream_t stream, hipEvent_t start,
+                                   hipEvent_t stop, int flags) {
+    (void)flags;
+    hipError_t r = start ? soft_hipEventRecord(start, stream) : hipSuccess;
+    if (r != hipSuccess)
+        return r;
+    return with_events(launch_host(host, grid, block, args, shared_bytes, stream), stop, stream);
+}
+
+hipError_t soft_hipLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block, void **args,
+                                           unsigned shared_bytes, hipStream_t stream) {
+    return launch_host(host, grid, block, args, shared_bytes, stream);
+}
+
+hipError_t soft_hipLaunchCooperativeKernel_spt(const void *host, dim3 grid, dim3 block, void **args,
+                                               uint32_t shared_bytes, hipStream_t stream) {
+    return soft_hipLaunchKernel_spt(host, grid, block, args, shared_bytes, stream);
+}
+
+hipError_t soft_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *host, void **args) {
+    if (!config)
+        return hipErrorInvalidValue;
+    return launch_host(host, config->gridDim, config->blockDim, args, config->dynamicSmemBytes,
+                       config->stream);
+}
+
+hipError_t soft_hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunction_t f,
+                                     void **params, void **extra) {
+    if (!config)
+        return hipErrorInvalidValue;
+    return soft_hipModuleLaunchKernel(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+                                      config->blockDimX, config->blockDimY, config->blockDimZ,
+                                      config->sharedMemBytes, config->hStream, params, extra);
+}

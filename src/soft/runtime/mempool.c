@@ -1,0 +1,258 @@
+/* mempool.c - stream-ordered allocation and memory pools.
+ *
+ * hipMallocAsync hands out an address at once; the block becomes accessible when the stream gets
+ * there, and goes when hipFreeAsync's turn comes, so that a use that is not ordered behind the one
+ * or before the other faults. A pool is a set of counters: addresses are never recycled early. */
+#include <pthread.h>
+
+#include "soft/runtime/soft.h"
+
+struct mempool {
+    struct soft_handle handle;
+    int device;
+    _Atomic uint64_t threshold; /* hipMemPoolAttrReleaseThreshold */
+    _Atomic int reuse[3];       /* hipMemPoolReuse…: remembered, without effect */
+    _Atomic uint64_t used, used_high;
+};
+
+enum { POOLS_MAX = 4096 };
+static struct soft_handles *pools;
+static struct mempool *default_pool[SOFT_DEVICES_MAX];
+static _Atomic(struct mempool *) current_pool[SOFT_DEVICES_MAX];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct mempool *new_pool(int device) {
+    struct mempool *p = soft_handle_alloc(pools);
+    if (p) {
+        p->device = device;
+        for (int i = 0; i < 3; i++)
+            atomic_store(&p->reuse[i], 1);
+    }
+    return p;
+}
+
+static void prepare(void) {
+    pools = soft_handles_new(sizeof(struct mempool), POOLS_MAX);
+    for (int i = 0; pools && i < SOFT_DEVICES_MAX; i++) {
+        default_pool[i] = new_pool(i);
+        atomic_store(&current_pool[i], default_pool[i]);
+    }
+}
+
+static struct mempool *resolve(hipMemPool_t handle) {
+    pthread_once(&once, prepare);
+    return soft_handle_valid(pools, handle) ? (struct mempool *)handle : NULL;
+}
+
+static void count_used(struct mempool *p, uint64_t size) {
+    uint64_t now = atomic_fetch_add(&p->used, size) + size;
+    uint64_t high = atomic_load(&p->used_high);
+    while (now > high && !atomic_compare_exchange_weak(&p->used_high, &high, now))
+        ;
+}
+
+/* ---- allocation ----------------------------------------------------------------------------- */
+
+static hipError_t allocate(void **out, size_t size, struct mempool *pool, hipStream_t stream,
+                           const char *what) {
+    struct soft_stream *st;
+    struct soft_block *b;
+    if (!out || !pool)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    if (st->capture)
+        return soft_capture_refuse(st);
+    *out = NULL;
+    if (!size)
+        return hipSuccess;
+    struct soft_op *op = soft_op_new(SOFT_OP_COMMIT, what);
+    r = op ? soft_memory_alloc(pool->device, SOFT_DEVICE, size, 0, true, &b) : hipErrorOutOfMemory;
+    if (r != hipSuccess) {
+        if (op)
+            soft_op_free(op);
+        return r;
+    }
+    b->pool = pool;
+    count_used(pool, size);
+    op->u.block = b;
+    void *address = (void *)(uintptr_t)b->addr;
+    r = soft_submit(st, op, NULL);
+    if (r == hipSuccess)
+        *out = address;
+    return r;
+}
+
+hipError_t soft_hipMallocAsync(void **ptr, size_t size, hipStream_t stream) {
+    struct soft_stream *st;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    pthread_once(&once, prepare);
+    return allocate(ptr, size, atomic_load(&current_pool[st->device]), stream, "hipMallocAsync");
+}
+
+hipError_t soft_hipMallocFromPoolAsync(void **ptr, size_t size, hipMemPool_t pool,
+                                       hipStream_t stream) {
+    return allocate(ptr, size, resolve(pool), stream, "hipMallocFromPoolAsync");
+}
+
+hipError_t soft_hipFreeAsync(void *ptr, hipStream_t stream) {
+    struct soft_stream *st;
+    if (!ptr)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    if (st->capture)
+        return soft_capture_refuse(st);
+    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);
+    if (!b || b->kind != SOFT_DEVICE || !soft_memory_queue_free(b, true))
+        return hipErrorInvalidValue;
+    struct soft_op *op = soft_op_new(SOFT_OP_UNMAP, "hipFreeAsync");
+    if (!op) {
+        soft_memory_queue_free(b, false);
+        return hipErrorOutOfMemory;
+    }
+    if (b->pool)
+        atomic_fetch_sub(&((struct mempool *)b->pool)->used, b->size);
+    op->u.block = b;
+    return soft_submit(st, op, NULL);
+}
+
+/* ---- pools ---------------------------------------------------------------------------------- */
+
+hipError_t soft_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props) {
+    pthread_once(&once, prepare);
+    if (!out || !props || props->allocType != hipMemAllocationTypePinned ||
+        props->location.type != hipMemLocationTypeDevice)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_check_device(props->location.id);
+    if (r != hipSuccess)
+        return hipErrorInvalidValue;
+    struct mempool *p = new_pool(props->location.id);
+    *out = (hipMemPool_t)p;
+    return p ? hipSuccess : hipErrorOutOfMemory;
+}
+
+hipError_t soft_hipMemPoolDestroy(hipMemPool_t handle) {
+    struct mempool *p = resolve(handle);
+    if (!p || p == default_pool[p->device])
+        return hipErrorInvalidValue;
+    struct mempool *was = p;
+    atomic_compare_exchange_strong(&current_pool[p->device], &was, default_pool[p->device]);
+    /* Blocks may still name it: closed, but its counters stay usable. */
+    return soft_handle_close(p) ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipMemPoolTrimTo(hipMemPool_t handle, size_t keep) {
+    (void)keep; /* freed blocks hold no memory */
+    return resolve(handle) ? hipSuccess : hipErrorInvalidValue;
+}
+
+static bool is_reuse(hipMemPoolAttr attr) {
+    return attr >= hipMemPoolReuseFollowEventDependencies &&
+           attr <= hipMemPoolReuseAllowInternalDependencies;
+}
+
+hipError_t soft_hipMemPoolSetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, void *value) {
+    struct mempool *p = resolve(handle);
+    if (!p || !value)
+        return hipErrorInvalidValue;
+    if (is_reuse(attr)) {
+        atomic_store(&p->reuse[attr - hipMemPoolReuseFollowEventDependencies], *(int *)value);
+        return hipSuccess;
+    }
+    uint64_t number = *(uint64_t *)value;
+    switch (attr) {
+    case hipMemPoolAttrReleaseThreshold:
+        atomic_store(&p->threshold, number);
+        return hipSuccess;
+    case hipMemPoolAttrReservedMemHigh: /* the high marks can only be reset */
+    case hipMemPoolAttrUsedMemHigh:
+        if (number)
+            return hipErrorInvalidValue;
+        atomic_store(&p->used_high, atomic_load(&p->used));
+        return hipSuccess;
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
+hipError_t soft_hipMemPoolGetAttribute(hipMemPool_t handle, hipMemPoolAttr attr, void *value) {
+    struct mempool *p = resolve(handle);
+    if (!p || !value)
+        return hipErrorInvalidValue;
+    if (is_reuse(attr)) {
+        *(int *)value = atomic_load(&p->reuse[attr - hipMemPoolReuseFollowEventDependencies]);
+        return hipSuccess;
+    }
+    uint64_t *number = value;
+    switch (attr) {
+    case hipMemPoolAttrReleaseThreshold:
+        *number = atomic_load(&p->threshold);
+        return hipSuccess;
+    case hipMemPoolAttrReservedMemCurrent:
+    case hipMemPoolAttrUsedMemCurrent:
+        *number = atomic_load(&p->used);
+        return hipSuccess;
+    case hipMemPoolAttrReservedMemHigh:
+    case hipMemPoolAttrUsedMemHigh:
+        *number = atomic_load(&p->used_high);
+        return hipSuccess;
+    default:
+        return hipErrorInvalidValue;
+    }
+}
+
+hipError_t soft_hipMemPoolSetAccess(hipMemPool_t handle, const hipMemAccessDesc *list,
+                                    size_t count) {
+    if (!resolve(handle) || (count && !list))
+        return hipErrorInvalidValue;
+    for (size_t i = 0; i < count; i++)
+        if (list[i].location.type != hipMemLocationTypeDevice ||
+            soft_check_device(list[i].location.id) != hipSuccess)
+            return hipErrorInvalidValue;
+    return hipSuccess; /* every device reaches all memory here */
+}
+
+hipError_t soft_hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t handle,
+                                    hipMemLocation *location) {
+    if (!flags || !resolve(handle) || !location || location->type != hipMemLocationTypeDevice ||
+        soft_check_device(location->id) != hipSuccess)
+        return hipErrorInvalidValue;
+    *flags = hipMemAccessFlagsProtReadWrite;
+    return hipSuccess;
+}
+
+hipError_t soft_hipDeviceGetDefaultMemPool(hipMemPool_t *out, int device) {
+    pthread_once(&once, prepare);
+    if (!out)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_check_device(device);
+    if (r == hipSuccess)
+        *out = (hipMemPool_t)default_pool[device];
+    return r;
+}
+
+hipError_t soft_hipDeviceGetMemPool(hipMemPool_t *out, int device) {
+    pthread_once(&once, prepare);
+    if (!out)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_check_device(device);
+    if (r == hipSuccess)
+        *out = (hipMemPool_t)atomic_load(&current_pool[device]);
+    return r;
+}
+
+hipError_t soft_hipDeviceSetMemPool(int device, hipMemPool_t handle) {
+    struct mempool *p = resolve(handle);
+    hipError_t r = soft_check_device(device);
+    if (r != hipSuccess)
+        return r;
+    if (!p || p->device != device)
+        return hipErrorInvalidValue;
+    atomic_store(&current_pool[device], p);
+    return hipSuccess;
+}
