@@ -1,0 +1,31 @@
+/* format.h - events as text and as JSON, by the labels of event.def.
+ *
+ * Text is one line an event, `key=value`, in a fixed order; strings that are not plain words are
+ * quoted and escaped, so that a line stays a line whatever a recording holds. Errors of the stream
+ * stay in it. Any number of threads, each with its own stream. */
+#ifndef RECORD_FORMAT_H
+#define RECORD_FORMAT_H
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "record/reader.h"
+
+/* "12 0.000123456 t1 s1 copy D2H dst=0x… src=0x… bytes=4096 tensor=logits call=hipMemcpy
+ * status=hipSuccess took=1234 site=…", without the newline. Times are seconds from the start of the
+ * recording, took nanoseconds. */
+void format_event(FILE *out, const reader *r, const struct reader_event *e);
+
+/* The same as an object, with the labels as keys. Addresses and handles are strings "0x…". */
+void format_event_json(struct json *j, const reader *r, const struct reader_event *e);
+
+/* A frame of a call stack: "module+0x1234 symbol+0x12". */
+void format_frame(FILE *out, const reader *r, const struct site_frame *f);
+
+/* Text as it is if it is a plain word, else quoted, with \" \\ \n \t and \xNN. */
+void format_text(FILE *out, const char *text);
+
+/* The Markdown tables of event kinds, details, extras and definitions, for docs/recording.md. */
+void format_tables(FILE *out);
+
+#endif

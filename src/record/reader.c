@@ -1,0 +1,559 @@
+#include "record/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Definitions of one kind by number; [0] unused. */
+struct index {
+    const struct definition **at;
+    uint32_t count, room;
+};
+
+struct reader {
+    const unsigned char *map;
+    size_t bytes;
+    struct reader_info info;
+    uint64_t chunk_bytes, slots_per_chunk, slot_mask; /* all powers of two, or one less */
+    unsigned slot_shift;                              /* log2 of slots_per_chunk */
+    uint32_t *event_chunk; /* copy of the directory: number + 1, 0 if there is none in the file */
+    uint32_t event_chunks;
+    bool *event_chunk_cut;      /* the directory has it, the file does not */
+    unsigned char *definitions; /* copy of all definition chunks, one after the other */
+    struct index index[DEFINITION_KINDS];
+    const char **function;
+    uint32_t functions;
+};
+
+/* ---- open ---------------------------------------------------------------------------------- */
+
+static enum rc map_file(reader *r, const char *path, struct err *e) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0)
+        return err_set(e, RC_IO, "%s: %s", path, strerror(errno));
+    enum rc rc = RC_OK;
+    if (fstat(fd, &st))
+        rc = err_set(e, RC_IO, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(e, RC_IO, "%s: not a regular file", path);
+    else if (st.st_size < RECORD_HEADER_BYTES)
+        rc = err_set(e, RC_FORMAT,
+                     "%s: not a recording of greta, or cut: %lld bytes, the header alone has %d",
+                     path, (long long)st.st_size, RECORD_HEADER_BYTES);
+    if (rc == RC_OK) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED) {
+            rc = err_set(e, RC_IO, "%s: cannot be mapped: %s", path, strerror(errno));
+        } else {
+            r->map = p;
+            r->bytes = (size_t)st.st_size;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+static enum rc damaged(const char *path, const char *what, struct err *e) {
+    return err_set(e, RC_FORMAT, "%s: damaged header: %s", path, what);
+}
+
+static bool is_power(uint32_t n) {
+    return n && !(n & (n - 1));
+}
+
+static enum rc check_header(const struct record_header *h, const char *path, struct err *e) {
+    if (memcmp(h->magic, RECORD_MAGIC, sizeof h->magic))
+        return err_set(e, RC_FORMAT, "%s: not a recording of greta", path);
+    if (h->byte_order != RECORD_BYTE_ORDER)
+        return err_set(e, RC_FORMAT, "%s: recorded on a machine of the other byte order", path);
+    if (h->version != RECORD_VERSION)
+        return err_set(e, RC_FORMAT,
+                       "%s: version %u of the format, this build reads version %u; use the greta "
+                       "that recorded it",
+                       path, h->version, RECORD_VERSION);
+    if (h->header_bytes != RECORD_HEADER_BYTES || h->event_bytes != sizeof(union event_slot))
+        return damaged(path, "sizes", e);
+    if (!is_power(h->chunk_bytes) || h->chunk_bytes < RECORD_CHUNK_MIN ||
+        h->chunk_bytes > RECORD_CHUNK_MAX)
+        return damaged(path, "chunk size", e);
+    if (!is_power(h->event_chunks) || h->event_chunks > RECORD_EVENT_CHUNKS ||
+        h->definition_chunks > RECORD_DEFINITION_CHUNKS ||
+        (uint64_t)h->definition_chunks * h->chunk_bytes > RECORD_DEFINITION_MAX)
+        return damaged(path, "number of chunks", e);
+    if (atomic_load(&((struct record_header *)(uintptr_t)h)->next_seq) >= EVENT_FINISHING)
+        return damaged(path, "event counter", e);
+    return RC_OK;
+}
+
+/* Bytes of the file that belong to a chunk: all, or fewer at the end of a file that was cut. */
+static uint64_t chunk_present(const reader *r, uint32_t number) {
+    uint64_t offset = RECORD_HEADER_BYTES + (uint64_t)number * r->chunk_bytes;
+    if (offset >= r->bytes)
+        return 0;
+    return r->bytes - offset < r->chunk_bytes ? r->bytes - offset : r->chunk_bytes;
+}
+
+static const unsigned char *chunk_at(const reader *r, uint32_t number) {
+    return r->map + RECORD_HEADER_BYTES + (uint64_t)number * r->chunk_bytes;
+}
+
+static void read_info(reader *r, struct record_header *h) {
+    struct reader_info *i = &r->info;
+    uint64_t end = atomic_load(&h->next_seq);
+    i->version = h->version;
+    i->pid = h->pid;
+    i->run_id = h->run_id;
+    i->start_ns = h->start_ns;
+    i->start_wall_us = h->start_wall_us;
+    i->capacity = (uint64_t)h->event_chunks * r->slots_per_chunk;
+    i->end_seq = end;
+    i->first_seq = end > i->capacity ? end - i->capacity : 0;
+    i->overwritten = i->first_seq;
+    i->lost = atomic_load(&h->lost);
+    i->lost_definitions = atomic_load(&h->lost_definitions);
+    i->attached = atomic_load(&h->attached);
+    i->ended = atomic_load(&h->ended);
+    i->clean = i->attached && i->ended >= i->attached;
+    i->file_bytes = r->bytes;
+}
+
+static bool copy_directory(reader *r, struct record_header *h) {
+    r->event_chunks = h->event_chunks;
+    r->event_chunk = calloc(r->event_chunks, sizeof *r->event_chunk);
+    r->event_chunk_cut = calloc(r->event_chunks, sizeof *r->event_chunk_cut);
+    if (!r->event_chunk || !r->event_chunk_cut)
+        return false;
+    for (uint32_t i = 0; i < r->event_chunks; i++) {
+        uint32_t entry = atomic_load(&h->event_chunk[i]);
+        if (entry && chunk_present(r, entry - 1) >= sizeof(union event_slot))
+            r->event_chunk[i] = entry;
+        r->event_chunk_cut[i] = entry && !r->event_chunk[i];
+        if (entry && chunk_present(r, entry - 1) < r->chunk_bytes)
+            r->info.truncated = true;
+    }
+    return true;
+}
+
+/* Puts the definition stream into one piece of memory; what the file lacks is zero. *bytes is how
+ * far it goes. */
+static bool copy_definitions(reader *r, struct record_header *h, uint64_t *bytes) {
+    uint64_t used = atomic_load(&h->next_definition);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < h->definition_chunks; i++) {
+        uint32_t entry = atomic_load(&h->definition_chunk[i]);
+        if (entry && chunk_present(r, entry - 1))
+            last = i + 1;
+        if (entry && chunk_present(r, entry - 1) < r->chunk_bytes)
+            r->info.truncated = true;
+    }
+    *bytes = (uint64_t)last * r->chunk_bytes;
+    if (used < *bytes)
+        *bytes = used & ~(uint64_t)(RECORD_UNIT - 1);
+    /* A directory may name one chunk many times; memory follows the file's real size only. */
+    if (*bytes > r->bytes)
+        *bytes = r->bytes & ~(uint64_t)(RECORD_UNIT - 1);
+    r->definitions = calloc(1, *bytes ? *bytes : 1);
+    if (!r->definitions)
+        return false;
+    for (uint64_t at = 0, i = 0; at < *bytes; at += r->chunk_bytes, i++) {
+        uint32_t entry = atomic_load(&h->definition_chunk[i]);
+        uint64_t n = entry ? chunk_present(r, entry - 1) : 0;
+        n = n < *bytes - at ? n : *bytes - at;
+        if (n)
+            memcpy(r->definitions + at, chunk_at(r, entry - 1), n);
+    }
+    return true;
+}
+
+/* Bytes of value that a definition of this kind must have, and whether it must have a key. */
+static bool definition_is_sane(const struct definition *d) {
+    uint32_t offset = definition_value_offset(d->key_bytes);
+    if (offset > d->size)
+        return false;
+    uint32_t value = d->size - offset;
+    switch (d->kind) {
+    case DEFINITION_STRING: /* sizes are rounded up: the NUL may be where the key ends or later */
+        return d->key_bytes && value && !((const char *)(d + 1))[d->key_bytes];
+    case DEFINITION_SITE: {
+        struct site_value v;
+        if (d->key_bytes < sizeof(struct site_key) || value < sizeof v)
+            return false;
+        memcpy(&v, (const unsigned char *)d + offset, sizeof v);
+        return v.count <= (value - sizeof v) / sizeof(struct site_frame);
+    }
+    case DEFINITION_THREAD:
+        return value >= sizeof(struct thread_value);
+    case DEFINITION_PROCESS:
+        return value >= sizeof(struct process_value);
+    case DEFINITION_STREAM:
+        return value >= sizeof(struct stream_value);
+    case DEFINITION_PROVENANCE:
+        return value >= sizeof(struct provenance_value);
+    case DEFINITION_FUNCTIONS:
+        return value >= sizeof(uint32_t);
+    case DEFINITION_MODULE:
+        return d->key_bytes >= sizeof(struct module_key) && value >= sizeof(struct module_value);
+    default: /* of a later build: nothing here asks for it */
+        return false;
+    }
+}
+
+static bool index_add(struct index *x, const struct definition *d) {
+    if (d->id >= x->room) {
+        uint32_t room = x->room ? x->room : 64;
+        while (room <= d->id)
+            room *= 2;
+        const struct definition **at = realloc(x->at, room * sizeof *at);
+        if (!at)
+            return false;
+        memset(at + x->room, 0, (room - x->room) * sizeof *at);
+        x->at = at;
+        x->room = room;
+    }
+    if (!x->at[d->id])
+        x->at[d->id] = d;
+    x->count = d->id > x->count ? d->id : x->count;
+    return true;
+}
+
+static bool index_definitions(reader *r, uint64_t bytes) {
+    /* A number that is out of proportion to the file was never given; an index of such numbers
+     * would only cost memory. (Some numbers have no definition: there was no room for it.) */
+    uint64_t most = r->bytes / sizeof(struct definition) + 65536;
+    most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4;
+    for (uint64_t at = 0; at + sizeof(struct definition) <= bytes;) {
+        const struct definition *d = (const void *)(r->definitions + at);
+        uint64_t left = bytes - at, in_chunk = r->chunk_bytes - at % r->chunk_bytes;
+        left = left < in_chunk ? left : in_chunk;
+        if (__atomic_load_n((const uint64_t *)d, __ATOMIC_RELAXED) != at + 1 ||
+            d->size < sizeof *d || d->size % RECORD_UNIT || d->size > left) {
+            at += RECORD_UNIT; /* torn, or padding before the next chunk */
+            continue;
+        }
+        if (d->id && d->id <= most && definition_is_sane(d) && !index_add(&r->index[d->kind], d))
+            return false;
+        at += d->size;
+    }
+    return true;
+}
+
+static const void *value_of(const struct definition *d) {
+    return (const unsigned char *)d + definition_value_offset(d->key_bytes);
+}
+
+static const void *find(const reader *r, enum definition_kind kind, uint32_t id) {
+    const struct index *x = &r->index[kind];
+    return id && id <= x->count ? x->at[id] : NULL;
+}
+
+static bool read_functions(reader *r) {
+    const struct definition *d = find(r, DEFINITION_FUNCTIONS, 1);
+    if (!d)
+        return true;
+    const char *p = value_of(d), *end = (const char *)d + d->size;
+    uint32_t count;
+    memcpy(&count, p, sizeof count);
+    p += sizeof count;
+    count = count < EVENT_FN_MAX ? count : EVENT_FN_MAX;
+    r->function = calloc(count ? count : 1, sizeof *r->function);
+    if (!r->function)
+        return false;
+    for (; r->functions < count; r->functions++) {
+        const char *nul = memchr(p, 0, (size_t)(end - p));
+        if (!nul)
+            break;
+        r->function[r->functions] = p;
+        p = nul + 1;
+    }
+    return true;
+}
+
+enum rc reader_open(reader **out, const char *path, struct err *e) {
+    uint64_t definitions;
+    reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return err_set(e, RC_MEMORY, "%s: no memory", path);
+    enum rc rc = map_file(r, path, e);
+    if (rc != RC_OK)
+        goto fail;
+    /* The mapping is read-only; atomics only load from it. */
+    struct record_header *h = (struct record_header *)(uintptr_t)r->map;
+    rc = check_header(h, path, e);
+    if (rc != RC_OK)
+        goto fail;
+    r->chunk_bytes = h->chunk_bytes;
+    r->slots_per_chunk = r->chunk_bytes / sizeof(union event_slot);
+    r->slot_shift = (unsigned)__builtin_ctzll(r->slots_per_chunk);
+    read_info(r, h);
+    r->slot_mask = r->info.capacity - 1;
+    if (!copy_directory(r, h) || !copy_definitions(r, h, &definitions) ||
+        !index_definitions(r, definitions) || !read_functions(r)) {
+        rc = err_set(e, RC_MEMORY, "%s: no memory to read it", path);
+        goto fail;
+    }
+    *out = r;
+    return RC_OK;
+fail:
+    reader_close(&r);
+    return rc;
+}
+
+void reader_close(reader **r) {
+    if (!r || !*r)
+        return;
+    if ((*r)->map)
+        munmap((void *)(uintptr_t)(*r)->map, (*r)->bytes);
+    for (int kind = 0; kind < DEFINITION_KINDS; kind++)
+        free((*r)->index[kind].at);
+    free((*r)->function);
+    free((*r)->event_chunk);
+    free((*r)->event_chunk_cut);
+    free((*r)->definitions);
+    free(*r);
+    *r = NULL;
+}
+
+const struct reader_info *reader_info(const reader *r) {
+    return &r->info;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+enum slot_state { SLOT_WHOLE = -1 }; /* others: DETAIL_LOSS_* */
+
+/* Copies the slot of seq; SLOT_WHOLE, or why it is not there. */
+static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
+    uint64_t index = seq & r->slot_mask;
+    uint32_t chunk = (uint32_t)(index >> r->slot_shift);
+    uint64_t offset = (index & (r->slots_per_chunk - 1)) * sizeof *out;
+    uint32_t entry = r->event_chunk[chunk];
+    if (!entry)
+        return r->event_chunk_cut[chunk] ? DETAIL_LOSS_TRUNCATED : DETAIL_LOSS_NO_SPACE;
+    if (offset + sizeof *out > chunk_present(r, entry - 1))
+        return DETAIL_LOSS_TRUNCATED;
+    const uint64_t *from = (const void *)(chunk_at(r, entry - 1) + offset);
+    uint64_t before = __atomic_load_n(from, __ATOMIC_ACQUIRE);
+    for (int i = 1; i < 8; i++) /* by words: status and duration change in one store */
+        out->word[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    uint64_t after = __atomic_load_n(from, __ATOMIC_RELAXED);
+    out->word[0] = seq + 1;
+    if ((before & ~EVENT_FINISHING) == seq + 1 && (after & ~EVENT_FINISHING) == seq + 1)
+        return SLOT_WHOLE;
+    /* In a live recording the ring may have come round since reader_open. */
+    return (after & ~(EVENT_BUSY | EVENT_FINISHING)) > seq + 1 ? DETAIL_LOSS_OVERWRITTEN
+                                                               : DETAIL_LOSS_TORN;
+}
+
+/* Reads the extras of out->event, which is at out->seq. */
+static void read_extras(const reader *r, struct reader_event *out) {
+    union event_slot slot;
+    out->extras = 0;
+    out->extras_lost = false;
+    unsigned total = 1; /* the first one tells */
+    for (unsigned i = 1; i <= total; i++) {
+        bool whole =
+            out->seq + i < r->info.end_seq && slot_read(r, out->seq + i, &slot) == SLOT_WHOLE;
+        if (!whole || slot.extra.kind != EVENT_EXTRA || event_extra_index(&slot.extra) != i) {
+            out->extras_lost = i > 1;
+            return;
+        }
+        total = event_extra_total(&slot.extra);
+        total = total < EVENT_EXTRA_MAX ? total : EVENT_EXTRA_MAX;
+        if (i > total)
+            return;
+        out->extra[out->extras++] = slot.extra;
+    }
+}
+
+struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to) {
+    const struct reader_info *i = &r->info;
+    struct reader_cursor c = { .r = r };
+    c.next = from > i->first_seq ? from : i->first_seq;
+    c.end = to < i->end_seq ? to : i->end_seq;
+    if (from < i->first_seq)
+        c.skipped = (to < i->first_seq ? to : i->first_seq) - from;
+    return c;
+}
+
+static void count_lost(struct reader_counts *c, int why, uint64_t n) {
+    switch (why) {
+    case DETAIL_LOSS_NO_SPACE:
+        c->lost += n;
+        break;
+    case DETAIL_LOSS_OVERWRITTEN:
+        c->overwritten += n;
+        break;
+    case DETAIL_LOSS_TRUNCATED:
+        c->truncated += n;
+        break;
+    default:
+        c->torn += n;
+    }
+}
+
+static void make_lost(struct reader_cursor *c, struct reader_event *out, uint64_t first, uint64_t n,
+                      int why) {
+    count_lost(&c->counts, why, n);
+    out->seq = first;
+    out->extras = 0;
+    out->extras_lost = false;
+    out->event = (struct event){ .ready = first + 1,
+                                 .kind = EVENT_LOST,
+                                 .dst = first,
+                                 .len = n,
+                                 .aux = event_aux(EVENT_NO_FN, (unsigned)why) };
+}
+
+/* How many slots from seq on are missing for the same reason; steps over absent chunks. */
+static uint64_t lost_run(const reader *r, uint64_t seq, uint64_t end, int why) {
+    union event_slot slot;
+    uint64_t at = seq;
+    while (at < end) {
+        uint64_t in_chunk = at & (r->slots_per_chunk - 1);
+        uint32_t chunk = (uint32_t)((at & r->slot_mask) >> r->slot_shift);
+        if (slot_read(r, at, &slot) != why)
+            break;
+        uint64_t step = r->event_chunk[chunk] ? 1 : r->slots_per_chunk - in_chunk;
+        at += step < end - at ? step : end - at;
+    }
+    return at - seq;
+}
+
+bool reader_next(struct reader_cursor *c, struct reader_event *out) {
+    if (c->skipped) {
+        uint64_t n = c->skipped;
+        c->skipped = 0;
+        make_lost(c, out, c->next - n, n, DETAIL_LOSS_OVERWRITTEN);
+        return true;
+    }
+    while (c->next < c->end) {
+        union event_slot slot;
+        uint64_t seq = c->next;
+        int state = slot_read(c->r, seq, &slot);
+        if (state != SLOT_WHOLE) {
+            uint64_t n = lost_run(c->r, seq, c->end, state);
+            n = n ? n : 1; /* it became whole while we looked */
+            c->next += n;
+            make_lost(c, out, seq, n, state);
+            return true;
+        }
+        c->next++;
+        if (slot.extra.kind == EVENT_EXTRA) {
+            c->counts.extras++;
+            continue; /* given with its event, or its event is lost */
+        }
+        out->seq = seq;
+        out->event = slot.event;
+        c->counts.whole++;
+        read_extras(c->r, out);
+        return true;
+    }
+    return false;
+}
+
+bool reader_event(const reader *r, uint64_t seq, struct reader_event *out) {
+    union event_slot slot;
+    if (seq < r->info.first_seq || seq >= r->info.end_seq ||
+        slot_read(r, seq, &slot) != SLOT_WHOLE || slot.event.kind == EVENT_EXTRA)
+        return false;
+    out->seq = seq;
+    out->event = slot.event;
+    read_extras(r, out);
+    return true;
+}
+
+const struct event_extra *reader_extra(const struct reader_event *e, enum event_extra_type type) {
+    for (unsigned i = 0; i < e->extras; i++)
+        if (event_extra_type(&e->extra[i]) == (unsigned)type)
+            return &e->extra[i];
+    return NULL;
+}
+
+/* ---- definitions --------------------------------------------------------------------------- */
+
+uint32_t reader_count(const reader *r, enum definition_kind kind) {
+    return r->index[kind].count;
+}
+
+const char *reader_string(const reader *r, uint32_t id) {
+    const struct definition *d = find(r, DEFINITION_STRING, id);
+    return d ? (const char *)(d + 1) : id ? "?" : "";
+}
+
+const char *reader_function(const reader *r, unsigned fn) {
+    return fn < r->functions ? r->function[fn] : "?";
+}
+
+static const void *find_value(const reader *r, enum definition_kind kind, uint32_t id) {
+    const struct definition *d = find(r, kind, id);
+    return d ? value_of(d) : NULL;
+}
+
+const struct thread_value *reader_thread(const reader *r, uint32_t id) {
+    return find_value(r, DEFINITION_THREAD, id);
+}
+
+const struct process_value *reader_process(const reader *r, uint32_t id) {
+    return find_value(r, DEFINITION_PROCESS, id);
+}
+
+const struct stream_value *reader_stream(const reader *r, uint32_t id) {
+    return find_value(r, DEFINITION_STREAM, id);
+}
+
+const struct provenance_value *reader_provenance(const reader *r, uint32_t id) {
+    return find_value(r, DEFINITION_PROVENANCE, id);
+}
+
+const struct module_value *reader_module(const reader *r, uint32_t id, uint64_t *base) {
+    const struct definition *d = find(r, DEFINITION_MODULE, id);
+    if (d && base)
+        *base = ((const struct module_key *)(d + 1))->base;
+    return d ? value_of(d) : NULL;
+}
+
+const char *reader_provenance_find(const reader *r, const char *key) {
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROVENANCE); id++) {
+        const struct provenance_value *v = reader_provenance(r, id);
+        if (v && !strcmp(reader_string(r, v->key), key))
+            return reader_string(r, v->value);
+    }
+    return NULL;
+}
+
+const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *count, bool *whole) {
+    const struct definition *d = find(r, DEFINITION_SITE, id);
+    *count = 0;
+    if (!d)
+        return NULL;
+    const struct site_value *v = value_of(d);
+    *count = v->count;
+    if (whole)
+        *whole = ((const struct site_key *)(d + 1))->flags & SITE_WHOLE;
+    return (const struct site_frame *)(v + 1);
+}
+
+void reader_site_text(const reader *r, uint32_t id, char *out, size_t room) {
+    unsigned count;
+    const struct site_frame *f = reader_site(r, id, &count, NULL);
+    if (!count) {
+        snprintf(out, room, "-");
+        return;
+    }
+    const char *path = reader_string(r, f->module), *slash = strrchr(path, '/');
+    const char *module = slash ? slash + 1 : path;
+    if (f->symbol)
+        snprintf(out, room, "%s+0x%llx (%s)", reader_string(r, f->symbol),
+                 (unsigned long long)f->symbol_offset, module);
+    else if (f->module)
+        snprintf(out, room, "%s+0x%llx", module, (unsigned long long)f->offset);
+    else
+        snprintf(out, room, "0x%llx", (unsigned long long)f->address);
+}

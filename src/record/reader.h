@@ -1,0 +1,109 @@
+/* reader.h - read-only view of a recording, whole or not.
+ *
+ * A file may be cut, damaged, hostile, or still being written: whatever is in it, reading is safe
+ * and what can be made out is given. (One thing is beyond us: a file that somebody makes shorter
+ * while it is open here.) Definitions are copied at reader_open, events are read from the file when
+ * they are asked for; of a live recording one sees the events that had been claimed by then.
+ *
+ * After reader_open nothing changes, so that any number of threads may read, each with a cursor of
+ * its own. Strings and structs returned belong to the reader and live until reader_close. */
+#ifndef RECORD_READER_H
+#define RECORD_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/event.h"
+#include "record/layout.h"
+
+typedef struct reader reader;
+
+struct reader_info {
+    uint32_t version, pid;
+    uint64_t run_id;
+    uint64_t start_ns, start_wall_us; /* the same moment on both clocks */
+    uint64_t capacity;                /* slots of the ring */
+    uint64_t first_seq, end_seq;      /* what the ring can hold of the run: [first, end) */
+    uint64_t overwritten;             /* slots before first_seq */
+    uint64_t lost, lost_definitions;  /* the writers' own count */
+    uint32_t attached, ended;         /* processes that wrote; those that closed in good order */
+    bool clean;                       /* all of them did */
+    bool truncated;                   /* the file is shorter than its directory says */
+    uint64_t file_bytes;
+};
+
+/* RC_IO if it cannot be read, RC_FORMAT if it is no recording, or one of another version or byte
+ * order, or its header is damaged. On failure *out is untouched. */
+NODISCARD enum rc reader_open(reader **out, const char *path, struct err *e);
+void reader_close(reader **r);
+
+const struct reader_info *reader_info(const reader *r);
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+/* An event with its extras. */
+struct reader_event {
+    uint64_t seq;
+    struct event event;
+    unsigned extras;  /* how many there are */
+    bool extras_lost; /* and there were more */
+    struct event_extra extra[EVENT_EXTRA_MAX];
+};
+
+/* Slots met so far. whole counts events, extras their extras. */
+struct reader_counts {
+    uint64_t whole, extras, torn, lost, overwritten, truncated;
+};
+
+/* A position in the events. Counts grow with every reader_next. */
+struct reader_cursor {
+    const reader *r;
+    uint64_t next, end;
+    uint64_t skipped; /* overwritten slots not told about yet */
+    struct reader_counts counts;
+};
+
+/* Starts at the first event whose seq is >= from, and ends before to (UINT64_MAX: all). */
+struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to);
+
+/* The next event in order of seq; false at the end. Where slots are missing it is a LOST event
+ * made up here: dst is the seq of the first, len their number, detail the reason (DETAIL_LOSS_*),
+ * thread 0. */
+bool reader_next(struct reader_cursor *c, struct reader_event *out);
+
+/* The event with that seq; false if it is not there whole, or is an extra. */
+bool reader_event(const reader *r, uint64_t seq, struct reader_event *out);
+
+/* The first extra of that type, NULL if there is none. */
+const struct event_extra *reader_extra(const struct reader_event *e, enum event_extra_type type);
+
+/* ---- definitions --------------------------------------------------------------------------- */
+
+/* Numbers given: valid ids are 1 to this. */
+uint32_t reader_count(const reader *r, enum definition_kind kind);
+
+/* Never NULL: "" for 0, "?" for a number that is not there. */
+const char *reader_string(const reader *r, uint32_t id);
+/* The name of a HIP function as the recording's own build had it; "?" if it did not say. */
+const char *reader_function(const reader *r, unsigned fn);
+
+/* NULL if there is none of that number. */
+const struct thread_value *reader_thread(const reader *r, uint32_t id);
+const struct process_value *reader_process(const reader *r, uint32_t id);
+const struct stream_value *reader_stream(const reader *r, uint32_t id);
+const struct provenance_value *reader_provenance(const reader *r, uint32_t id);
+const struct module_value *reader_module(const reader *r, uint32_t id, uint64_t *base);
+
+/* The value of the first provenance with that key, NULL if there is none. */
+const char *reader_provenance_find(const reader *r, const char *key);
+
+/* Frames of a site, innermost first; *count may be 0. whole (may be NULL): the stack is exact, not
+ * that of the first call from there. */
+const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *count, bool *whole);
+
+/* Writes "symbol+0x12 (module)" or "module+0x1234" of the innermost frame, "-" for none. */
+void reader_site_text(const reader *r, uint32_t id, char *out, size_t room);
+
+#endif

@@ -1,0 +1,308 @@
+/* greta_audit dump - prints a recording: what the header says, one line an event, and what is
+ * missing. Works on the recording of a program that is still running, or that was killed. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "audit/cmd.h"
+#include "base/env.h"
+#include "record/format.h"
+
+struct options {
+    const char *path;
+    uint64_t from, to;
+    unsigned kind; /* 0: all */
+    bool json, stacks;
+};
+
+static const char help[] =
+    "Usage: greta_audit dump [options] RECORDING\n"
+    "\n"
+    "Prints a recording: its header, one line an event, and what is missing.\n"
+    "\n"
+    "  --from N    start at event number N\n"
+    "  --to N      stop before event number N\n"
+    "  --kind K    only events of this kind: copy, launch, alloc, … (--kinds lists them)\n"
+    "  --stacks    the call stack below every event that has one\n"
+    "  --json      one JSON document, one line an event\n"
+    "  --kinds     print what events there are and what their fields mean, as Markdown\n"
+    "  --help      this text\n";
+
+enum { OPTION_FROM = 256, OPTION_TO, OPTION_KIND, OPTION_STACKS, OPTION_JSON, OPTION_KINDS };
+
+static const struct option long_options[] = {
+    { "from", required_argument, NULL, OPTION_FROM },
+    { "to", required_argument, NULL, OPTION_TO },
+    { "kind", required_argument, NULL, OPTION_KIND },
+    { "stacks", no_argument, NULL, OPTION_STACKS },
+    { "json", no_argument, NULL, OPTION_JSON },
+    { "kinds", no_argument, NULL, OPTION_KINDS },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
+};
+
+static int wrong(const char *what, const char *value) {
+    fprintf(stderr, "greta_audit dump: %s%s%s; `greta_audit dump --help` shows the usage\n", what,
+            value ? ": " : "", value ? value : "");
+    return EXIT_WRONG;
+}
+
+/* -1: go on; otherwise the exit code. */
+static int parse(struct options *o, int argc, char **argv) {
+    int c;
+    opterr = 0;
+    optind = 0; /* makes glibc start over */
+    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+        switch (c) {
+        case OPTION_FROM:
+            if (!env_parse_u64(optarg, &o->from))
+                return wrong("--from wants a number, found", optarg);
+            break;
+        case OPTION_TO:
+            if (!env_parse_u64(optarg, &o->to))
+                return wrong("--to wants a number, found", optarg);
+            break;
+        case OPTION_KIND:
+            o->kind = event_kind_parse(optarg);
+            if (!o->kind)
+                return wrong("--kind: no such kind of event (--kinds lists them)", optarg);
+            break;
+        case OPTION_STACKS:
+            o->stacks = true;
+            break;
+        case OPTION_JSON:
+            o->json = true;
+            break;
+        case OPTION_KINDS:
+            format_tables(stdout);
+            return EXIT_CLEAN;
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_CLEAN;
+        case ':':
+            return wrong("option without its value", argv[optind - 1]);
+        default:
+            return wrong("unknown option", argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc)
+        return wrong(optind < argc ? "one recording at a time, found also" : "name a recording",
+                     optind < argc ? argv[optind + 1] : NULL);
+    o->path = argv[optind];
+    if (o->json && o->stacks)
+        return wrong("--stacks is for text; --json has site_id", NULL);
+    return -1;
+}
+
+/* ---- header -------------------------------------------------------------------------------- */
+
+static void wall_text(uint64_t us, char out[64]) {
+    time_t seconds = (time_t)(us / 1000000);
+    struct tm tm;
+    char day[32];
+    if (!gmtime_r(&seconds, &tm) || !strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm))
+        snprintf(day, sizeof day, "?");
+    snprintf(out, 64, "%s.%06uZ", day, (unsigned)(us % 1000000));
+}
+
+static const char *how_text(uint32_t how) {
+    return how == PROCESS_CREATED  ? "created the recording"
+           : how == PROCESS_JOINED ? "joined it"
+           : how == PROCESS_FORKED ? "forked"
+                                   : "?";
+}
+
+static void print_processes(const reader *r) {
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROCESS); id++) {
+        const struct process_value *p = reader_process(r, id);
+        if (!p)
+            continue;
+        printf("# process %u: pid %u, parent %u, %s, program ", id, p->pid, p->parent,
+               how_text(p->how));
+        format_text(stdout, reader_string(r, p->program));
+        putchar('\n');
+    }
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_THREAD); id++) {
+        const struct thread_value *t = reader_thread(r, id);
+        if (!t)
+            continue;
+        printf("# thread t%u: pid %u, tid %u, name ", id, t->pid, t->tid);
+        format_text(stdout, reader_string(r, t->name));
+        putchar('\n');
+    }
+}
+
+static void print_header(const reader *r) {
+    const struct reader_info *i = reader_info(r);
+    char wall[64];
+    wall_text(i->start_wall_us, wall);
+    printf("# greta recording, version %u, run %016" PRIx64 ", started %s by pid %u\n", i->version,
+           i->run_id, wall, i->pid);
+    printf("# %" PRIu64 " bytes, ring of %" PRIu64 " slots, %" PRIu64 " claimed\n", i->file_bytes,
+           i->capacity, i->end_seq);
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROVENANCE); id++) {
+        const struct provenance_value *p = reader_provenance(r, id);
+        if (!p)
+            continue;
+        fputs("# provenance ", stdout);
+        format_text(stdout, reader_string(r, p->key));
+        putchar('=');
+        format_text(stdout, reader_string(r, p->value));
+        putchar('\n');
+    }
+    print_processes(r);
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_STREAM); id++) {
+        const struct stream_value *s = reader_stream(r, id);
+        if (s)
+            printf("# stream s%u: handle 0x%" PRIx64 ", device %u, flags 0x%x, priority %d\n", id,
+                   s->handle, s->device, s->flags, s->priority);
+    }
+}
+
+static void print_end(const reader *r, const struct reader_counts *c, uint64_t shown) {
+    const struct reader_info *i = reader_info(r);
+    printf("# %" PRIu64 " events (%" PRIu64 " shown), %" PRIu64 " extra slots, %" PRIu64
+           " lost, %" PRIu64 " overwritten, %" PRIu64 " torn, %" PRIu64 " cut off, %" PRIu64
+           " definitions lost\n",
+           c->whole, shown, c->extras, i->lost, c->overwritten, c->torn, c->truncated,
+           i->lost_definitions);
+    if (i->clean)
+        printf("# closed cleanly: all %u processes ended their recording\n", i->attached);
+    else
+        printf("# not closed: %u of %u processes ended their recording\n", i->ended, i->attached);
+}
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+static void print_stack(const reader *r, uint32_t site) {
+    unsigned count;
+    bool whole = false;
+    const struct site_frame *f = reader_site(r, site, &count, &whole);
+    for (unsigned n = 0; n < count; n++) {
+        fputs("    ", stdout);
+        format_frame(stdout, r, &f[n]);
+        putchar('\n');
+        if (!n && !whole && count > 1)
+            puts("    called, the first time, from");
+    }
+}
+
+static void dump_text(const reader *r, const struct options *o) {
+    struct reader_cursor c = reader_events(r, o->from, o->to);
+    struct reader_event *e = malloc(sizeof *e);
+    uint64_t shown = 0;
+    print_header(r);
+    while (e && reader_next(&c, e)) {
+        if (o->kind && e->event.kind != o->kind)
+            continue;
+        shown++;
+        format_event(stdout, r, e);
+        putchar('\n');
+        if (o->stacks)
+            print_stack(r, e->event.site);
+    }
+    print_end(r, &c.counts, shown);
+    free(e);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------- */
+
+static void header_json(struct json *j, const reader *r) {
+    const struct reader_info *i = reader_info(r);
+    json_object_open(j, NULL);
+    json_u64(j, "version", i->version);
+    json_format(j, "run", "%016" PRIx64, i->run_id);
+    json_u64(j, "pid", i->pid);
+    json_u64(j, "start_ns", i->start_ns);
+    json_u64(j, "start_wall_us", i->start_wall_us);
+    json_u64(j, "capacity", i->capacity);
+    json_array_open(j, "provenance"); /* a key may be there several times */
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROVENANCE); id++) {
+        const struct provenance_value *p = reader_provenance(r, id);
+        if (!p)
+            continue;
+        json_object_open(j, NULL);
+        json_string(j, "key", reader_string(r, p->key));
+        json_string(j, "value", reader_string(r, p->value));
+        json_object_close(j);
+    }
+    json_array_close(j);
+    json_array_open(j, "threads");
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_THREAD); id++) {
+        const struct thread_value *t = reader_thread(r, id);
+        if (!t)
+            continue;
+        json_object_open(j, NULL);
+        json_u64(j, "thread", id);
+        json_u64(j, "process", t->process);
+        json_u64(j, "pid", t->pid);
+        json_u64(j, "tid", t->tid);
+        json_string(j, "name", reader_string(r, t->name));
+        json_object_close(j);
+    }
+    json_array_close(j);
+    json_object_close(j);
+}
+
+static void end_json(struct json *j, const reader *r, const struct reader_counts *c,
+                     uint64_t shown) {
+    const struct reader_info *i = reader_info(r);
+    json_object_open(j, NULL);
+    json_u64(j, "events", c->whole);
+    json_u64(j, "shown", shown);
+    json_u64(j, "extra_slots", c->extras);
+    json_u64(j, "lost", i->lost);
+    json_u64(j, "overwritten", c->overwritten);
+    json_u64(j, "torn", c->torn);
+    json_u64(j, "cut_off", c->truncated);
+    json_u64(j, "definitions_lost", i->lost_definitions);
+    json_u64(j, "processes", i->attached);
+    json_u64(j, "processes_ended", i->ended);
+    json_bool(j, "closed", i->clean);
+    json_object_close(j);
+}
+
+static void dump_json(const reader *r, const struct options *o) {
+    struct reader_cursor c = reader_events(r, o->from, o->to);
+    struct reader_event *e = malloc(sizeof *e);
+    uint64_t shown = 0;
+    fputs("{\"recording\":", stdout);
+    struct json j = json_begin(stdout, 0);
+    header_json(&j, r);
+    fputs(",\n\"events\":[", stdout);
+    while (e && reader_next(&c, e)) {
+        if (o->kind && e->event.kind != o->kind)
+            continue;
+        fputs(shown++ ? ",\n" : "\n", stdout);
+        j = json_begin(stdout, 0);
+        format_event_json(&j, r, e);
+    }
+    fputs("\n],\n\"summary\":", stdout);
+    j = json_begin(stdout, 0);
+    end_json(&j, r, &c.counts, shown);
+    fputs("}\n", stdout);
+    free(e);
+}
+
+int cmd_dump(int argc, char **argv) {
+    struct options o = { .to = UINT64_MAX };
+    struct err e;
+    reader *r;
+    int code = parse(&o, argc, argv);
+    if (code >= 0)
+        return code;
+    if (reader_open(&r, o.path, &e) != RC_OK) {
+        fprintf(stderr, "greta_audit dump: %s\n", e.msg);
+        return EXIT_FOUND;
+    }
+    (o.json ? dump_json : dump_text)(r, &o);
+    reader_close(&r);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "greta_audit dump: cannot write the output: %s\n", strerror(errno));
+        return EXIT_FOUND;
+    }
+    return EXIT_CLEAN;
+}
