@@ -32,14 +32,32 @@ function(greta_glob out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
+# A file named *_avx2.c or *_avx512.c is compiled for that instruction set; who calls it has asked the
+# processor first.
+function(greta_instruction_sets)
+    if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        return()
+    endif()
+    set(avx2 -mavx2 -mfma -mf16c)
+    set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    foreach(source IN LISTS ARGN)
+        if(source MATCHES "_(avx2|avx512)\\.c$")
+            set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${${CMAKE_MATCH_1}}")
+        endif()
+    endforeach()
+endfunction()
+
 # greta_<layer>: a static library for tests and programs, and greta_<layer>_objects for the shared
 # libraries, which must contain all of a layer and not only what something refers to.
 function(greta_layer layer)
     set(patterns src/${layer}/*.c)
     if(layer STREQUAL "soft")
         set(patterns src/soft/runtime/*.c src/soft/isa/*.c)
+    elseif(layer STREQUAL "kernels")
+        set(patterns src/kernels/*.c src/kernels/cpu/*.c)
     endif()
     greta_glob(sources ${patterns})
+    greta_instruction_sets(${sources})
     if(NOT sources)
         return()
     endif()

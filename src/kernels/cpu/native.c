@@ -1,0 +1,57 @@
+#include "kernels/cpu/native.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "kernels/spec.h"
+
+/* Puts a launch's arguments back into the struct they came from. Views have their pointer and,
+ * where the kernel needs it, their type; sizes and names stay on the host. */
+static void unpack(const struct spec *s, void *const *args, void *out) {
+    for (uint32_t i = 0; i < s->param_count; i++)
+        memcpy((char *)out + s->params[i].offset, args[i], s->params[i].size);
+}
+
+#define KERN_BEGIN(k)                                                                              \
+    static void run_##k(const struct greta_soft_work *work, void *const *args) {                   \
+        struct kern_##k a;                                                                         \
+        unpack(&spec_table[KERN_##k], args, &a);                                                   \
+        cpu_##k(work, &a);                                                                         \
+    }
+#define KERN_VIEW(k, name, access, type, bytes)
+#define KERN_U32(k, name)
+#define KERN_F32(k, name)
+#define KERN_GRID(k, blocks)
+#define KERN_END(k)
+#include "kernels/kernel.def"
+#undef KERN_BEGIN
+
+static const greta_soft_kernel_fn runs[KERN_COUNT] = {
+#define KERN_BEGIN(k) [KERN_##k] = run_##k,
+#include "kernels/kernel.def"
+};
+
+enum { PARAMS_MAX = 32 };
+static struct greta_soft_param params[KERN_COUNT][PARAMS_MAX];
+static struct greta_soft_kernel kernels[KERN_COUNT];
+
+static void describe(void) {
+    for (int i = 0; i < KERN_COUNT; i++) {
+        const struct spec *s = &spec_table[i];
+        for (uint32_t p = 0; p < s->param_count; p++) {
+            unsigned flags = s->params[p].access == SPEC_VALUE ? GRETA_SOFT_VALUE
+                             : s->params[p].access == SPEC_READ
+                                 ? GRETA_SOFT_POINTER | GRETA_SOFT_READS
+                                 : GRETA_SOFT_POINTER;
+            params[i][p] =
+                (struct greta_soft_param){ s->params[p].name, s->params[p].size, (uint16_t)flags };
+        }
+        kernels[i] = (struct greta_soft_kernel){ s->name, runs[i], params[i], s->param_count };
+    }
+}
+
+const struct greta_soft_kernel *native_kernel(enum kern_id id) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, describe);
+    return &kernels[id];
+}

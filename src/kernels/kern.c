@@ -1,0 +1,165 @@
+/* kern.c - loading the kernels into a HIP runtime, and launching them. */
+#include "kernels/kern.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <greta/soft.h>
+
+#include "audit/kernel.h"
+#include "base/env.h"
+#include "kernels/cpu/native.h"
+#include "kernels/spec.h"
+
+enum { PARAMS_MAX = 32 };
+
+struct kern_device {
+    const struct hip_api *hip;
+    hipModule_t module;
+    hipFunction_t functions[KERN_COUNT];
+    bool enforce; /* GCORE_ENFORCE */
+};
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static enum rc hip_failed(const struct hip_api *hip, const char *what, hipError_t error,
+                          struct err *e) {
+    return err_set(e, RC_DEVICE, "%s failed: %s (%s)", what, hip->hipGetErrorString(error),
+                   hip->hipGetErrorName(error));
+}
+
+/* The software device runs kernels that are host functions; they are made known to it by name. */
+static enum rc register_native(void *library, struct err *e) {
+    int (*enter)(const struct greta_soft_kernel *);
+    void *symbol = dlsym(library, "greta_soft_kernel_register");
+    memcpy(&enter, &symbol, sizeof enter); /* ISO C has no cast from object to function */
+    if (!enter)
+        return err_set(e, RC_UNSUPPORTED,
+                       "the software device is too old: it lacks greta_soft_kernel_register");
+    for (int i = 0; i < KERN_COUNT; i++)
+        if (enter(native_kernel((enum kern_id)i)))
+            return err_set(e, RC_MEMORY, "kernel %s: cannot be registered",
+                           kern_name((enum kern_id)i));
+    return RC_OK;
+}
+
+/* What the audit asks to find the buffers among a launch's arguments. */
+static bool describe_kernel(const char *name, struct kernel_layout *out, void *user) {
+    (void)user;
+    for (int i = 0; i < KERN_COUNT; i++) {
+        const struct spec *s = &spec_table[i];
+        if (strcmp(s->name, name))
+            continue;
+        out->count = s->param_count;
+        for (uint32_t p = 0; p < s->param_count; p++) {
+            out->param[p].size = s->params[p].size;
+            out->param[p].access = (uint8_t)s->params[p].access;
+        }
+        return true;
+    }
+    return false;
+}
+
+static enum rc find_functions(kern_device *d, struct err *e) {
+    hipError_t r = d->hip->hipModuleLoadData(&d->module, "GRETASFT");
+    if (r != hipSuccess)
+        return hip_failed(d->hip, "hipModuleLoadData", r, e);
+    for (int i = 0; i < KERN_COUNT; i++) {
+        r = d->hip->hipModuleGetFunction(&d->functions[i], d->module, kern_name((enum kern_id)i));
+        if (r != hipSuccess)
+            return hip_failed(d->hip, "hipModuleGetFunction", r, e);
+    }
+    return RC_OK;
+}
+
+enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const struct hip_api *table,
+                  struct err *e) {
+    if (runtime->kind != HIP_DEVICE_SOFT)
+        return err_set(e, RC_UNSUPPORTED,
+                       "this build has no GPU kernels: use the software device (--device soft)");
+    enum rc rc = register_native(runtime->library, e);
+    if (rc)
+        return rc;
+    kern_device *d = calloc(1, sizeof *d);
+    if (!d)
+        return err_set(e, RC_MEMORY, "out of memory");
+    d->hip = table;
+    d->enforce = env_get_bool("GCORE_ENFORCE", true);
+    kernel_set_source(describe_kernel, NULL);
+    rc = find_functions(d, e);
+    if (rc)
+        kern_close(&d);
+    else
+        *out = d;
+    return rc;
+}
+
+void kern_close(kern_device **d) {
+    if (!*d)
+        return;
+    if ((*d)->module)
+        (void)(*d)->hip->hipModuleUnload((*d)->module);
+    free(*d);
+    *d = NULL;
+}
+
+/* ---- launching ------------------------------------------------------------------------------ */
+
+static enum rc check_view(const struct spec *s, const struct spec_view *v, const void *arguments,
+                          struct err *e) {
+    const struct kern_view *view = (const struct kern_view *)((const char *)arguments + v->offset);
+    const char *name = view->name ? view->name : "unnamed";
+    uint64_t need = v->bytes(arguments);
+    if (need == 0)
+        return RC_OK;
+    if (!spec_type_allows(v->type, view->type))
+        return err_set(e, RC_REFUSED,
+                       "kernel %s, argument %s: tensor %s is %s, expected %s; nothing was launched",
+                       s->name, v->name, name, tensor_type_name((enum tensor_type)view->type),
+                       spec_type_name(v->type));
+    if (need > view->bytes)
+        return err_set(e, RC_REFUSED,
+                       "kernel %s, argument %s: tensor %s has %llu bytes, the launch needs %llu; "
+                       "nothing was launched (GCORE_ENFORCE=0 lets it through)",
+                       s->name, v->name, name, (unsigned long long)view->bytes,
+                       (unsigned long long)need);
+    return RC_OK;
+}
+
+static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const void *arguments,
+                      struct err *e) {
+    const struct spec *s = &spec_table[id];
+    for (uint32_t i = 0; d->enforce && i < s->view_count; i++) {
+        enum rc rc = check_view(s, &s->views[i], arguments, e);
+        if (rc)
+            return rc;
+    }
+    void *params[PARAMS_MAX];
+    for (uint32_t i = 0; i < s->param_count; i++)
+        params[i] = (char *)(uintptr_t)arguments + s->params[i].offset;
+    uint64_t blocks = s->blocks(arguments);
+    if (!blocks)
+        return RC_OK;
+    if (blocks > UINT32_MAX)
+        return err_set(e, RC_RANGE, "kernel %s: %llu blocks are more than a launch can have",
+                       s->name, (unsigned long long)blocks);
+    hipError_t r = d->hip->hipModuleLaunchKernel(d->functions[id], (unsigned)blocks, 1, 1, 64, 1, 1,
+                                                 0, stream, params, NULL);
+    if (r == hipSuccess)
+        return RC_OK;
+    return err_set(e, RC_DEVICE, "%s launch failed: %s", s->name, d->hip->hipGetErrorString(r));
+}
+
+#define KERN_BEGIN(k)                                                                              \
+    enum rc kern_##k(kern_device *device, hipStream_t stream, const struct kern_##k *arguments,    \
+                     struct err *e) {                                                              \
+        return launch(device, KERN_##k, stream, arguments, e);                                     \
+    }
+#define KERN_VIEW(k, name, access, type, bytes)
+#define KERN_U32(k, name)
+#define KERN_F32(k, name)
+#define KERN_GRID(k, blocks)
+#define KERN_END(k)
+#include "kernels/kernel.def"

@@ -1,0 +1,97 @@
+/* kern.h - greta's kernels as the engine calls them.
+ *
+ * A kernel takes views: where a buffer is, how large, of what type, and what it is called. Before a
+ * launch, what kernel.def says it will touch is compared with what is there; a launch that does not
+ * fit is refused by name. Kernels are functions of a HIP module: host code on the software device
+ * (src/kernels/cpu), a code object on a GPU.
+ *
+ * A kern_device is used by one thread at a time. */
+#ifndef KERNELS_KERN_H
+#define KERNELS_KERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "hip/hip_api.h"
+#include "hip/hip_load.h"
+#include "model/tensor_type.h"
+
+/* A buffer on the device. The name lives as long as the view is used. */
+struct kern_view {
+    void *ptr; /* first: this is what the kernel gets */
+    uint64_t bytes;
+    uint32_t type; /* enum tensor_type */
+    const char *name;
+};
+
+/* Rows of a matmul that one block does. */
+enum { KERN_PANEL = 16 };
+#define KERN_PANELS(n) (((uint64_t)(n) + KERN_PANEL - 1) / KERN_PANEL)
+
+enum kern_id {
+#define KERN_BEGIN(k) KERN_##k,
+#define KERN_VIEW(k, name, access, type, bytes)
+#define KERN_U32(k, name)
+#define KERN_F32(k, name)
+#define KERN_GRID(k, blocks)
+#define KERN_END(k)
+#include "kernels/kernel.def"
+#undef KERN_BEGIN
+#undef KERN_VIEW
+#undef KERN_U32
+#undef KERN_F32
+#undef KERN_GRID
+#undef KERN_END
+    KERN_COUNT
+};
+
+/* struct kern_embed { struct kern_view out, table, ids; uint32_t tokens, dim, vocab; }, … */
+#define KERN_BEGIN(k)                           struct kern_##k {
+#define KERN_VIEW(k, name, access, type, bytes) struct kern_view name;
+#define KERN_U32(k, name)                       uint32_t name;
+#define KERN_F32(k, name)                       float name;
+#define KERN_GRID(k, blocks)
+#define KERN_END(k)                                                                                \
+    }                                                                                              \
+    ;
+#include "kernels/kernel.def"
+#undef KERN_BEGIN
+#undef KERN_VIEW
+#undef KERN_U32
+#undef KERN_F32
+#undef KERN_GRID
+#undef KERN_END
+
+typedef struct kern_device kern_device;
+
+/* Loads the kernels into a runtime (which stays the caller's, and open) through the given table,
+ * which may be an audited one. RC_UNSUPPORTED if there are none for its device, RC_DEVICE if HIP
+ * fails. On failure *out is untouched. */
+NODISCARD enum rc kern_open(kern_device **out, const struct hip_runtime *runtime,
+                            const struct hip_api *table, struct err *e);
+void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
+
+/* kern_embed(device, stream, &arguments, e), …: checks and queues. RC_REFUSED, and nothing was
+ * queued, if a view is too small or of the wrong type (GCORE_ENFORCE=0 lets it through); RC_DEVICE
+ * if HIP refuses the launch. A fault in the kernel is reported later, by a call that waits. */
+#define KERN_BEGIN(k)                                                                              \
+    NODISCARD enum rc kern_##k(kern_device *device, hipStream_t stream,                            \
+                               const struct kern_##k *arguments, struct err *e);
+#define KERN_VIEW(k, name, access, type, bytes)
+#define KERN_U32(k, name)
+#define KERN_F32(k, name)
+#define KERN_GRID(k, blocks)
+#define KERN_END(k)
+#include "kernels/kernel.def"
+#undef KERN_BEGIN
+#undef KERN_VIEW
+#undef KERN_U32
+#undef KERN_F32
+#undef KERN_GRID
+#undef KERN_END
+
+/* "rope", for reports. */
+const char *kern_name(enum kern_id id);
+
+#endif

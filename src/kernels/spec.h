@@ -1,0 +1,46 @@
+/* spec.h - kernel.def as tables: what each kernel's arguments are and what a launch touches.
+ * Constant data; thread-safe. */
+#ifndef KERNELS_SPEC_H
+#define KERNELS_SPEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/kern.h"
+
+enum spec_access { SPEC_VALUE = 0, SPEC_READ = 1, SPEC_WRITE = 2, SPEC_UPDATE = 3 };
+enum spec_type { SPEC_F32, SPEC_I32, SPEC_MATRIX, SPEC_CACHE };
+
+/* One argument as the device gets it. */
+struct spec_param {
+    const char *name;
+    uint16_t offset; /* in struct kern_<kernel> */
+    uint16_t size;   /* bytes */
+    enum spec_access access;
+};
+
+/* One buffer: a view, checked before a launch. */
+struct spec_view {
+    const char *name;
+    uint16_t offset;
+    enum spec_access access;
+    enum spec_type type;
+    uint64_t (*bytes)(const void *arguments); /* UINT64_MAX: cannot be counted */
+};
+
+struct spec {
+    const char *name;
+    uint32_t argument_bytes; /* of struct kern_<kernel> */
+    const struct spec_param *params;
+    uint32_t param_count;
+    const struct spec_view *views;
+    uint32_t view_count;
+    uint64_t (*blocks)(const void *arguments);
+};
+
+extern const struct spec spec_table[KERN_COUNT];
+
+const char *spec_type_name(enum spec_type type);
+bool spec_type_allows(enum spec_type wanted, uint32_t type);
+
+#endif
