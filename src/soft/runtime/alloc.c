@@ -11,9 +11,10 @@ static hipError_t allocate(void **out, size_t size, enum soft_block_kind kind, u
     if (!out)
         return hipErrorInvalidValue;
     *out = NULL;
-    if (!size)
-        return hipSuccess;
-    hipError_t r = soft_memory_alloc(soft_current_device(), kind, size, flags, false, &b);
+    hipError_t r = soft_capture_refuse_unsafe();
+    if (r != hipSuccess || !size)
+        return r;
+    r = soft_memory_alloc(soft_current_device(), kind, size, flags, false, &b);
     if (r == hipSuccess)
         *out = (void *)(uintptr_t)b->addr;
     return r;
@@ -21,7 +22,7 @@ static hipError_t allocate(void **out, size_t size, enum soft_block_kind kind, u
 
 /* Freeing waits for the device, so that nothing that is queued can still want the block. */
 static hipError_t release(void *ptr, bool host) {
-    hipError_t r = soft_capture_refuse_sync();
+    hipError_t r = soft_capture_refuse_unsafe();
     if (r != hipSuccess || !ptr)
         return r;
     struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);

@@ -10,8 +10,8 @@ enum wait { WAIT_AS_SYNC, WAIT_AS_ASYNC };
 
 static hipError_t finish(struct soft_stream *st, struct soft_op *op, enum wait wait) {
     bool waits = wait == WAIT_AS_SYNC ? !op->device_only : op->pageable;
-    if (wait == WAIT_AS_SYNC) {
-        hipError_t r = soft_capture_refuse_sync();
+    if (wait == WAIT_AS_SYNC && !st->capture) {
+        hipError_t r = soft_capture_refuse_unsafe();
         if (r != hipSuccess) {
             soft_op_free(op);
             return r;

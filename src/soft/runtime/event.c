@@ -65,21 +65,27 @@ void soft_event_completed(struct soft_event *ev, uint64_t generation) {
     soft_schedule_unlock();
 }
 
+hipError_t soft_event_record_locked(struct soft_event *ev, struct soft_stream *st,
+                                    struct soft_op *op) {
+    uint64_t generation = atomic_fetch_add(&next_generation, 1);
+    op->u.record.event = ev;
+    op->u.record.generation = generation;
+    hipError_t r = soft_submit_locked(st, op);
+    if (r == hipSuccess) {
+        ev->stream = st;
+        ev->seq = op->seq;
+        ev->generation = generation;
+    }
+    return r;
+}
+
 hipError_t soft_event_record(struct soft_event *ev, struct soft_stream *st) {
     struct soft_op *op = soft_op_new(SOFT_OP_RECORD, "hipEventRecord");
     if (!op)
         return hipErrorOutOfMemory;
-    uint64_t generation = atomic_fetch_add(&next_generation, 1);
-    op->u.record.event = ev;
-    op->u.record.generation = generation;
     soft_schedule_lock();
-    hipError_t r = soft_submit_locked(st, op);
+    hipError_t r = soft_event_record_locked(ev, st, op);
     uint64_t seq = op->seq;
-    if (r == hipSuccess) {
-        ev->stream = st;
-        ev->seq = seq;
-        ev->generation = generation;
-    }
     soft_schedule_unlock();
     if (r != hipSuccess) {
         soft_op_free(op);

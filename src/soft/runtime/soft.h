@@ -38,7 +38,7 @@ struct soft_op;
 struct soft_stream;
 struct soft_event;
 struct soft_block;
-struct soft_capture; /* graph.c */
+struct soft_capture; /* capture.c */
 
 /* ---- settings.c: GRETA_SOFT_* and friends, read once --------------------------------------- */
 
@@ -317,7 +317,7 @@ struct soft_stream {
     struct soft_op *held; /* the first operation past allowed, or NULL */
     bool closed;          /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
-    struct soft_capture *capture; /* not NULL while capturing */
+    struct soft_capture *_Atomic capture; /* not NULL while capturing: capture.c */
 };
 
 /* The stream behind a handle: NULL and hipStreamLegacy are the current device's default stream,
@@ -410,14 +410,18 @@ struct soft_event {
     uint64_t seq;
     uint64_t generation;      /* counts records */
     _Atomic uint64_t time_ns; /* of the last completed record */
-    /* Recorded into a capture: graph.c */
-    void *capture_graph;
+    /* Recorded into a capture: capture.c */
+    void *_Atomic capture_graph;
     void *capture_nodes;
 };
 struct soft_handles *soft_events(void);
 void soft_event_completed(struct soft_event *event, uint64_t generation);
 /* hipEventRecord and hipStreamWaitEvent on streams that do not capture. */
 hipError_t soft_event_record(struct soft_event *event, struct soft_stream *stream);
+/* The same with op, a new SOFT_OP_RECORD, for a caller that holds the scheduler's lock. On failure
+ * op is still the caller's. */
+hipError_t soft_event_record_locked(struct soft_event *event, struct soft_stream *stream,
+                                    struct soft_op *op);
 hipError_t soft_event_wait(struct soft_event *event, struct soft_stream *stream);
 
 /* ---- module.c / launch.c ------------------------------------------------------------------- */
@@ -448,9 +452,8 @@ hipError_t soft_function_for_host(const void *host, struct soft_function **out);
 const struct greta_soft_kernel *soft_kernel_find(const char *name);
 /* hipDeviceReset: unloads the modules of a device. Before soft_memory_reset(). */
 void soft_module_reset(int device);
-struct soft_handles *soft_functions(void); /* pool of struct soft_function */
 
-/* ---- graph.c ------------------------------------------------------------------------------- */
+/* ---- capture.c ----------------------------------------------------------------------------- */
 
 /* soft_submit's, hipEventRecord's and hipStreamWaitEvent's part on a capturing stream. add takes op
  * over. wait also serves a stream that does not capture yet and thereby joins. */
@@ -459,9 +462,12 @@ hipError_t soft_capture_record(struct soft_stream *stream, struct soft_event *ev
 hipError_t soft_capture_wait(struct soft_stream *stream, struct soft_event *event);
 /* A call that HIP forbids while stream captures: invalidates the capture, returns the error. */
 hipError_t soft_capture_refuse(struct soft_stream *stream);
-/* The same for calls that synchronise without naming a stream (hipDeviceSynchronize, hipMemcpy,
- * hipFree …): refused while a capture that forbids them is under way, else hipSuccess. */
+/* The same for calls that wait for a whole device: refused while one of its streams captures, else
+ * hipSuccess. */
 hipError_t soft_capture_refuse_sync(void);
+/* The same for calls that HIP calls unsafe during capture (hipMalloc, hipFree, hipMemcpy ...), as
+ * this thread's capture mode and the modes of the captures under way say. */
+hipError_t soft_capture_refuse_unsafe(void);
 /* The stream is being destroyed, or the event: forget it. */
 void soft_capture_abandon(struct soft_stream *stream);
 void soft_capture_forget(struct soft_event *event);

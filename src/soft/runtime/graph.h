@@ -1,0 +1,146 @@
+/* graph.h - shared by graph*.c and capture.c: graphs as lists of operations with dependencies.
+ *
+ * A node keeps an operation (struct soft_op) as a template; a launch queues copies of it, so that a
+ * graph may be changed or destroyed while launches of it are under way. An executable graph is a
+ * deep copy of the graph it was made from, each node knowing its origin.
+ *
+ * One lock guards all graphs, executable graphs and captures. It comes before the scheduler's lock
+ * and is never held while an operation runs or is waited for. Functions here that say nothing about
+ * the lock want it held. */
+#ifndef SOFT_RUNTIME_GRAPH_H
+#define SOFT_RUNTIME_GRAPH_H
+
+#include "soft/runtime/soft.h"
+
+void soft_graph_lock(void);
+void soft_graph_unlock(void);
+
+struct graph_node;
+
+struct node_list {
+    struct graph_node **at;
+    size_t count, room;
+};
+
+bool node_list_add(struct node_list *list, struct graph_node *node); /* false: no memory */
+bool node_list_has(const struct node_list *list, const struct graph_node *node);
+bool node_list_remove(struct node_list *list, const struct graph_node *node); /* keeps the order */
+bool node_list_copy(struct node_list *to, const struct node_list *from); /* replaces what to has */
+void node_list_clear(struct node_list *list);
+
+struct graph {
+    struct soft_handle handle;
+    struct node_list nodes;       /* in order of creation */
+    struct graph_node *owner;     /* the child graph node this graph belongs to, or NULL */
+    struct graph *origin;         /* hipGraphClone: of which graph */
+    struct soft_capture *capture; /* being captured into */
+    struct graph_keep *keeps;     /* user objects, graph_object.c */
+    size_t left;                  /* graph_exec.c: nodes not yet placed */
+};
+
+enum { GRAPH_ATTRIBUTES = 3 };
+
+struct graph_node {
+    struct soft_handle handle;
+    struct graph *graph;
+    hipGraphNodeType type;
+    struct node_list dependencies, dependents;
+    struct soft_op *op;        /* kernel, memcpy, memset, host; else NULL */
+    struct graph *child;       /* hipGraphNodeTypeGraph: own copy */
+    struct soft_event *event;  /* event record and wait */
+    struct graph_node *origin; /* what this one was copied from */
+    bool manual;               /* added through the graph API, not by capture */
+    bool disabled;             /* executable graphs: hipGraphNodeSetEnabled */
+    /* What GetParams must give back and the operation does not hold. */
+    void *function;       /* kernel: as the program named it */
+    hipMemcpyKind kind;   /* memcpy */
+    void **kernel_params; /* kernel: pointers into op->data, made on demand */
+    struct {
+        bool set;
+        hipKernelNodeAttrValue value;
+    } attributes[GRAPH_ATTRIBUTES];
+    /* graph_exec.c: while the order is found */
+    size_t number, pending;
+};
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
+/* The object behind a handle; NULL if it is none, or destroyed. */
+struct graph *soft_graph_of(hipGraph_t handle);
+struct graph_node *soft_node_of(hipGraphNode_t handle);
+
+struct graph *soft_graph_new(void); /* NULL: no memory */
+void soft_graph_free(struct graph *graph);
+/* A copy of from; NULL: no memory. */
+struct graph *soft_graph_copy(const struct graph *from);
+
+/* A new node after dependencies, which are nodes of the same graph without repetition (the caller
+ * has checked). NULL: no memory; op is the caller's then, else the node's. */
+struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, struct soft_op *op,
+                                 const struct node_list *dependencies);
+void soft_node_free(struct graph_node *node); /* unlinks it */
+/* Another operation for the node. */
+void soft_node_set_op(struct graph_node *node, struct soft_op *op);
+/* Adds an edge; false without memory. */
+bool soft_node_link(struct graph_node *from, struct graph_node *to);
+
+/* ---- graph_node.c: parameters to operations ------------------------------------------------- */
+
+/* What a node's parameters become. op NULL: the type has none. */
+struct node_plan {
+    hipGraphNodeType type;
+    struct soft_op *op;
+    void *function;
+    hipMemcpyKind kind;
+    struct soft_event *event;
+    struct graph *child; /* a copy */
+};
+
+/* Check parameters as HIP does when a node is added; the lock is not needed. On success the plan
+ * owns what it holds. */
+hipError_t soft_plan_kernel(struct node_plan *plan, const hipKernelNodeParams *params);
+hipError_t soft_plan_memcpy(struct node_plan *plan, const hipMemcpy3DParms *params);
+hipError_t soft_plan_memcpy_1d(struct node_plan *plan, void *dst, const void *src, size_t count,
+                               hipMemcpyKind kind);
+hipError_t soft_plan_to_symbol(struct node_plan *plan, const void *symbol, const void *src,
+                               size_t count, size_t offset, hipMemcpyKind kind);
+hipError_t soft_plan_from_symbol(struct node_plan *plan, void *dst, const void *symbol,
+                                 size_t count, size_t offset, hipMemcpyKind kind);
+hipError_t soft_plan_memset(struct node_plan *plan, const hipMemsetParams *params);
+hipError_t soft_plan_host(struct node_plan *plan, const hipHostNodeParams *params);
+hipError_t soft_plan_event(struct node_plan *plan, hipGraphNodeType type, hipEvent_t event);
+/* From the union of hipGraphAddNode. */
+hipError_t soft_plan_any(struct node_plan *plan, const hipGraphNodeParams *params);
+void soft_plan_drop(struct node_plan *plan);
+
+/* Puts a plan into a node of the same type and empties it. */
+void soft_plan_apply(struct node_plan *plan, struct graph_node *node);
+
+/* ---- graph_exec.c -------------------------------------------------------------------------- */
+
+struct graph_exec {
+    struct soft_handle handle;
+    struct graph *graph;    /* own copy */
+    struct node_list order; /* leaves in the order of a launch; random: any valid one */
+    unsigned long long flags;
+};
+
+struct graph_exec *soft_exec_of(hipGraphExec_t handle);
+/* The node of an executable graph that was made from original; NULL if none. */
+struct graph_node *soft_exec_node(const struct graph_exec *exec, const struct graph_node *original);
+
+/* ---- capture.c ------------------------------------------------------------------------------ */
+
+/* A launch of graph into a capturing stream: a child graph node. */
+hipError_t soft_capture_add_graph(struct soft_stream *stream, const struct graph *graph);
+
+/* ---- graph_object.c: user objects ------------------------------------------------------------ */
+
+void soft_graph_keep_copy(struct graph *to, const struct graph *from); /* shares the references */
+void soft_graph_keep_drop(struct graph *graph);                        /* gives them back */
+/* The destructors that have come due under the lock, and calling them without it. */
+struct doomed;
+struct doomed *soft_graph_take_doomed(void);
+void soft_graph_destroy_doomed(struct doomed *list);
+
+#endif
