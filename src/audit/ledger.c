@@ -19,6 +19,7 @@ struct ledger {
     struct ledger_counts counts;
     uint64_t next_serial;
     _Alignas(64) _Atomic uint64_t generation;
+    _Atomic uint64_t name_count;
 };
 
 static const struct {
@@ -75,6 +76,7 @@ static void write_begin(ledger *l) {
 }
 
 static void write_end(ledger *l) {
+    atomic_store_explicit(&l->name_count, l->names.count, memory_order_release);
     readlock_write_give(&l->lock);
 }
 
@@ -322,14 +324,15 @@ static enum rc set_name(ledger *l, struct ledger_name *fresh, struct err *e) {
     return rc;
 }
 
-enum rc ledger_set_name(ledger *l, uint64_t addr, uint64_t len, const char *name, struct err *e) {
+enum rc ledger_set_name(ledger *l, uint64_t addr, uint64_t len, const char *name, uint32_t tag,
+                        struct err *e) {
     if (len == 0 || len - 1 > UINT64_MAX - addr)
         return err_set(e, RC_RANGE, "0x%" PRIx64 " + %" PRIu64 " bytes is no address range", addr,
                        len);
     struct ledger_name *fresh = malloc(sizeof *fresh);
     if (!fresh)
         return err_set(e, RC_MEMORY, "no memory for the name '%s'", name);
-    *fresh = (struct ledger_name){ .addr = addr, .len = len };
+    *fresh = (struct ledger_name){ .addr = addr, .len = len, .tag = tag };
     strncpy(fresh->text, name, sizeof fresh->text - 1);
     write_begin(l);
     enum rc rc = set_name(l, fresh, e);
@@ -382,6 +385,10 @@ const struct ledger_entry *ledger_freed_at(const ledger *l, uint64_t addr) {
 const struct ledger_name *ledger_name_at(const ledger *l, uint64_t addr) {
     struct range *r = rangemap_find(&l->names, addr);
     return r ? r->value : NULL;
+}
+
+bool ledger_has_names(const ledger *l) {
+    return atomic_load_explicit(&l->name_count, memory_order_acquire) != 0;
 }
 
 uint64_t ledger_generation(const ledger *l) {

@@ -73,6 +73,7 @@ struct ledger_entry {
 
 struct ledger_name {
     uint64_t addr, len;
+    uint32_t tag; /* the caller's: the name's number in the recording */
     char text[LEDGER_NAME_MAX];
 };
 
@@ -126,7 +127,8 @@ size_t ledger_free_owner(ledger *l, uint64_t owner, const struct ledger_act *who
 
 /* Names [addr, addr + len). RC_REFUSED if it is not inside one live allocation; RC_BUSY if it
  * overlaps a name with other bounds (e names it); RC_RANGE, RC_MEMORY. The same range: renames. */
-enum rc ledger_set_name(ledger *l, uint64_t addr, uint64_t len, const char *name, struct err *e);
+enum rc ledger_set_name(ledger *l, uint64_t addr, uint64_t len, const char *name, uint32_t tag,
+                        struct err *e);
 /* Takes the name that starts at addr away; RC_RANGE if there is none. */
 enum rc ledger_drop_name(ledger *l, uint64_t addr, struct err *e);
 
@@ -147,6 +149,9 @@ const struct ledger_entry *ledger_before(const ledger *l, uint64_t addr);
 const struct ledger_entry *ledger_freed_at(const ledger *l, uint64_t addr);
 /* The named range that contains addr, or NULL. */
 const struct ledger_name *ledger_name_at(const ledger *l, uint64_t addr);
+
+/* False if no range is named at all, without a lock. */
+bool ledger_has_names(const ledger *l);
 
 /* Grows with every change. An answer "nothing there" holds as long as it stays the same. */
 uint64_t ledger_generation(const ledger *l);

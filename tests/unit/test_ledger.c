@@ -246,23 +246,23 @@ static void names_lie_inside_allocations_and_go_with_them(void **state) {
     ledger *l = *state;
     struct err e = { 0 };
     add(l, 0x1000, 0x100, LEDGER_DEVICE, 0);
-    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq", &e), RC_OK);
-    assert_int_equal(ledger_set_name(l, 0x1040, 0x40, "wk", &e), RC_OK);
+    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq", 0, &e), RC_OK);
+    assert_int_equal(ledger_set_name(l, 0x1040, 0x40, "wk", 0, &e), RC_OK);
     assert_string_equal(find_name(l, 0x103f), "wq");
     assert_string_equal(find_name(l, 0x1040), "wk");
     assert_string_equal(find_name(l, 0x1080), "");
     assert_int_equal(find(l, 0x1000).names, 2);
 
-    assert_int_equal(ledger_set_name(l, 0x1080, 0x81, "wv", &e), RC_REFUSED);
+    assert_int_equal(ledger_set_name(l, 0x1080, 0x81, "wv", 0, &e), RC_REFUSED);
     assert_string_equal(e.msg,
                         "'wv' (129 bytes at 0x1080) leaves its allocation of 256 bytes at 0x1000");
-    assert_int_equal(ledger_set_name(l, 0x5000, 1, "far", &e), RC_REFUSED);
-    assert_int_equal(ledger_set_name(l, 0x1030, 0x20, "mid", &e), RC_BUSY);
+    assert_int_equal(ledger_set_name(l, 0x5000, 1, "far", 0, &e), RC_REFUSED);
+    assert_int_equal(ledger_set_name(l, 0x1030, 0x20, "mid", 0, &e), RC_BUSY);
     assert_string_equal(e.msg, "'mid' (32 bytes at 0x1030) overlaps 'wq' (64 bytes at 0x1000)");
-    assert_int_equal(ledger_set_name(l, UINT64_MAX, 2, "wrap", &e), RC_RANGE);
-    assert_int_equal(ledger_set_name(l, 0x1000, 0, "empty", &e), RC_RANGE);
+    assert_int_equal(ledger_set_name(l, UINT64_MAX, 2, "wrap", 0, &e), RC_RANGE);
+    assert_int_equal(ledger_set_name(l, 0x1000, 0, "empty", 0, &e), RC_RANGE);
 
-    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq2", &e), RC_OK);
+    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq2", 0, &e), RC_OK);
     assert_string_equal(find_name(l, 0x1000), "wq2");
     assert_int_equal(find(l, 0x1000).names, 2);
     assert_int_equal(ledger_drop_name(l, 0x1000, &e), RC_OK);
@@ -278,7 +278,7 @@ static void names_lie_inside_allocations_and_go_with_them(void **state) {
 static void a_failed_free_keeps_the_names(void **state) {
     ledger *l = *state;
     add(l, 0x1000, 0x100, LEDGER_DEVICE, 0);
-    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq", NULL), RC_OK);
+    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, "wq", 0, NULL), RC_OK);
     struct ledger_free f = ledger_free_begin(l, 0x1000);
     ledger_free_end(l, &f, false, &freer);
     assert_string_equal(find_name(l, 0x1000), "wq");
@@ -290,7 +290,7 @@ static void a_long_name_is_cut(void **state) {
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
     add(l, 0x1000, 0x100, LEDGER_DEVICE, 0);
-    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, name, NULL), RC_OK);
+    assert_int_equal(ledger_set_name(l, 0x1000, 0x40, name, 0, NULL), RC_OK);
     assert_int_equal(strlen(find_name(l, 0x1000)), LEDGER_NAME_MAX - 1);
 }
 
@@ -357,7 +357,7 @@ static void *churn(void *arg) {
         struct ledger_entry what = { .addr = addr, .size = 0x1000, .made = maker };
         if (ledger_add(job->l, &what, NULL) != RC_OK)
             job->wrong++;
-        (void)ledger_set_name(job->l, addr, 16, "n", NULL);
+        (void)ledger_set_name(job->l, addr, 16, "n", 0, NULL);
         job->wrong += find(job->l, addr + 5).addr != addr;
         for (uint64_t peek = 0; peek < 4; peek++) {
             readlock_token t = ledger_read_begin(job->l);

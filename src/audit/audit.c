@@ -1,0 +1,234 @@
+#include "audit/audit.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "audit/call.h"
+#include "audit/d2h_internal.h"
+#include "audit/decorate.h"
+#include "audit/fault.h"
+#include "audit/kernel.h"
+#include "audit/order.h"
+#include "audit/provenance.h"
+#include "base/env.h"
+
+struct audit audit;
+_Atomic uint32_t audit_attachment;
+__thread struct audit_thread audit_thread __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool attached;
+
+bool audit_is_attached(void) {
+    return atomic_load_explicit(&attached, memory_order_acquire);
+}
+
+/* ---- the environment ------------------------------------------------------------------------- */
+
+enum rc audit_config_read(struct audit_config *out, struct err *e) {
+    struct audit_config c = { .d2h_log = env_get_str("GCORE_D2H_AUDIT_LOG", NULL) };
+    enum rc rc = env_read_bool("GCORE_D2H_AUDIT", false, &c.d2h_audit, e);
+    if (rc == RC_OK)
+        rc = env_read_bool("GRETA_D2H_DEBUG", false, &c.d2h_debug, e);
+    if (rc == RC_OK)
+        rc = env_read_bool("GRETA_TRACE_MEMCPY", false, &c.trace_memcpy, e);
+    if (rc == RC_OK)
+        rc = record_options_read(&c.record, e);
+    if (rc == RC_OK)
+        *out = c;
+    return rc;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+uint32_t audit_thread_id(void) {
+    struct audit_thread *me = audit_me();
+    if (!me->tid)
+        me->tid = (uint32_t)syscall(SYS_gettid);
+    return me->tid;
+}
+
+int audit_current_device(void) {
+    struct audit_thread *me = audit_me();
+    if (me->device && !audit.partial)
+        return me->device - 1;
+    int device = 0;
+    if (audit.raw.hipGetDevice(&device) != hipSuccess)
+        return me->device ? me->device - 1 : 0; /* a failed device answers nothing */
+    me->device = 1 + device;
+    return device;
+}
+
+/* A child has one thread, whose kernel id is new. */
+static void fork_prepare(void) {
+    d2h_pending_fork_prepare();
+    if (audit.ledger)
+        ledger_fork_prepare(audit.ledger);
+}
+static void fork_parent(void) {
+    if (audit.ledger)
+        ledger_fork_done(audit.ledger);
+    d2h_pending_fork_done();
+}
+static void fork_child(void) {
+    audit_thread.tid = 0;
+    fork_parent();
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+bool audit_error_is_sticky(hipError_t error) {
+    switch ((int)error) {
+    case hipErrorIllegalAddress:
+    case hipErrorLaunchFailure:
+    case hipErrorLaunchTimeOut:
+    case hipErrorAssert:
+    case hipErrorECCNotCorrectable:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void audit_note_error(enum hip_fn fn, const void *caller, uint64_t seq, hipError_t error) {
+    audit_me()->failed_call = seq + 1; /* RECORD_NONE becomes 0: unknown */
+    if (!audit_error_is_sticky(error))
+        return;
+    int none = 0;
+    if (atomic_compare_exchange_strong(&audit.sticky_error, &none, (int)error)) {
+        atomic_store(&audit.sticky_fn, (int)fn);
+        atomic_store(&audit.sticky_caller, caller);
+    }
+    d2h_pending_fail(error);
+}
+
+void audit_describe_caller(const void *caller, char *out, size_t size) {
+    Dl_info info;
+    /* A return address may already belong to the next function: the call is before it. */
+    const char *call = (const char *)caller - 1;
+    if (!caller) {
+        snprintf(out, size, "an unknown place");
+    } else if (!dladdr(call, &info) || !info.dli_fname) {
+        snprintf(out, size, "%p", caller);
+    } else {
+        const char *slash = strrchr(info.dli_fname, '/');
+        const char *file = slash ? slash + 1 : info.dli_fname;
+        size_t offset = (size_t)(call - (const char *)info.dli_fbase);
+        if (info.dli_sname)
+            snprintf(out, size, "%s+0x%zx (%s)", file, offset, info.dli_sname);
+        else
+            snprintf(out, size, "%s+0x%zx", file, offset);
+    }
+}
+
+/* ---- attaching ------------------------------------------------------------------------------- */
+
+static const char *fn_name(unsigned fn) {
+    return hip_fn_name((enum hip_fn)fn);
+}
+
+static enum rc open_logs(const struct audit_config *config, struct err *e) {
+    audit.config = *config;
+#if !GRETA_TRACE_MEMCPY
+    audit.config.trace_memcpy = false;
+#endif
+    audit.verbose = audit.config.d2h_audit || audit.config.d2h_debug || audit.config.trace_memcpy;
+    enum rc rc = log_open(&audit.log, config->d2h_log, e);
+    if (rc != RC_OK)
+        return err_prefix(e, "GCORE_D2H_AUDIT_LOG");
+    if (config->record.path) {
+        struct record_options o = config->record;
+        o.fn_count = HIP_FN_COUNT;
+        o.fn_name = fn_name;
+        rc = record_open(&audit.writer, &o, e);
+        if (rc != RC_OK)
+            err_prefix(e, "GCORE_RECORD");
+    }
+    return rc;
+}
+
+static void at_exit(void) {
+    if (!audit_is_attached())
+        return;
+    d2h_pending_fail(hipErrorNotReady);
+    record_end(audit.writer);
+}
+
+static void register_process_hooks(void) {
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    atexit(at_exit);
+}
+
+static void close_all(void) {
+    record_close(&audit.writer);
+    log_close(&audit.log);
+    ledger_close(&audit.ledger);
+}
+
+static enum rc attach_locked(struct hip_api *table, const struct audit_options *options,
+                             struct err *e) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (audit_is_attached())
+        return err_set(e, RC_BUSY,
+                       "the audit is attached to a HIP table already; there is one a process: "
+                       "use that table, or audit_detach() first");
+    struct audit_config config;
+    enum rc rc = RC_OK;
+    if (options->config)
+        config = *options->config;
+    else
+        rc = audit_config_read(&config, e);
+    if (rc != RC_OK)
+        return rc;
+    memset(&audit, 0, sizeof audit);
+    audit.log.fd = -1;
+    rc = ledger_open(&audit.ledger, e);
+    if (rc == RC_OK)
+        rc = open_logs(&config, e);
+    if (rc != RC_OK) {
+        close_all();
+        return rc;
+    }
+    audit.raw = *table;
+    audit.table = table;
+    audit.partial = options->partial;
+    audit.hip_major = options->hip_major ? options->hip_major : 6;
+    atomic_fetch_add(&audit_attachment, 1);
+    pthread_once(&once, register_process_hooks);
+    fault_attach(options->library);
+    if (audit.writer)
+        provenance_write(audit.writer, &audit.raw, options->library_path);
+    decorate_table(table);
+    atomic_store_explicit(&attached, true, memory_order_release);
+    return RC_OK;
+}
+
+enum rc audit_attach(struct hip_api *table, const struct audit_options *options, struct err *e) {
+    static const struct audit_options plain;
+    pthread_mutex_lock(&attach_lock);
+    enum rc rc = attach_locked(table, options ? options : &plain, e);
+    pthread_mutex_unlock(&attach_lock);
+    return rc;
+}
+
+void audit_detach(void) {
+    pthread_mutex_lock(&attach_lock);
+    if (audit_is_attached()) {
+        *audit.table = audit.raw;
+        atomic_store(&attached, false);
+        fault_detach();
+        d2h_pending_reset();
+        order_reset();
+        kernel_reset();
+        close_all();
+        atomic_fetch_add(&audit_attachment, 1);
+    }
+    pthread_mutex_unlock(&attach_lock);
+}

@@ -1,0 +1,128 @@
+/* audit.h - the state of the audit: one attachment to one HIP table a process.
+ *
+ * The decorated functions of the table and the checked copies of <gcore/d2h.h> share this state. It
+ * is filled by audit_attach() and not changed until audit_detach(), so that it is read without a
+ * lock. There is one attachment a process because HIP functions carry no context argument: a hook
+ * knows its table only by knowing that there is one.
+ *
+ * Detaching is for tests and for orderly ends: no other thread may be in a hook or a checked copy.
+ */
+#ifndef AUDIT_AUDIT_H
+#define AUDIT_AUDIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/ledger.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "hip/hip_api.h"
+#include "hip/hip_load.h"
+#include "record/writer.h"
+
+/* What the environment says; read once, at attachment. */
+struct audit_config {
+    bool d2h_audit;               /* GCORE_D2H_AUDIT */
+    bool d2h_debug;               /* GRETA_D2H_DEBUG */
+    bool trace_memcpy;            /* GRETA_TRACE_MEMCPY; false where the build left the code out */
+    const char *d2h_log;          /* GCORE_D2H_AUDIT_LOG; NULL: standard error */
+    struct record_options record; /* GCORE_RECORD and relatives; path NULL: off */
+};
+
+/* RC_USAGE if a variable's value makes no sense; the message names it. */
+NODISCARD enum rc audit_config_read(struct audit_config *out, struct err *e);
+
+struct audit_options {
+    const struct audit_config *config; /* NULL: audit_config_read() */
+    void *library;                     /* the runtime's, for greta_soft_*; NULL: none */
+    const char *library_path;          /* for provenance; may be NULL */
+    int hip_major;                     /* 5, 6 or 7; 0: 6 */
+    /* The program also calls the runtime directly, so that the ledger and the streams' work are
+     * known in part only. Checked copies then ask the runtime and wait for the device. */
+    bool partial;
+};
+
+/* Replaces every entry of *table by one that tells the ledger and the recorder and then calls the
+ * entry that was there. *table must stay valid until audit_detach(). RC_BUSY if the process is
+ * attached already, RC_USAGE, RC_IO or RC_REFUSED if a log or a recording cannot be opened,
+ * RC_MEMORY; on failure nothing is changed. */
+NODISCARD enum rc audit_attach(struct hip_api *table, const struct audit_options *options,
+                               struct err *e);
+
+/* Puts the original entries back, ends the recording and closes the logs. */
+void audit_detach(void);
+
+/* Loads a runtime and attaches if that has not happened yet. Cheap afterwards. */
+enum rc audit_ready(struct err *e);
+
+/* The decorated table; loads a runtime and attaches first if that has not happened (see gcore_open
+ * in <gcore/audit.h>). NULL, with the reason in e, if there is none. */
+const struct hip_api *gcore_hip(struct err *e);
+
+struct greta_soft_fault; /* <greta/soft.h> */
+
+struct audit {
+    struct hip_api raw;    /* the runtime's own functions */
+    struct hip_api *table; /* the decorated one */
+    ledger *ledger;
+    writer *writer; /* NULL: no recording */
+    struct audit_config config;
+    struct log_sink log; /* of the D2H lines */
+    bool verbose;        /* any of config's three D2H switches is on */
+    bool partial;
+    int hip_major;
+    void (*soft_tag)(uint64_t tag); /* NULL on ROCm or without a recording */
+    void (*soft_observe)(void (*observer)(const struct greta_soft_fault *fault, void *user),
+                         void *user);
+    _Atomic uint64_t next_op_id;
+    /* The first sticky device error: what it was, which call reported it, and where. */
+    _Atomic int sticky_error;
+    _Atomic int sticky_fn;
+    _Atomic(const void *) sticky_caller;
+};
+
+extern struct audit audit;
+
+/* True between audit_attach and audit_detach. */
+bool audit_is_attached(void);
+
+/* The calling thread, as the audit sees it. */
+struct order_stream;
+struct audit_thread {
+    uint32_t attachment;  /* which attachment the rest is about; see audit_me() */
+    int device;           /* 1 + current device; 0: ask */
+    uint32_t tid;         /* kernel's id; 0: not asked yet */
+    uint64_t failed_call; /* 1 + seq of the call whose error hipGetLastError will report */
+    struct order_stream *own_streams; /* per-thread default streams, one a device */
+    uint64_t pageable_generation;     /* ledger's, when pageable was filled */
+    uint64_t pageable[4];             /* pages known to be plain host memory */
+};
+extern __thread struct audit_thread audit_thread __attribute__((tls_model("initial-exec")));
+
+/* Counts attachments, so that what a thread remembers of an earlier one is not believed. */
+extern _Atomic uint32_t audit_attachment;
+
+static inline struct audit_thread *audit_me(void) {
+    struct audit_thread *me = &audit_thread;
+    uint32_t now = atomic_load_explicit(&audit_attachment, memory_order_relaxed);
+    if (__builtin_expect(me->attachment != now, 0))
+        *me = (struct audit_thread){ .attachment = now, .tid = me->tid };
+    return me;
+}
+
+uint32_t audit_thread_id(void);
+
+/* The thread's current device; asks the runtime where the audit cannot know. */
+int audit_current_device(void);
+
+/* True for errors that stay until the device is reset. */
+bool audit_error_is_sticky(hipError_t error);
+
+/* Remembers that fn, called from caller, returned error (not hipSuccess); seq is its event. */
+void audit_note_error(enum hip_fn fn, const void *caller, uint64_t seq, hipError_t error);
+
+/* "module+0x1234 (function)" for a return address. */
+void audit_describe_caller(const void *caller, char *out, size_t size);
+
+#endif

@@ -1,0 +1,365 @@
+/* May this copy be made? Two looks into the ledger, in one read section; the runtime is asked only
+ * about addresses that nobody has reported. */
+#include "audit/d2h_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "audit/audit.h"
+#include "audit/found.h"
+
+/* What lies at one of the two pointers. */
+enum place_kind { PLACE_NONE, PLACE_LIVE, PLACE_FREED };
+
+struct place {
+    enum place_kind kind;
+    enum ledger_side side;
+    enum ledger_family family;
+    int device;
+    uint64_t addr, size; /* the allocation */
+    uint64_t next;       /* PLACE_NONE: where the next host or device block starts, 0: nowhere */
+};
+
+/* Inside a read section. */
+static void look(uint64_t address, struct place *p) {
+    const struct ledger_entry *entry = ledger_at_or_after(audit.ledger, address);
+    p->next = 0;
+    if (entry && entry->addr <= address) {
+        p->kind = entry->state == LEDGER_LIVE ? PLACE_LIVE : PLACE_FREED;
+        p->family = entry->family;
+        p->side = ledger_family_side(entry->family);
+        p->device = entry->device;
+        p->addr = entry->addr;
+        p->size = entry->size;
+        return;
+    }
+    /* Registered memory begins inside memory that belongs to the program anyway: no barrier. */
+    if (entry && entry->family != LEDGER_REGISTERED && entry->family != LEDGER_TRACKED_HOST)
+        p->next = entry->addr;
+    entry = ledger_freed_at(audit.ledger, address);
+    p->kind = entry ? PLACE_FREED : PLACE_NONE;
+    p->side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_NONE;
+    p->family = entry ? entry->family : LEDGER_FAMILY_COUNT;
+}
+
+/* Host memory that was pinned once may be the program's own by now: unregistering leaves it in
+ * place, and the addresses of freed pinned memory are given out again. One can only ask whether
+ * anything readable is there. */
+static bool is_readable(uint64_t address) {
+    char byte;
+    struct iovec here = { &byte, 1 }, there = { (void *)(uintptr_t)address, 1 };
+    int saved = errno;
+    bool yes = process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+    errno = saved;
+    return yes;
+}
+
+/* ---- memory of unknown origin ---------------------------------------------------------------- */
+
+static bool pageable_known(uint64_t address) {
+    struct audit_thread *me = audit_me();
+    uint64_t page = address >> 12;
+    return !audit.partial && me->pageable_generation == ledger_generation(audit.ledger) &&
+           me->pageable[page % 4] == page;
+}
+
+/* generation: the ledger's from before the answer was sought. */
+static void pageable_remember(uint64_t address, uint64_t generation) {
+    struct audit_thread *me = audit_me();
+    if (me->pageable_generation != generation) {
+        memset(me->pageable, 0, sizeof me->pageable);
+        me->pageable_generation = generation;
+    }
+    uint64_t page = address >> 12;
+    me->pageable[page % 4] = page;
+}
+
+/* A second opinion for an address that the ledger does not know, knows only as freed, or (where the
+ * program also calls the runtime directly) knows only by an earlier answer of the runtime. */
+static void look_again(uint64_t address, struct place *p, hipError_t *error) {
+    if (found_at(address, error)) {
+        readlock_token t = ledger_read_begin(audit.ledger);
+        look(address, p);
+        ledger_read_end(t);
+    } else if (p->kind == PLACE_LIVE) {
+        p->kind = PLACE_FREED; /* by a call that the audit did not see */
+    }
+}
+
+static bool was_found(const struct place *p) {
+    return p->family == LEDGER_FOUND_DEVICE || p->family == LEDGER_FOUND_HOST ||
+           p->family == LEDGER_FOUND_MANAGED;
+}
+
+static bool needs_second_look(const struct place *p, uint64_t address, bool host) {
+    if (p->kind == PLACE_LIVE)
+        return audit.partial && was_found(p);
+    if (p->kind == PLACE_FREED)
+        return audit.partial;
+    return !(host && pageable_known(address));
+}
+
+/* The host side is plain memory unless somebody knows better. */
+static void settle_host(uint64_t address, struct place *p) {
+    if (p->kind != PLACE_FREED || p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_NONE)
+        return;
+    if (p->family == LEDGER_REGISTERED || p->family == LEDGER_TRACKED_HOST || is_readable(address))
+        p->kind = PLACE_NONE;
+}
+
+static void find_places(struct d2h_request *q, struct place *device, struct place *other,
+                        hipError_t *error) {
+    bool to_host = q->kind != hipMemcpyDeviceToDevice;
+    readlock_token t = ledger_read_begin(audit.ledger);
+    look(q->base, device);
+    look(q->other, other);
+    ledger_read_end(t);
+    if (needs_second_look(device, q->base, false))
+        look_again(q->base, device, error);
+    if (needs_second_look(other, q->other, to_host)) {
+        uint64_t generation = ledger_generation(audit.ledger);
+        look_again(q->other, other, error);
+        if (other->kind == PLACE_NONE && to_host && *error == hipSuccess)
+            pageable_remember(q->other, generation);
+    }
+    if (to_host)
+        settle_host(q->other, other);
+}
+
+/* ---- the checks ------------------------------------------------------------------------------ */
+
+static enum gcore_d2h_code found(struct d2h_finding *f, enum gcore_d2h_code code, uint64_t culprit,
+                                 const char *which) {
+    f->code = code;
+    f->culprit = culprit;
+    f->which = which;
+    return code;
+}
+
+static bool on_device(const struct place *p) {
+    return p->kind == PLACE_LIVE && (p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_BOTH);
+}
+
+static bool only_on(const struct place *p, enum ledger_side side) {
+    return p->kind == PLACE_LIVE && p->side == side;
+}
+
+/* hipMemcpyDefault: the pointers decide. */
+static hipMemcpyKind kind_of_pointers(const struct d2h_request *q) {
+    struct d2h_request probe = *q;
+    struct place from, to;
+    hipError_t error = hipSuccess;
+    probe.kind = hipMemcpyDeviceToDevice;
+    probe.base = (uint64_t)(uintptr_t)q->from;
+    probe.other = (uint64_t)(uintptr_t)q->to;
+    find_places(&probe, &from, &to, &error);
+    bool from_device =
+        on_device(&from) || (from.kind == PLACE_FREED && from.side != LEDGER_SIDE_HOST);
+    bool to_device = on_device(&to) || (to.kind == PLACE_FREED && to.side != LEDGER_SIDE_HOST);
+    if (from_device)
+        return to_device && !(to.side == LEDGER_SIDE_BOTH) ? hipMemcpyDeviceToDevice
+                                                           : hipMemcpyDeviceToHost;
+    return to_device ? hipMemcpyHostToDevice : hipMemcpyHostToHost;
+}
+
+enum gcore_d2h_code d2h_assign_sides(struct d2h_request *q, struct d2h_finding *f) {
+    if (q->kind == hipMemcpyDefault)
+        q->kind = kind_of_pointers(q);
+    uint64_t from = (uint64_t)(uintptr_t)q->from, to = (uint64_t)(uintptr_t)q->to;
+    switch (q->kind) {
+    case hipMemcpyDeviceToHost:
+    case hipMemcpyDeviceToDevice:
+        q->base = from;
+        q->other = to;
+        break;
+    case hipMemcpyHostToDevice:
+        q->base = to;
+        q->other = from;
+        break;
+    default:
+        return found(f, GCORE_D2H_KIND_MISMATCH, from, "source");
+    }
+    q->device = q->base + q->meta.offset;
+    if (q->kind == hipMemcpyHostToDevice) {
+        q->dst = (void *)(uintptr_t)q->device;
+        q->src = q->from;
+    } else {
+        q->dst = q->to;
+        q->src = (const void *)(uintptr_t)q->device;
+    }
+    return GCORE_D2H_OK;
+}
+
+static enum gcore_d2h_code check_arithmetic(const struct d2h_request *q, struct d2h_finding *f) {
+    uint64_t end;
+    f->alloc = q->meta.alloc;
+    /* The range may end at the very top of the address space: its last byte is what must exist. */
+    if (__builtin_add_overflow((uint64_t)q->meta.offset, (uint64_t)q->meta.size, &end) ||
+        __builtin_add_overflow(q->base, (uint64_t)q->meta.offset, &end) ||
+        __builtin_add_overflow(end, (uint64_t)q->meta.size - 1, &end))
+        return found(f, GCORE_D2H_OVERFLOW, q->base, "device range");
+    if (__builtin_add_overflow(q->other, (uint64_t)q->meta.size - 1, &end))
+        return found(f, GCORE_D2H_OVERFLOW, q->other, "other range");
+    return GCORE_D2H_OK;
+}
+
+static const char *base_name(const struct d2h_request *q) {
+    return q->kind == hipMemcpyHostToDevice ? "destination" : "source";
+}
+static const char *other_name(const struct d2h_request *q) {
+    return q->kind == hipMemcpyHostToDevice ? "source" : "destination";
+}
+
+static enum gcore_d2h_code check_sides(const struct d2h_request *q, const struct place *device,
+                                       const struct place *other, hipError_t error,
+                                       struct d2h_finding *f) {
+    bool to_host = q->kind != hipMemcpyDeviceToDevice;
+    f->error = error;
+    if (device->kind != PLACE_FREED && !on_device(device) && to_host &&
+        only_on(other, LEDGER_SIDE_DEVICE))
+        return found(f, GCORE_D2H_KIND_MISMATCH, q->base, base_name(q));
+    if (device->kind == PLACE_NONE)
+        return found(f, error ? GCORE_D2H_DEVICE_ERROR : GCORE_D2H_UNKNOWN_POINTER, q->base,
+                     base_name(q));
+    if (other->kind == PLACE_NONE && !to_host)
+        return found(f, error ? GCORE_D2H_DEVICE_ERROR : GCORE_D2H_UNKNOWN_POINTER, q->other,
+                     other_name(q));
+    if (device->kind == PLACE_FREED)
+        return found(f, GCORE_D2H_FREED, q->base, base_name(q));
+    if (other->kind == PLACE_FREED)
+        return found(f, GCORE_D2H_FREED, q->other, other_name(q));
+    if (!on_device(device))
+        return found(f, GCORE_D2H_WRONG_SIDE, q->base, base_name(q));
+    if (to_host ? other->kind == PLACE_LIVE &&
+                      (only_on(other, LEDGER_SIDE_DEVICE) || only_on(other, LEDGER_SIDE_NONE))
+                : !on_device(other))
+        return found(f, GCORE_D2H_WRONG_SIDE, q->other, other_name(q));
+    return GCORE_D2H_OK;
+}
+
+static enum gcore_d2h_code check_device(const struct d2h_request *q, const struct place *p,
+                                        uint64_t address, const char *which,
+                                        struct d2h_finding *f) {
+    if (p->kind != PLACE_LIVE || p->side != LEDGER_SIDE_DEVICE || p->device < 0 ||
+        p->device == q->order->device)
+        return GCORE_D2H_OK;
+    f->found_device = p->device;
+    f->stream_device = q->order->device;
+    return found(f, GCORE_D2H_WRONG_DEVICE, address, which);
+}
+
+/* True if [start + offset, + size) stays in [addr, addr + len), where start lies in it. */
+static bool stays_in(uint64_t start, uint64_t offset, uint64_t size, uint64_t addr, uint64_t len,
+                     uint64_t *room) {
+    *room = len - (start - addr);
+    return offset <= *room && size <= *room - offset;
+}
+
+static enum gcore_d2h_code leaves(struct d2h_finding *f, enum gcore_d2h_code code, uint64_t culprit,
+                                  const char *which, uint64_t at, uint64_t bytes) {
+    f->at = at;
+    f->bytes = bytes;
+    return found(f, code, culprit, which);
+}
+
+/* Which tensor a range belongs to: the one it starts in if that has the caller's name; else the one
+ * that base lies in, because offsets count from a tensor's base; else the one it starts in. */
+static enum gcore_d2h_code check_tensor(const struct d2h_request *q, uint64_t base, uint64_t offset,
+                                        const char *which, struct d2h_finding *f) {
+    enum gcore_d2h_code code = GCORE_D2H_OK;
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_name *start = ledger_name_at(audit.ledger, base + offset);
+    const struct ledger_name *name = start;
+    if (offset && !(start && q->meta.tensor &&
+                    strncmp(start->text, q->meta.tensor, LEDGER_NAME_MAX - 1) == 0)) {
+        const struct ledger_name *holds_base = ledger_name_at(audit.ledger, base);
+        name = holds_base ? holds_base : start;
+    }
+    if (name) {
+        uint64_t first = base + offset, last = first + (q->meta.size - 1);
+        if (first < name->addr || last > name->addr + (name->len - 1)) {
+            f->alloc = name->addr + name->len - base;
+            snprintf(f->name, sizeof f->name, "%s", name->text);
+            code = leaves(f, GCORE_D2H_OUT_OF_TENSOR, first, which, name->addr, name->len);
+        }
+    }
+    ledger_read_end(t);
+    return code;
+}
+
+static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const struct place *device,
+                                        const struct place *other, struct d2h_finding *f) {
+    const struct gcore_d2h_meta *m = &q->meta;
+    bool names = ledger_has_names(audit.ledger);
+    enum gcore_d2h_code code = GCORE_D2H_OK;
+    if (!stays_in(q->base, m->offset, m->size, device->addr, device->size, &f->alloc))
+        return leaves(f, GCORE_D2H_OUT_OF_ALLOCATION, q->device, base_name(q), device->addr,
+                      device->size);
+    if (names)
+        code = check_tensor(q, q->base, m->offset, base_name(q), f);
+    if (code != GCORE_D2H_OK)
+        return code;
+    f->alloc = m->alloc;
+    if (m->alloc && (m->offset > m->alloc || m->size > m->alloc - m->offset)) {
+        f->claimed = true;
+        return leaves(f, GCORE_D2H_OUT_OF_ALLOCATION, q->device, base_name(q), q->base, m->alloc);
+    }
+    if (other->kind == PLACE_LIVE) {
+        enum gcore_d2h_code too_small = q->kind == hipMemcpyDeviceToDevice
+                                            ? GCORE_D2H_OUT_OF_ALLOCATION
+                                            : GCORE_D2H_HOST_TOO_SMALL;
+        if (!stays_in(q->other, 0, m->size, other->addr, other->size, &f->alloc))
+            return leaves(f, too_small, q->other, other_name(q), other->addr, other->size);
+        return names ? check_tensor(q, q->other, 0, other_name(q), f) : GCORE_D2H_OK;
+    }
+    /* Plain memory that runs into somebody else's block is too small as well. */
+    if (other->next && other->next - q->other < m->size) {
+        f->alloc = other->next - q->other;
+        return leaves(f, GCORE_D2H_HOST_TOO_SMALL, q->other, other_name(q), q->other, f->alloc);
+    }
+    return GCORE_D2H_OK;
+}
+
+static enum gcore_d2h_code check_stream(struct d2h_request *q, struct d2h_finding *f) {
+    if (order_is_destroyed(q->stream))
+        return found(f, GCORE_D2H_BAD_STREAM, (uint64_t)(uintptr_t)q->stream, "destroyed");
+    q->order = order_stream(q->stream);
+    if (!q->order)
+        return found(f, GCORE_D2H_NO_MEMORY, 0, "stream");
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    bool capturing = order_any_capture() && order_is_capturing(q->order);
+    if (audit.partial && !capturing &&
+        audit.raw.hipStreamIsCapturing(q->stream, &status) == hipSuccess)
+        capturing = status != hipStreamCaptureStatusNone;
+    if (capturing)
+        return found(f, GCORE_D2H_BAD_STREAM, (uint64_t)(uintptr_t)q->stream, "captured");
+    return GCORE_D2H_OK;
+}
+
+enum gcore_d2h_code d2h_check(struct d2h_request *q, struct d2h_finding *f) {
+    struct place device, other;
+    hipError_t error = hipSuccess;
+    f->alloc = q->meta.alloc;
+    f->claimed = false;
+    f->error = hipSuccess;
+    f->name[0] = '\0';
+    enum gcore_d2h_code code = check_stream(q, f);
+    if (code != GCORE_D2H_OK)
+        return code;
+    if (!q->from)
+        return found(f, GCORE_D2H_NULL_POINTER, 0, "source");
+    if (!q->to)
+        return found(f, GCORE_D2H_NULL_POINTER, 0, "destination");
+    if ((code = d2h_assign_sides(q, f)) != GCORE_D2H_OK ||
+        (code = check_arithmetic(q, f)) != GCORE_D2H_OK)
+        return code;
+    find_places(q, &device, &other, &error);
+    if ((code = check_sides(q, &device, &other, error, f)) != GCORE_D2H_OK ||
+        (code = check_device(q, &device, q->base, base_name(q), f)) != GCORE_D2H_OK ||
+        (code = check_device(q, &other, q->other, other_name(q), f)) != GCORE_D2H_OK)
+        return code;
+    return check_ranges(q, &device, &other, f);
+}

@@ -1,0 +1,60 @@
+#include "audit/fault.h"
+
+#include <greta/soft.h>
+
+#include <dlfcn.h>
+#include <string.h>
+
+static void observe(const struct greta_soft_fault *fault, void *user) {
+    (void)user;
+    static const unsigned access[] = {
+        [GRETA_SOFT_FAULT_READ] = DETAIL_ACCESS_READ,
+        [GRETA_SOFT_FAULT_WRITE] = DETAIL_ACCESS_WRITE,
+        [GRETA_SOFT_FAULT_UNKNOWN] = DETAIL_ACCESS_UNKNOWN,
+    };
+    bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
+    union event_slot slot[2];
+    slot[0].event = (struct event){
+        .kind = EVENT_FAULT,
+        .dst = fault->address,
+        .src = fault->tag ? fault->tag - 1 : EVENT_NO_SEQ,
+        .name = record_string(audit.writer, fault->operation),
+        .status = hipErrorIllegalAddress,
+        .aux = event_aux(EVENT_NO_FN, known ? access[fault->kind] : DETAIL_ACCESS_UNKNOWN),
+    };
+    struct event_fault extra = {
+        .argument = fault->argument >= 0 ? (uint64_t)fault->argument : EVENT_NO_ARGUMENT,
+        .alloc_base = fault->allocation_base,
+        .alloc_bytes = fault->allocation_size,
+        .alloc_seq = EVENT_NO_SEQ,
+    };
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_entry *entry = ledger_at(audit.ledger, fault->allocation_base);
+    if (!entry)
+        entry = ledger_freed_at(audit.ledger, fault->allocation_base);
+    if (entry)
+        extra.alloc_seq = entry->made.event;
+    ledger_read_end(t);
+    event_extra_fault(&slot[1], &extra);
+    record_events(audit.writer, slot, 2);
+}
+
+/* dlsym() answers for functions with an object pointer; POSIX says that the bits are the same. */
+static void find(void *library, const char *name, void *out) {
+    void *symbol = library ? dlsym(library, name) : NULL;
+    memcpy(out, &symbol, sizeof symbol);
+}
+
+void fault_attach(void *library) {
+    if (!audit.writer)
+        return;
+    find(library, "greta_soft_tag", &audit.soft_tag);
+    find(library, "greta_soft_observe_faults", &audit.soft_observe);
+    if (audit.soft_observe)
+        audit.soft_observe(observe, NULL);
+}
+
+void fault_detach(void) {
+    if (audit.soft_observe)
+        audit.soft_observe(NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* hooks.h - what the audit does before and after HIP calls; hook_table.h says for which.
+ *
+ * Each takes the call it belongs to. The first half of a pair runs before the runtime and the
+ * second after it, with the runtime's result. Parameters have the types of the HIP functions. All
+ * of them may be called from any thread; none of them prints, fails, or keeps the program from its
+ * call. */
+#ifndef AUDIT_HOOKS_H
+#define AUDIT_HOOKS_H
+
+#include "audit/call.h"
+#include "audit/d2h_internal.h"
+#include "audit/ledger.h"
+#include "audit/order.h"
+
+/* Was the HIP function the asynchronous one? */
+enum { HOOK_SYNC = 0, HOOK_ASYNC = EVENT_DETAIL_ASYNC };
+
+/* ---- hooks_memory.c
+ * ----------------------------------------------------------------------------*/
+
+/* Enters memory into the ledger and the recording, with c as who made it. found: only if nothing is
+ * known there yet. */
+void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *what,
+                       uint64_t flags, bool found);
+
+/* Memory came into being at ptr, in the order of the stream if there is one. */
+void hook_alloc(struct call *c, hipError_t r, enum ledger_family family, const void *ptr,
+                size_t bytes, uint64_t flags);
+void hook_alloc_async(struct call *c, hipError_t r, enum ledger_family family, const void *ptr,
+                      size_t bytes, hipStream_t stream, const void *owner);
+/* The size of what lies at ptr is the runtime's secret: it is asked. */
+void hook_import(struct call *c, hipError_t r, const void *ptr, size_t bytes, const void *owner);
+/* An array: no address range, known by its handle. */
+void hook_array(struct call *c, hipError_t r, const void *handle);
+
+struct hook_free {
+    struct ledger_free what;
+    struct order_stream *stream;
+};
+struct hook_free hook_free(struct call *c, const void *ptr);
+struct hook_free hook_free_async(struct call *c, const void *ptr, hipStream_t stream);
+void hook_freed(struct call *c, hipError_t r, const struct hook_free *f);
+/* Everything that lives in owner went with it. */
+void hook_free_owner(struct call *c, hipError_t r, const void *owner);
+
+/* ---- hooks_work.c ------------------------------------------------------------------------------
+ */
+
+/* Work on a stream, between its two halves. */
+struct hook_work {
+    struct order_stream *stream;
+    bool leaves_nothing;    /* complete when the call has returned */
+    struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
+};
+
+struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,
+                           hipMemcpyKind kind, struct order_stream *stream, unsigned async);
+/* The recording's part of it alone; tensor 0: the ledger's name, if any. */
+void hook_record_copy(struct call *c, const void *dst, const void *src, size_t bytes,
+                      hipMemcpyKind kind, struct order_stream *stream, unsigned async,
+                      uint32_t tensor);
+/* Rows, and slices of rows. Pitches and slices are distances in bytes. */
+struct hook_rows {
+    const void *dst, *src;
+    size_t dst_pitch, src_pitch, width, height;
+    size_t dst_slice, src_slice, depth;
+};
+struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hipMemcpyKind kind,
+                                struct order_stream *stream, unsigned async);
+/* From HIP's descriptions, which may be NULL: then everything is 0. */
+struct hook_rows hook_rows_3d(const hipMemcpy3DParms *p);
+hipMemcpyKind hook_kind_3d(const hipMemcpy3DParms *p);
+struct hook_rows hook_rows_param2d(const hip_Memcpy2D *p);
+struct hook_rows hook_rows_drv3d(const HIP_MEMCPY3D *p);
+/* The address of a device variable, for copies to and from symbols. */
+const void *hook_symbol(const void *symbol, size_t offset);
+
+struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsigned width,
+                          size_t count, struct order_stream *stream, unsigned async);
+struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uint64_t value,
+                               struct order_stream *stream, unsigned async);
+
+struct hook_launch {
+    const void *function;
+    uint32_t grid[3], block[3]; /* blocks; threads a block */
+    uint64_t shared;
+    void **params, **extra;
+    bool cooperative;
+};
+struct hook_work hook_launch(struct call *c, const struct hook_launch *launch,
+                             struct order_stream *stream);
+/* The launch that a graph's node stands for. */
+void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook_launch *launch);
+/* Launches on several devices in one call; all streams get work. */
+void hook_launch_each(struct call *c, hipError_t r, hipLaunchParams *list, int count);
+void hook_launch_functions(struct call *c, hipError_t r, hipFunctionLaunchParams *list,
+                           unsigned count);
+/* hipConfigureCall ... hipLaunchByPtr: the configuration of the launch to come. */
+void hook_configure(hipStream_t stream);
+struct hook_work hook_launch_configured(struct call *c, const void *function);
+
+/* Anything else that queues work on a stream: recorded as a plain call. */
+struct hook_work hook_queue(struct call *c, const void *a, uint64_t b, struct order_stream *stream);
+
+/* The second half of all of them. */
+void hook_worked(struct call *c, hipError_t r, const struct hook_work *w);
+
+/* Host functions: replaces the program's function and data by ones that record its run. */
+struct hook_work hook_host_fn(struct call *c, hipHostFn_t *fn, void **data,
+                              struct order_stream *stream);
+struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **data,
+                               struct order_stream *stream);
+void hook_host_queued(struct call *c, hipError_t r, const struct hook_work *w, void *data);
+
+/* ---- hooks_order.c -----------------------------------------------------------------------------
+ */
+
+void hook_stream_created(struct call *c, hipError_t r, const hipStream_t *stream, unsigned flags,
+                         int priority);
+struct order_stream *hook_stream_destroy(struct call *c, hipStream_t stream);
+void hook_stream_destroyed(struct call *c, hipError_t r, struct order_stream *s);
+
+/* A wait of the host: for a stream, or for a device. */
+struct hook_sync {
+    struct order_stream *stream;
+    uint64_t mark;
+    struct order_behind behind;
+};
+struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope);
+struct hook_sync hook_sync_device(struct call *c);
+void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s);
+
+void hook_event_created(struct call *c, hipError_t r, const hipEvent_t *event, unsigned flags);
+void hook_event_destroy(struct call *c, hipEvent_t event);
+uint64_t hook_event_record(struct call *c, hipEvent_t event, struct order_stream *s);
+void hook_event_recorded(struct call *c, hipError_t r, hipEvent_t event, struct order_stream *s,
+                         uint64_t mark);
+void hook_event_wait(struct call *c, hipEvent_t event, struct order_stream *s);
+void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct order_stream *s);
+void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait);
+void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event);
+
+/* ---- hooks_device.c ----------------------------------------------------------------------------
+ */
+
+void hook_set_device(struct call *c, int device);
+void hook_device_set(struct call *c, hipError_t r, int device);
+/* The context changed: which device is current must be asked. */
+void hook_device_unknown(void);
+int hook_reset(struct call *c, int device);
+void hook_was_reset(struct call *c, hipError_t r, int device);
+void hook_error_read(struct call *c, hipError_t r, bool clears);
+
+/* ---- hooks_code.c ------------------------------------------------------------------------------
+ */
+
+void hook_module_loaded(struct call *c, hipError_t r, const void *module, const void *image,
+                        const char *file);
+void hook_module_unload(struct call *c, const void *module);
+void hook_module_unloaded(struct call *c, hipError_t r, const void *module);
+void hook_function(struct call *c, hipError_t r, const void *function, const void *module,
+                   const char *name);
+void hook_global(struct call *c, hipError_t r, const void *ptr, size_t bytes, const void *module,
+                 const char *name);
+void hook_symbol_address(struct call *c, hipError_t r, const void *ptr, const void *symbol);
+
+/* ---- hooks_graph.c -----------------------------------------------------------------------------
+ */
+
+void hook_capture_begin(struct call *c, struct order_stream *s, hipStreamCaptureMode mode);
+void hook_capture_begun(struct call *c, hipError_t r, struct order_stream *s);
+void hook_capture_end(struct call *c, struct order_stream *s);
+void hook_capture_ended(struct call *c, hipError_t r, struct order_stream *s,
+                        const hipGraph_t *graph);
+/* An event of that kind about a graph; made: what the call brings into being, stored at its end. */
+void hook_graph(struct call *c, enum event_kind kind, const void *dst, const void *src,
+                const void *node);
+void hook_graph_done(struct call *c, hipError_t r, const void *made);
+struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s);
+
+/* A node was added to a graph by hand. */
+struct hook_node {
+    const hipGraphNode_t *node;
+    hipGraph_t graph;
+    const hipGraphNode_t *needs;
+    size_t count;
+};
+static inline struct hook_node hook_node(const hipGraphNode_t *node, hipGraph_t graph,
+                                         const hipGraphNode_t *needs, size_t count) {
+    return (struct hook_node){ node, graph, needs, count };
+}
+void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n);
+void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipKernelNodeParams *p);
+void hook_node_copy(struct call *c, hipError_t r, const struct hook_node *n, const void *dst,
+                    const void *src, size_t bytes, hipMemcpyKind kind);
+void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipMemcpy3DParms *p);
+void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
+                   const hipMemsetParams *p);
+void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
+                    const hipHostNodeParams *p);
+
+#endif

@@ -1,0 +1,178 @@
+/* Hooks of stream capture and graphs. */
+#include "audit/hooks.h"
+
+static uint64_t bits(const void *handle) {
+    return (uint64_t)(uintptr_t)handle;
+}
+
+void hook_capture_begin(struct call *c, struct order_stream *s, hipStreamCaptureMode mode) {
+    order_settle(s);
+    if (call_is_recorded()) {
+        struct event ev = call_event(c, EVENT_CAPTURE_BEGIN, 0, s);
+        ev.dst = (uint64_t)mode;
+        call_begin(c, ev);
+    }
+}
+
+void hook_capture_begun(struct call *c, hipError_t r, struct order_stream *s) {
+    if (r == hipSuccess)
+        order_capture_begin(s, c->seq);
+    call_end(c, (unsigned)r);
+}
+
+void hook_capture_end(struct call *c, struct order_stream *s) {
+    if (call_is_recorded()) {
+        struct event ev = call_event(c, EVENT_CAPTURE_END, 0, s);
+        ev.src = s && order_is_capturing(s) ? s->capture_seq : EVENT_NO_SEQ;
+        call_begin(c, ev);
+    }
+}
+
+void hook_capture_ended(struct call *c, hipError_t r, struct order_stream *s,
+                        const hipGraph_t *graph) {
+    /* A capture that failed has ended as well. */
+    order_capture_end(s);
+    call_end_dst(c, (unsigned)r, graph && r == hipSuccess ? bits(*graph) : 0);
+}
+
+void hook_graph(struct call *c, enum event_kind kind, const void *dst, const void *src,
+                const void *node) {
+    if (!call_is_recorded())
+        return;
+    struct event ev = call_event(c, kind, 0, NULL);
+    ev.dst = bits(dst);
+    ev.src = bits(src);
+    ev.len = bits(node);
+    call_begin(c, ev);
+}
+
+void hook_graph_done(struct call *c, hipError_t r, const void *made) {
+    if (made)
+        call_end_dst(c, (unsigned)r, bits(made));
+    else
+        call_end(c, (unsigned)r);
+}
+
+struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s) {
+    if (call_is_recorded()) {
+        struct event ev = call_event(c, EVENT_GRAPH_LAUNCH, 0, s);
+        ev.dst = bits(exec);
+        call_begin(c, ev);
+        if (audit.soft_tag)
+            audit.soft_tag(c->seq + 1);
+    }
+    return (struct hook_work){ .stream = s };
+}
+
+/* ---- nodes added by hand --------------------------------------------------------------------- */
+
+enum { NODE_SLOTS = 1 + EVENT_EXTRA_MAX };
+
+/* The GRAPH_NODE event with what the node depends on; what does not fit is left out, and len says
+ * how many there are. */
+static void record_node(struct call *c, hipError_t r, const struct hook_node *n, uint32_t name) {
+    union event_slot slot[NODE_SLOTS];
+    struct event ev = call_event(c, EVENT_GRAPH_NODE, 0, NULL);
+    ev.dst = bits(n->graph);
+    ev.src = n->node && r == hipSuccess ? bits(*n->node) : 0;
+    ev.len = n->count;
+    ev.name = name;
+    ev.status = (uint16_t)r;
+    slot[0].event = ev;
+    unsigned slots = 1;
+    for (size_t i = 0; n->needs && i < n->count && slots < NODE_SLOTS; slots++) {
+        size_t some = n->count - i < EVENT_WORDS ? n->count - i : EVENT_WORDS;
+        uint64_t *word = event_extra_init(&slot[slots], EXTRA_NODES, (unsigned)some);
+        for (size_t k = 0; k < some; k++)
+            word[k] = bits(n->needs[i++]);
+    }
+    call_begin_slots(c, slot, slots);
+}
+
+/* The event of the operation itself: queued by nobody, part of the graph. */
+static struct event node_event(const struct call *c, enum event_kind kind, unsigned detail,
+                               hipError_t r) {
+    struct event ev = call_event(c, kind, detail | EVENT_CAPTURED, NULL);
+    ev.status = (uint16_t)r;
+    return ev;
+}
+
+void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n) {
+    if (call_is_recorded())
+        record_node(c, r, n, 0);
+}
+
+void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipKernelNodeParams *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    if (!p)
+        return;
+    struct hook_launch q = {
+        .function = p->func,
+        .grid = { p->gridDim.x, p->gridDim.y, p->gridDim.z },
+        .block = { p->blockDim.x, p->blockDim.y, p->blockDim.z },
+        .shared = p->sharedMemBytes,
+        .params = p->kernelParams,
+        .extra = p->extra,
+    };
+    hook_record_captured_launch(c, r, &q);
+}
+
+void hook_node_copy(struct call *c, hipError_t r, const struct hook_node *n, const void *dst,
+                    const void *src, size_t bytes, hipMemcpyKind kind) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct event ev = node_event(c, EVENT_COPY, ((unsigned)kind & 7) | HOOK_ASYNC, r);
+    ev.dst = bits(dst);
+    ev.src = bits(src);
+    ev.len = bytes;
+    record_event(audit.writer, &ev);
+}
+
+void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipMemcpy3DParms *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct hook_rows rows = hook_rows_3d(p);
+    union event_slot slot[3];
+    struct event ev = node_event(c, EVENT_COPY2D, ((unsigned)hook_kind_3d(p) & 7) | HOOK_ASYNC, r);
+    ev.dst = bits(rows.dst);
+    ev.src = bits(rows.src);
+    ev.len = (uint64_t)rows.width * rows.height * rows.depth;
+    slot[0].event = ev;
+    event_extra_rows(&slot[1], rows.dst_pitch, rows.src_pitch, rows.width, rows.height);
+    event_extra_slices(&slot[2], rows.dst_slice, rows.src_slice, rows.depth);
+    record_events(audit.writer, slot, rows.depth > 1 ? 3 : 2);
+}
+
+void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
+                   const hipMemsetParams *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    if (!p)
+        return;
+    union event_slot slot[2];
+    struct event ev = node_event(c, EVENT_SET, (p->elementSize & 7) | HOOK_ASYNC, r);
+    ev.dst = bits(p->dst);
+    ev.src = p->value;
+    ev.len = (uint64_t)p->elementSize * p->width * p->height;
+    slot[0].event = ev;
+    event_extra_rows(&slot[1], p->pitch, 0, (uint64_t)p->elementSize * p->width, p->height);
+    record_events(audit.writer, slot, p->height > 1 ? 2 : 1);
+}
+
+void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
+                    const hipHostNodeParams *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct event ev = node_event(c, EVENT_HOST_FN, 0, r);
+    ev.dst = p ? (uint64_t)(uintptr_t)p->fn : 0;
+    ev.src = p ? bits(p->userData) : 0;
+    record_event(audit.writer, &ev);
+}

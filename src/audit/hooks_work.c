@@ -1,0 +1,393 @@
+/* Hooks of copies, sets, launches and host functions: what is queued on streams. */
+#include "audit/hooks.h"
+
+#include <stdlib.h>
+
+#include "audit/fault.h"
+#include "audit/kernel.h"
+
+/* The recording's number of the tensor that lies at address, 0 if it has no name. */
+static uint32_t tensor_at(const void *address) {
+    if (!ledger_has_names(audit.ledger))
+        return 0;
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_name *name = ledger_name_at(audit.ledger, (uint64_t)(uintptr_t)address);
+    uint32_t tag = name ? name->tag : 0;
+    ledger_read_end(t);
+    return tag;
+}
+
+static uint32_t tensor_of_copy(const void *dst, const void *src) {
+    uint32_t tensor = tensor_at(src);
+    return tensor ? tensor : tensor_at(dst);
+}
+
+void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
+    if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream))
+        order_submitted(w->stream);
+    call_end(c, (unsigned)r);
+    if (w->op)
+        d2h_watch_end(w->op, r);
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* A blocking copy to the host is over when it returns; the others may leave a transfer behind. */
+static bool copy_leaves_nothing(hipMemcpyKind kind, unsigned async) {
+    return async == HOOK_SYNC && kind == hipMemcpyDeviceToHost;
+}
+
+void hook_record_copy(struct call *c, const void *dst, const void *src, size_t bytes,
+                      hipMemcpyKind kind, struct order_stream *stream, unsigned async,
+                      uint32_t tensor) {
+    struct event ev = call_event(c, EVENT_COPY, ((unsigned)kind & 7) | async, stream);
+    ev.dst = (uint64_t)(uintptr_t)dst;
+    ev.src = (uint64_t)(uintptr_t)src;
+    ev.len = bytes;
+    ev.name = tensor ? tensor : tensor_of_copy(dst, src);
+    call_begin(c, ev);
+    fault_tag(c);
+}
+
+struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,
+                           hipMemcpyKind kind, struct order_stream *stream, unsigned async) {
+    struct hook_work w = { .stream = stream, .leaves_nothing = copy_leaves_nothing(kind, async) };
+    if (audit.config.d2h_audit && kind == hipMemcpyDeviceToHost)
+        w.op = d2h_watch_begin(c, dst, src, bytes, stream, async != HOOK_SYNC);
+    if (call_is_recorded())
+        hook_record_copy(c, dst, src, bytes, kind, stream, async, 0);
+    return w;
+}
+
+static unsigned rows_slots(union event_slot *slot, const struct hook_rows *rows) {
+    event_extra_rows(&slot[0], rows->dst_pitch, rows->src_pitch, rows->width, rows->height);
+    if (rows->depth <= 1)
+        return 1;
+    event_extra_slices(&slot[1], rows->dst_slice, rows->src_slice, rows->depth);
+    return 2;
+}
+
+struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hipMemcpyKind kind,
+                                struct order_stream *stream, unsigned async) {
+    struct hook_work w = { .stream = stream, .leaves_nothing = copy_leaves_nothing(kind, async) };
+    if (call_is_recorded()) {
+        union event_slot slot[3];
+        struct event ev = call_event(c, EVENT_COPY2D, ((unsigned)kind & 7) | async, stream);
+        ev.dst = (uint64_t)(uintptr_t)rows->dst;
+        ev.src = (uint64_t)(uintptr_t)rows->src;
+        ev.len = (uint64_t)rows->width * rows->height * rows->depth;
+        ev.name = tensor_of_copy(rows->dst, rows->src);
+        slot[0].event = ev;
+        call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
+        fault_tag(c);
+    }
+    return w;
+}
+
+/* One side of a 3D copy: an array (by handle) or pitched memory, with its start in it. */
+static const void *side_3d(hipArray_t array, struct hipPitchedPtr p, struct hipPos pos) {
+    if (array)
+        return array;
+    /* In numbers: a wrong program's pointer may be null, and only its address is wanted. */
+    return (const void *)((uintptr_t)p.ptr + pos.x + pos.y * p.pitch + pos.z * p.pitch * p.ysize);
+}
+
+struct hook_rows hook_rows_3d(const hipMemcpy3DParms *p) {
+    if (!p)
+        return (struct hook_rows){ 0 };
+    return (struct hook_rows){
+        .dst = side_3d(p->dstArray, p->dstPtr, p->dstPos),
+        .src = side_3d(p->srcArray, p->srcPtr, p->srcPos),
+        .dst_pitch = p->dstPtr.pitch,
+        .src_pitch = p->srcPtr.pitch,
+        .width = p->extent.width,
+        .height = p->extent.height,
+        .dst_slice = p->dstPtr.pitch * p->dstPtr.ysize,
+        .src_slice = p->srcPtr.pitch * p->srcPtr.ysize,
+        .depth = p->extent.depth,
+    };
+}
+
+hipMemcpyKind hook_kind_3d(const hipMemcpy3DParms *p) {
+    return p ? p->kind : hipMemcpyDefault;
+}
+
+/* One side of a driver-API copy. The meaning of the type field differs between ROCm 5 and 6, but of
+ * the three pointers only one is set in any program that works. */
+static const void *side_driver(const void *host, const void *device, const void *array, size_t x,
+                               size_t offset) {
+    if (array)
+        return array;
+    return (const void *)((uintptr_t)(device ? device : host) + x + offset);
+}
+
+struct hook_rows hook_rows_param2d(const hip_Memcpy2D *p) {
+    if (!p)
+        return (struct hook_rows){ 0 };
+    return (struct hook_rows){
+        .dst = side_driver(p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                           p->dstY * p->dstPitch),
+        .src = side_driver(p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                           p->srcY * p->srcPitch),
+        .dst_pitch = p->dstPitch,
+        .src_pitch = p->srcPitch,
+        .width = p->WidthInBytes,
+        .height = p->Height,
+        .depth = 1,
+    };
+}
+
+struct hook_rows hook_rows_drv3d(const HIP_MEMCPY3D *p) {
+    if (!p)
+        return (struct hook_rows){ 0 };
+    size_t dst_slice = p->dstPitch * p->dstHeight, src_slice = p->srcPitch * p->srcHeight;
+    return (struct hook_rows){
+        .dst = side_driver(p->dstHost, p->dstDevice, p->dstArray, p->dstXInBytes,
+                           p->dstY * p->dstPitch + p->dstZ * dst_slice),
+        .src = side_driver(p->srcHost, p->srcDevice, p->srcArray, p->srcXInBytes,
+                           p->srcY * p->srcPitch + p->srcZ * src_slice),
+        .dst_pitch = p->dstPitch,
+        .src_pitch = p->srcPitch,
+        .width = p->WidthInBytes,
+        .height = p->Height,
+        .dst_slice = dst_slice,
+        .src_slice = src_slice,
+        .depth = p->Depth,
+    };
+}
+
+const void *hook_symbol(const void *symbol, size_t offset) {
+    void *address = NULL;
+    if (!call_is_recorded() || audit.raw.hipGetSymbolAddress(&address, symbol) != hipSuccess)
+        return NULL;
+    return (const void *)((uintptr_t)address + offset);
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsigned width,
+                          size_t count, struct order_stream *stream, unsigned async) {
+    if (call_is_recorded()) {
+        /* Elements of 8 bytes are two of 4 to the recording, which counts bytes anyway. */
+        unsigned element = width > 4 ? 4 : width;
+        struct event ev = call_event(c, EVENT_SET, element | async, stream);
+        ev.dst = (uint64_t)(uintptr_t)dst;
+        ev.src = value;
+        ev.len = (uint64_t)count * width;
+        ev.name = tensor_at(dst);
+        call_begin(c, ev);
+        fault_tag(c);
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uint64_t value,
+                               struct order_stream *stream, unsigned async) {
+    if (call_is_recorded()) {
+        union event_slot slot[3];
+        struct event ev = call_event(c, EVENT_SET, DETAIL_WIDTH_8 | async, stream);
+        ev.dst = (uint64_t)(uintptr_t)rows->dst;
+        ev.src = value;
+        ev.len = (uint64_t)rows->width * rows->height * rows->depth;
+        ev.name = tensor_at(rows->dst);
+        slot[0].event = ev;
+        call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
+        fault_tag(c);
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* One slot of event, one of dimensions, the rest of pointers. */
+enum { LAUNCH_ARGS_MAX = 100, LAUNCH_SLOTS = 2 + LAUNCH_ARGS_MAX / EVENT_ARGS_PER_SLOT };
+
+/* Fills slots with the launch's event and its extras; returns how many. */
+static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct hook_launch *q,
+                             struct event ev) {
+    struct event_arg args[LAUNCH_ARGS_MAX];
+    struct kernel kernel = kernel_find(q->function);
+    uint64_t bytes;
+    unsigned count = kernel_pointers(&kernel, q->params, q->extra, args, LAUNCH_ARGS_MAX, &bytes);
+    ev.dst = (uint64_t)(uintptr_t)q->function;
+    ev.src = (uint64_t)(uintptr_t)(q->params ? q->params : q->extra);
+    ev.len = bytes;
+    ev.name = kernel.record_name;
+    slot[0].event = ev;
+    struct event_dims dims = {
+        .grid = { q->grid[0], q->grid[1], q->grid[2] },
+        .block = { q->block[0], q->block[1], q->block[2] },
+        .shared = q->shared,
+        .flags = q->cooperative ? EVENT_DIMS_COOPERATIVE : 0,
+    };
+    event_extra_dims(&slot[1], &dims);
+    unsigned slots = 2;
+    for (unsigned done = 0; done < count; slots++)
+        done += event_extra_args(&slot[slots], &args[done], count - done);
+    return slots;
+}
+
+void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook_launch *q) {
+    union event_slot slot[LAUNCH_SLOTS];
+    struct event ev = call_event(c, EVENT_LAUNCH, EVENT_CAPTURED, NULL);
+    ev.status = (uint16_t)r;
+    record_events(audit.writer, slot, launch_slots(slot, q, ev));
+}
+
+struct hook_work hook_launch(struct call *c, const struct hook_launch *launch,
+                             struct order_stream *stream) {
+    if (call_is_recorded()) {
+        union event_slot slot[LAUNCH_SLOTS];
+        struct event ev = call_event(c, EVENT_LAUNCH, 0, stream);
+        call_begin_slots(c, slot, launch_slots(slot, launch, ev));
+        fault_tag(c);
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+/* Several launches in one call: events of their own follow the call's, finished with its result. */
+static void launched(const struct call *c, hipError_t r, const struct hook_launch *q,
+                     hipStream_t handle) {
+    struct order_stream *stream = order_stream(handle);
+    struct call one = CALL_INIT(c->fn, c->caller);
+    struct hook_work w = hook_launch(&one, q, stream);
+    hook_worked(&one, r, &w);
+}
+
+void hook_launch_each(struct call *c, hipError_t r, hipLaunchParams *list, int count) {
+    call_end(c, (unsigned)r);
+    for (int i = 0; list && i < count; i++) {
+        struct hook_launch q = {
+            .function = list[i].func,
+            .grid = { list[i].gridDim.x, list[i].gridDim.y, list[i].gridDim.z },
+            .block = { list[i].blockDim.x, list[i].blockDim.y, list[i].blockDim.z },
+            .shared = list[i].sharedMem,
+            .params = list[i].args,
+            .cooperative = true,
+        };
+        launched(c, r, &q, list[i].stream);
+    }
+}
+
+void hook_launch_functions(struct call *c, hipError_t r, hipFunctionLaunchParams *list,
+                           unsigned count) {
+    call_end(c, (unsigned)r);
+    for (unsigned i = 0; list && i < count; i++) {
+        struct hook_launch q = {
+            .function = list[i].function,
+            .grid = { list[i].gridDimX, list[i].gridDimY, list[i].gridDimZ },
+            .block = { list[i].blockDimX, list[i].blockDimY, list[i].blockDimZ },
+            .shared = list[i].sharedMemBytes,
+            .params = list[i].kernelParams,
+            .cooperative = true,
+        };
+        launched(c, r, &q, list[i].hStream);
+    }
+}
+
+static __thread hipStream_t configured __attribute__((tls_model("initial-exec")));
+
+void hook_configure(hipStream_t stream) {
+    configured = stream;
+}
+
+struct hook_work hook_launch_configured(struct call *c, const void *function) {
+    struct hook_launch q = { .function = function };
+    return hook_launch(c, &q, order_stream(configured));
+}
+
+struct hook_work hook_queue(struct call *c, const void *a, uint64_t b,
+                            struct order_stream *stream) {
+    if (call_is_recorded()) {
+        struct event ev = call_event(c, EVENT_CALL, 0, stream);
+        ev.dst = (uint64_t)(uintptr_t)a;
+        ev.src = b;
+        call_begin(c, ev);
+        fault_tag(c);
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+/* ---- host functions -------------------------------------------------------------------------- */
+
+/* Stands in for the program's function, to record when it runs. */
+struct host_call {
+    hipHostFn_t fn;
+    hipStreamCallback_t callback;
+    void *data;
+    uint64_t queued; /* seq */
+    bool once;       /* not captured: the queue runs it once, then it is gone */
+};
+
+static uint64_t host_function(const struct host_call *h) {
+    return h->fn ? (uint64_t)(uintptr_t)h->fn : (uint64_t)(uintptr_t)h->callback;
+}
+
+static void record_host(const struct host_call *h, enum event_kind kind) {
+    struct event ev = {
+        .kind = (uint16_t)kind,
+        .dst = host_function(h),
+        .src = h->queued,
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    record_event(audit.writer, &ev);
+}
+
+static void run_host_fn(void *data) {
+    struct host_call h = *(struct host_call *)data;
+    if (h.once)
+        free(data);
+    record_host(&h, EVENT_HOST_FN_BEGIN);
+    h.fn(h.data);
+    record_host(&h, EVENT_HOST_FN_END);
+}
+
+static void run_callback(hipStream_t stream, hipError_t status, void *data) {
+    struct host_call h = *(struct host_call *)data;
+    if (h.once)
+        free(data);
+    record_host(&h, EVENT_HOST_FN_BEGIN);
+    h.callback(stream, status, h.data);
+    record_host(&h, EVENT_HOST_FN_END);
+}
+
+static struct host_call *host_queue(struct call *c, const struct host_call *what,
+                                    struct order_stream *stream) {
+    struct host_call *h = malloc(sizeof *h);
+    if (!h)
+        return NULL; /* the program's function runs unobserved */
+    *h = *what;
+    h->once = !order_is_capturing(stream);
+    struct event ev = call_event(c, EVENT_HOST_FN, 0, stream);
+    ev.dst = host_function(h);
+    ev.src = (uint64_t)(uintptr_t)h->data;
+    call_begin(c, ev);
+    h->queued = c->seq;
+    return h;
+}
+
+struct hook_work hook_host_fn(struct call *c, hipHostFn_t *fn, void **data,
+                              struct order_stream *stream) {
+    struct host_call what = { .fn = *fn, .data = *data }, *h;
+    if (call_is_recorded() && *fn && (h = host_queue(c, &what, stream))) {
+        *fn = run_host_fn;
+        *data = h;
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **data,
+                               struct order_stream *stream) {
+    struct host_call what = { .callback = *fn, .data = *data }, *h;
+    if (call_is_recorded() && *fn && (h = host_queue(c, &what, stream))) {
+        *fn = run_callback;
+        *data = h;
+    }
+    return (struct hook_work){ .stream = stream };
+}
+
+void hook_host_queued(struct call *c, hipError_t r, const struct hook_work *w, void *data) {
+    if (r != hipSuccess && c->seq != RECORD_NONE)
+        free(data); /* never to run */
+    hook_worked(c, r, w);
+}

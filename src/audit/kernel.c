@@ -1,0 +1,131 @@
+#include "audit/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "audit/handles.h"
+
+struct kernel_node {
+    struct handle_node node; /* key: the function */
+    char *name;
+    uint32_t record_name;
+    _Atomic int asked; /* the source: 0 not yet, 1 has answered */
+    _Atomic(struct kernel_layout *) layout;
+};
+
+static struct handles kernels;
+static struct {
+    kernel_source ask;
+    void *user;
+} source;
+
+void kernel_set_source(kernel_source ask, void *user) {
+    source.ask = ask;
+    source.user = user;
+}
+
+void kernel_enter(const void *function, const char *name) {
+    uint64_t key = (uint64_t)(uintptr_t)function;
+    const struct kernel_node *known = handles_find(&kernels, key);
+    if (!function || !name || (known && strcmp(known->name, name) == 0))
+        return;
+    struct kernel_node *k = calloc(1, sizeof *k);
+    char *copy = strdup(name);
+    if (!k || !copy) { /* without a name the kernel is "?" */
+        free(k);
+        free(copy);
+        return;
+    }
+    k->node.key = key;
+    k->name = copy;
+    k->record_name = record_string(audit.writer, name);
+    handles_insert(&kernels, &k->node);
+}
+
+static const struct kernel_layout *layout_of(struct kernel_node *k) {
+    if (!atomic_load_explicit(&k->asked, memory_order_acquire) && source.ask) {
+        struct kernel_layout *fresh = calloc(1, sizeof *fresh), *none = NULL;
+        if (fresh && source.ask(k->name, fresh, source.user) &&
+            atomic_compare_exchange_strong(&k->layout, &none, fresh))
+            fresh = NULL;
+        free(fresh);
+        atomic_store_explicit(&k->asked, 1, memory_order_release);
+    }
+    return atomic_load_explicit(&k->layout, memory_order_acquire);
+}
+
+struct kernel kernel_find(const void *function) {
+    struct kernel_node *k = handles_find(&kernels, (uint64_t)(uintptr_t)function);
+    if (!k)
+        return (struct kernel){ .name = "?" };
+    return (struct kernel){ k->name, k->record_name, layout_of(k) };
+}
+
+static unsigned pointers_by_layout(const struct kernel_layout *layout, void **params,
+                                   struct event_arg *out, unsigned room) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < layout->count && n < room; i++) {
+        if (!layout->param[i].access || layout->param[i].size < sizeof(uint64_t) || !params[i])
+            continue;
+        out[n] = (struct event_arg){ .index = i, .flags = layout->param[i].access };
+        memcpy(&out[n++].value, params[i], sizeof(uint64_t));
+    }
+    return n;
+}
+
+/* The launch's `extra`: pairs of a key and a value, ended by HIP_LAUNCH_PARAM_END. */
+static const void *extra_buffer(void **extra, size_t *bytes) {
+    const void *buffer = NULL;
+    *bytes = 0;
+    for (int i = 0; i < 8 && extra[i] != HIP_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = extra[i + 1];
+        else if (extra[i] == HIP_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1])
+            *bytes = *(const size_t *)extra[i + 1];
+        else
+            break;
+    }
+    return buffer;
+}
+
+static unsigned pointers_by_guess(const char *buffer, size_t bytes, struct event_arg *out,
+                                  unsigned room) {
+    unsigned n = 0;
+    readlock_token t = ledger_read_begin(audit.ledger);
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes && n < room; at += sizeof(uint64_t)) {
+        uint64_t value;
+        memcpy(&value, buffer + at, sizeof value);
+        if (value && (ledger_at(audit.ledger, value) || ledger_freed_at(audit.ledger, value)))
+            out[n++] =
+                (struct event_arg){ value, (unsigned)(at / sizeof value), EVENT_ARG_GUESSED };
+    }
+    ledger_read_end(t);
+    return n;
+}
+
+unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
+                         unsigned room, uint64_t *bytes) {
+    *bytes = 0;
+    if (params)
+        return k->layout ? pointers_by_layout(k->layout, params, out, room) : 0;
+    if (!extra)
+        return 0;
+    size_t size;
+    const void *buffer = extra_buffer(extra, &size);
+    *bytes = size;
+    return buffer ? pointers_by_guess(buffer, size, out, room) : 0;
+}
+
+void kernel_reset(void) {
+    for (int i = 0; i < HANDLES_BUCKETS; i++) {
+        struct handle_node *n = atomic_exchange(&kernels.bucket[i], NULL);
+        while (n) {
+            struct kernel_node *k = (struct kernel_node *)n;
+            n = n->next;
+            free(atomic_load(&k->layout));
+            free(k->name);
+            free(k);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/* kernel.h - names and arguments of kernels, by function handle or host address.
+ *
+ * Thread-safe. Names stay valid until audit_detach(). */
+#ifndef AUDIT_KERNEL_H
+#define AUDIT_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/event.h"
+
+enum { KERNEL_PARAMS_MAX = 64 };
+
+/* How a kernel's arguments lie, so that the pointers among kernelParams can be told. HIP itself
+ * does not say; who knows (a table of kernels, the metadata of a code object) registers a source.
+ */
+struct kernel_layout {
+    unsigned count;
+    struct {
+        uint16_t size;  /* bytes */
+        uint8_t access; /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
+    } param[KERNEL_PARAMS_MAX];
+};
+
+/* Fills *out for a kernel and returns true, or returns false if it does not know it. Called once
+ * for every function, when it is first launched. */
+typedef bool (*kernel_source)(const char *name, struct kernel_layout *out, void *user);
+
+/* Asks this source from now on; NULL: none. Call before the first launch. */
+void kernel_set_source(kernel_source source, void *user);
+
+/* function stands for the kernel of that name. */
+void kernel_enter(const void *function, const char *name);
+
+struct kernel {
+    const char *name;                   /* "?" if unknown */
+    uint32_t record_name;               /* in the recording, 0: none */
+    const struct kernel_layout *layout; /* NULL: unknown */
+};
+struct kernel kernel_find(const void *function);
+
+/* Pointers among the arguments of a launch; out holds `room`. Returns how many there are. Values of
+ * an `extra` buffer count as pointers if they point into the ledger; *bytes is its size. */
+unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
+                         unsigned room, uint64_t *bytes);
+
+void kernel_reset(void);
+
+#endif

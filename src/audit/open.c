@@ -1,0 +1,161 @@
+/* gcore_open and gcore_close: the audit over a runtime that it loads itself. */
+#include <gcore/audit.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "audit/call.h"
+#include "audit/d2h_internal.h"
+#include "greta_build.h"
+
+static struct {
+    pthread_mutex_t lock;
+    struct hip_runtime runtime;
+    bool open;   /* runtime is loaded and attached */
+    bool failed; /* and why */
+    struct err err;
+} gcore = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* A runtime that is in the process before the audit loads one was linked or opened by somebody, who
+ * may call it directly. */
+static bool runtime_is_present(void) {
+    static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                         "libamdhip64.so" };
+    static bool ours; /* an earlier gcore_open() left it there: libraries are never unloaded */
+    if (ours)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            dlclose(library);
+            return true;
+        }
+    }
+    ours = true;
+    return false;
+}
+
+static enum rc open_locked(const char *device, struct err *e) {
+    bool present = runtime_is_present();
+    enum rc rc = hip_load(&gcore.runtime, device, e);
+    if (rc != RC_OK)
+        return rc;
+    struct audit_options options = {
+        .library = gcore.runtime.library,
+        .library_path = gcore.runtime.path,
+        .hip_major = hip_runtime_major(&gcore.runtime),
+        .partial = present,
+    };
+    rc = audit_attach(&gcore.runtime.api, &options, e);
+    if (rc != RC_OK)
+        hip_unload(&gcore.runtime);
+    gcore.open = rc == RC_OK;
+    return rc;
+}
+
+/* Slow part of audit_ready: loads, or repeats an earlier failure. */
+static enum rc open_once(const char *device, struct err *e) {
+    int saved = errno;
+    pthread_mutex_lock(&gcore.lock);
+    enum rc rc = RC_OK;
+    if (!audit_is_attached()) {
+        if (!gcore.failed) {
+            gcore.err = (struct err){ 0 };
+            gcore.failed = open_locked(device, &gcore.err) != RC_OK;
+        }
+        if (gcore.failed) {
+            rc = gcore.err.rc;
+            if (e)
+                *e = gcore.err;
+        }
+    }
+    pthread_mutex_unlock(&gcore.lock);
+    errno = saved;
+    return rc;
+}
+
+enum rc audit_ready(struct err *e) {
+    return audit_is_attached() ? RC_OK : open_once(NULL, e);
+}
+
+const struct hip_api *gcore_hip(struct err *e) {
+    return audit_ready(e) == RC_OK ? audit.table : NULL;
+}
+
+int gcore_open(const char *device, char *message, size_t size) {
+    struct err e = { 0 };
+    enum rc rc = open_once(device, &e);
+    if (message && size)
+        snprintf(message, size, "%s", rc == RC_OK ? "" : e.msg);
+    return rc == RC_OK ? 0 : -1;
+}
+
+void gcore_close(void) {
+    pthread_mutex_lock(&gcore.lock);
+    if (gcore.open) {
+        audit_detach();
+        hip_unload(&gcore.runtime);
+    }
+    gcore.open = gcore.failed = false;
+    pthread_mutex_unlock(&gcore.lock);
+}
+
+const char *gcore_version(void) {
+    return GRETA_VERSION;
+}
+
+const char *gcore_device_kind(void) {
+    pthread_mutex_lock(&gcore.lock);
+    const char *kind = gcore.open ? hip_device_kind_name(gcore.runtime.kind) : "none";
+    pthread_mutex_unlock(&gcore.lock);
+    return kind;
+}
+
+gcore_function gcore_hip_function(const char *name) {
+    const struct hip_api *table = name ? gcore_hip(NULL) : NULL;
+    enum hip_fn fn = table ? hip_fn_find(name) : HIP_FN_COUNT;
+    if (fn == HIP_FN_COUNT)
+        return NULL;
+    /* struct hip_api is nothing but function pointers, in the order of enum hip_fn. */
+    _Static_assert(sizeof(struct hip_api) == HIP_FN_COUNT * sizeof(gcore_function), "layout");
+    gcore_function out;
+    memcpy(&out, (const char *)table + (size_t)fn * sizeof out, sizeof out);
+    return out;
+}
+
+void gcore_mark(const char *text, uint64_t a, uint64_t b, uint64_t c) {
+    if (audit_ready(NULL) != RC_OK || !audit.writer)
+        return;
+    struct event ev = {
+        .kind = EVENT_MARK,
+        .dst = a,
+        .src = b,
+        .len = c,
+        .name = record_string(audit.writer, text),
+        .site = record_site(audit.writer, __builtin_return_address(0)),
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    record_event(audit.writer, &ev);
+}
+
+void gcore_count(struct gcore_counts *out) {
+    *out = (struct gcore_counts){ 0 };
+    if (!audit_is_attached())
+        return;
+    struct ledger_counts l = ledger_count(audit.ledger);
+    out->allocations_live = l.live;
+    out->bytes_live = l.live_bytes;
+    out->allocations_made = l.made;
+    out->allocations_freed = l.freed;
+    out->freed_forgotten = l.freed_forgotten;
+    out->double_frees = l.double_frees;
+    out->unknown_frees = l.unknown_frees;
+    if (audit.writer) {
+        out->events = record_count(audit.writer);
+        out->events_lost = record_lost(audit.writer);
+    }
+}

@@ -1,0 +1,491 @@
+#include "audit/order.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "audit/audit.h"
+#include "audit/call.h"
+
+enum { ORDER_DEVICES = 64 };
+
+static struct {
+    struct handles streams, events;
+    _Atomic(struct order_stream *) all;
+    _Atomic(struct order_stream *) defaults[ORDER_DEVICES]; /* by device */
+    _Atomic uint32_t captures;                              /* streams that take part in one */
+    _Atomic uint32_t next_capture;
+} order;
+
+/* ---- finding streams ------------------------------------------------------------------------- */
+
+static struct order_stream *stream_new(hipStream_t handle, enum order_kind kind, int device,
+                                       unsigned flags) {
+    struct order_stream *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->node.key = (uint64_t)(uintptr_t)handle;
+    s->handle = handle;
+    s->kind = kind;
+    s->device = device;
+    s->flags = flags;
+    atomic_init(&s->live, true);
+    return s;
+}
+
+static void stream_link(struct order_stream *s) {
+    s->next = atomic_load_explicit(&order.all, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&order.all, &s->next, s, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
+static bool stream_is_busy(struct order_stream *s) {
+    /* done first: it never passes submitted, so that equal values cannot come from a race. */
+    uint64_t done = atomic_load_explicit(&s->done, memory_order_acquire);
+    return done != order_mark(s);
+}
+
+static struct order_stream *stream_default(int device) {
+    if (device < 0 || device >= ORDER_DEVICES)
+        device = 0;
+    struct order_stream *s = atomic_load_explicit(&order.defaults[device], memory_order_acquire);
+    if (s)
+        return s;
+    struct order_stream *fresh = stream_new(NULL, ORDER_DEFAULT, device, 0);
+    if (!fresh)
+        return NULL;
+    if (!atomic_compare_exchange_strong(&order.defaults[device], &s, fresh)) {
+        free(fresh); /* another thread was faster */
+        return s;
+    }
+    stream_link(fresh);
+    return fresh;
+}
+
+/* A thread's end leaves its streams to the next thread that finds them idle. */
+static pthread_key_t order_key;
+static pthread_once_t order_key_once = PTHREAD_ONCE_INIT;
+
+static void thread_ended(void *attachment) {
+    struct audit_thread *me = &audit_thread;
+    if ((uint32_t)(uintptr_t)attachment != atomic_load(&audit_attachment) ||
+        me->attachment != atomic_load(&audit_attachment))
+        return;
+    for (struct order_stream *s = me->own_streams; s; s = s->next_own)
+        atomic_store(&s->orphan, true);
+    me->own_streams = NULL;
+}
+
+static void make_key(void) {
+    pthread_key_create(&order_key, thread_ended);
+}
+
+static struct order_stream *adopt_orphan(int device) {
+    for (struct order_stream *s = atomic_load(&order.all); s; s = s->next) {
+        bool yes = true;
+        if (s->kind == ORDER_PER_THREAD && s->device == device && atomic_load(&s->orphan) &&
+            !stream_is_busy(s) && atomic_compare_exchange_strong(&s->orphan, &yes, false)) {
+            atomic_store(&s->record_id, 0);
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static struct order_stream *stream_per_thread(int device) {
+    struct audit_thread *me = audit_me();
+    for (struct order_stream *s = me->own_streams; s; s = s->next_own)
+        if (s->device == device)
+            return s;
+    struct order_stream *s = adopt_orphan(device);
+    if (!s) {
+        s = stream_new(hipStreamPerThread, ORDER_PER_THREAD, device, 0);
+        if (!s)
+            return NULL;
+        stream_link(s);
+    }
+    s->next_own = me->own_streams;
+    me->own_streams = s;
+    pthread_once(&order_key_once, make_key);
+    pthread_setspecific(order_key, (void *)(uintptr_t)me->attachment);
+    return s;
+}
+
+static struct order_stream *stream_enter(hipStream_t handle, int device, unsigned flags) {
+    struct order_stream *s = stream_new(handle, ORDER_CREATED, device, flags);
+    if (!s)
+        return NULL;
+    handles_insert(&order.streams, &s->node);
+    stream_link(s);
+    return s;
+}
+
+/* A stream from before the attachment, or made behind the table's back. */
+static struct order_stream *stream_ask(hipStream_t handle) {
+    unsigned flags = 0;
+    hipDevice_t device = audit_current_device();
+    if (audit.raw.hipStreamGetFlags(handle, &flags) != hipSuccess)
+        flags = hipStreamNonBlocking; /* the assumption that waits most */
+    hipDevice_t known = 0;
+    if (audit.hip_major >= 6 && audit.raw.hipStreamGetDevice(handle, &known) == hipSuccess)
+        device = known;
+    return stream_enter(handle, device, flags);
+}
+
+static struct order_stream *stream_created(hipStream_t handle) {
+    struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
+    if (s && atomic_load_explicit(&s->live, memory_order_acquire))
+        return s;
+    return NULL;
+}
+
+struct order_stream *order_stream(hipStream_t handle) {
+    if (!handle || handle == hipStreamLegacy)
+        return stream_default(audit_current_device());
+    if (handle == hipStreamPerThread)
+        return stream_per_thread(audit_current_device());
+    struct order_stream *s = stream_created(handle);
+    return s ? s : stream_ask(handle);
+}
+
+struct order_stream *order_stream_spt(hipStream_t handle) {
+    return order_stream(handle ? handle : hipStreamPerThread);
+}
+
+/* ---- creation and destruction ---------------------------------------------------------------- */
+
+struct order_stream *order_created(hipStream_t handle, unsigned flags) {
+    struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
+    bool dead = false;
+    /* The value of a destroyed stream may come again; its node too, unless its work may still run:
+     * then its event must go on standing for it. */
+    if (s && !stream_is_busy(s) && atomic_compare_exchange_strong(&s->live, &dead, true)) {
+        s->device = audit_current_device();
+        s->flags = flags;
+        atomic_store(&s->record_id, 0);
+        atomic_store(&s->capture, 0);
+        spin_lock(&s->lock);
+        s->event_at = UINT64_MAX; /* whatever it stood for, it was another stream */
+        spin_unlock(&s->lock);
+        return s;
+    }
+    return stream_enter(handle, audit_current_device(), flags);
+}
+
+bool order_is_destroyed(hipStream_t handle) {
+    if (!handle || handle == hipStreamLegacy || handle == hipStreamPerThread)
+        return false;
+    struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
+    return s && !atomic_load_explicit(&s->live, memory_order_acquire);
+}
+
+void order_destroyed(struct order_stream *s) {
+    if (!s)
+        return;
+    if (atomic_exchange(&s->capture, 0) != 0)
+        atomic_fetch_sub(&order.captures, 1);
+    if (s->kind == ORDER_CREATED)
+        atomic_store_explicit(&s->live, false, memory_order_release);
+}
+
+void order_prove(struct order_stream *s, uint64_t mark) {
+    if (!s)
+        return;
+    uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed);
+    while (done < mark && !atomic_compare_exchange_weak_explicit(
+                              &s->done, &done, mark, memory_order_release, memory_order_relaxed))
+        ;
+}
+
+void order_device_reset(int device) {
+    for (struct order_stream *s = atomic_load(&order.all); s; s = s->next) {
+        if (s->device != device)
+            continue;
+        order_prove(s, order_mark(s));
+        order_destroyed(s);
+        spin_lock(&s->lock);
+        s->event = NULL; /* destroyed with the device */
+        spin_unlock(&s->lock);
+    }
+}
+
+/* ---- getting behind other streams -------------------------------------------------------------
+ */
+
+/* Runs with `device` current, and puts the thread's own back afterwards. */
+static hipError_t enter_device(int device, int *before) {
+    *before = audit_current_device();
+    return *before == device ? hipSuccess : audit.raw.hipSetDevice(device);
+}
+
+static void leave_device(int device, int before) {
+    if (device != before)
+        (void)audit.raw.hipSetDevice(before);
+}
+
+hipError_t order_make_event(const struct order_stream *s, hipEvent_t *out) {
+    int before, device = s->device;
+    hipError_t r = enter_device(device, &before);
+    if (r != hipSuccess)
+        return r;
+    r = audit.raw.hipEventCreateWithFlags(out, hipEventDisableTiming);
+    leave_device(device, before);
+    return r;
+}
+
+static hipError_t record_event_on(struct order_stream *s, struct order_stream *on,
+                                  const void *caller) {
+    struct call c = CALL_INIT(HIP_FN_hipEventRecord, caller);
+    uint64_t mark = order_mark(on); /* before: later work is not what the event stands for */
+    if (call_is_recorded()) {
+        struct event ev = call_event(&c, EVENT_EVENT_RECORD, 0, on);
+        ev.dst = (uint64_t)(uintptr_t)s->event;
+        call_begin(&c, ev);
+    }
+    hipError_t r = audit.raw.hipEventRecord(s->event, on->handle);
+    call_end(&c, (unsigned)r);
+    if (r == hipSuccess && call_is_recorded())
+        order_event_recorded(order_event(s->event), on, mark, c.seq);
+    return r;
+}
+
+/* Brings s->event up to date. Under s->lock. */
+static hipError_t stream_record_locked(struct order_stream *s, const void *caller) {
+    uint64_t at = order_mark(s);
+    if (s->event && s->event_at == at)
+        return hipSuccess;
+    if (!atomic_load(&s->live))
+        /* Nothing can have come after order_settle(); if that failed, the device is what is left.
+         */
+        return s->event ? hipSuccess : audit.raw.hipDeviceSynchronize();
+    if (!s->event) {
+        hipEvent_t event = NULL;
+        hipError_t made = order_make_event(s, &event);
+        if (made != hipSuccess)
+            return made;
+        s->event = event;
+    }
+    int before;
+    hipError_t r = enter_device(s->device, &before);
+    if (r != hipSuccess)
+        return r;
+    /* Another thread's default stream has no handle here; but the legacy default stream, which
+     * has, comes after all its work. */
+    bool foreign =
+        s->kind == ORDER_PER_THREAD && (s->device != before || order_stream(s->handle) != s);
+    r = record_event_on(s, foreign ? stream_default(s->device) : s, caller);
+    if (r == hipSuccess)
+        s->event_at = at;
+    leave_device(s->device, before);
+    return r;
+}
+
+static hipError_t wait_for(struct order_stream *s, struct order_stream *waiter,
+                           const void *caller) {
+    spin_lock(&s->lock);
+    hipError_t r = stream_record_locked(s, caller);
+    hipEvent_t event = s->event;
+    spin_unlock(&s->lock);
+    if (r != hipSuccess || !event)
+        return r;
+    struct call c = CALL_INIT(HIP_FN_hipStreamWaitEvent, caller);
+    if (call_is_recorded()) {
+        struct event ev = call_event(&c, EVENT_EVENT_WAIT, 0, waiter);
+        ev.dst = (uint64_t)(uintptr_t)event;
+        ev.src = order_event_read(order_event(event)).seq;
+        call_begin(&c, ev);
+    }
+    r = audit.raw.hipStreamWaitEvent(waiter->handle, event, 0);
+    call_end(&c, (unsigned)r);
+    return r;
+}
+
+static bool stream_is_blocking(const struct order_stream *s) {
+    return s->kind != ORDER_DEFAULT && !(s->flags & hipStreamNonBlocking);
+}
+
+/* True if HIP itself puts new work on `waiter` behind the work of s. */
+static bool is_implicit(const struct order_stream *s, const struct order_stream *waiter) {
+    if (s == waiter)
+        return true;
+    if (s->device != waiter->device || !atomic_load(&s->live))
+        return false;
+    return (waiter->kind == ORDER_DEFAULT && stream_is_blocking(s)) ||
+           (s->kind == ORDER_DEFAULT && stream_is_blocking(waiter));
+}
+
+static void behind_add(struct order_behind *b, struct order_stream *s, uint64_t mark) {
+    if (b->count < ORDER_BEHIND_MAX) {
+        b->item[b->count].stream = s;
+        b->item[b->count++].mark = mark;
+    }
+}
+
+hipError_t order_behind(struct order_stream *waiter, struct order_behind *b, const void *caller) {
+    b->count = 0;
+    for (struct order_stream *s = atomic_load_explicit(&order.all, memory_order_acquire); s;
+         s = s->next) {
+        if (!stream_is_busy(s))
+            continue;
+        behind_add(b, s, order_mark(s));
+        if (is_implicit(s, waiter))
+            continue;
+        hipError_t r = wait_for(s, waiter, caller);
+        if (r != hipSuccess)
+            return r;
+    }
+    return hipSuccess;
+}
+
+void order_behind_done(const struct order_behind *b) {
+    for (unsigned i = 0; i < b->count; i++)
+        order_prove(b->item[i].stream, b->item[i].mark);
+}
+
+void order_device_mark(int device, struct order_behind *b) {
+    b->count = 0;
+    for (struct order_stream *s = atomic_load_explicit(&order.all, memory_order_acquire); s;
+         s = s->next)
+        if (s->device == device && stream_is_busy(s))
+            behind_add(b, s, order_mark(s));
+}
+
+void order_settle(struct order_stream *s) {
+    if (!s || !stream_is_busy(s) || order_is_capturing(s))
+        return;
+    spin_lock(&s->lock);
+    (void)stream_record_locked(s, NULL); /* a failing device has no work left to wait for */
+    spin_unlock(&s->lock);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+struct order_event *order_event(hipEvent_t handle) {
+    uint64_t key = (uint64_t)(uintptr_t)handle;
+    struct order_event *ev = handles_find(&order.events, key);
+    if (ev)
+        return ev;
+    ev = calloc(1, sizeof *ev);
+    if (!ev)
+        return NULL;
+    ev->node.key = key;
+    ev->seq = RECORD_NONE;
+    handles_insert(&order.events, &ev->node);
+    /* Two threads that meet a new handle together may both insert; all use the newest. */
+    return handles_find(&order.events, key);
+}
+
+struct order_event order_event_read(struct order_event *ev) {
+    struct order_event copy = { .seq = RECORD_NONE };
+    if (!ev)
+        return copy;
+    spin_lock(&ev->lock);
+    copy.stream = ev->stream;
+    copy.mark = ev->mark;
+    copy.seq = ev->seq;
+    copy.capture = ev->capture;
+    spin_unlock(&ev->lock);
+    return copy;
+}
+
+void order_event_recorded(struct order_event *ev, struct order_stream *s, uint64_t mark,
+                          uint64_t seq) {
+    if (!ev || !s)
+        return;
+    spin_lock(&ev->lock);
+    ev->stream = s;
+    ev->mark = mark;
+    ev->seq = seq;
+    ev->capture = atomic_load(&s->capture);
+    spin_unlock(&ev->lock);
+}
+
+void order_event_done(struct order_event *ev) {
+    struct order_event known = order_event_read(ev);
+    if (known.stream && !known.capture)
+        order_prove(known.stream, known.mark);
+}
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+bool order_any_capture(void) {
+    return atomic_load_explicit(&order.captures, memory_order_acquire) != 0;
+}
+
+void order_capture_begin(struct order_stream *s, uint64_t seq) {
+    if (!s)
+        return;
+    s->capture_seq = seq;
+    uint32_t number = 1 + atomic_fetch_add(&order.next_capture, 1);
+    if (atomic_exchange(&s->capture, number) == 0)
+        atomic_fetch_add(&order.captures, 1);
+}
+
+void order_capture_join(struct order_stream *s, struct order_event *ev) {
+    uint32_t number = order_event_read(ev).capture;
+    uint32_t none = 0;
+    if (s && number && atomic_compare_exchange_strong(&s->capture, &none, number))
+        atomic_fetch_add(&order.captures, 1);
+}
+
+void order_capture_end(struct order_stream *origin) {
+    uint32_t number = origin ? atomic_load(&origin->capture) : 0;
+    if (number == 0)
+        return;
+    for (struct order_stream *s = atomic_load(&order.all); s; s = s->next) {
+        uint32_t mine = number;
+        if (atomic_compare_exchange_strong(&s->capture, &mine, 0))
+            atomic_fetch_sub(&order.captures, 1);
+    }
+}
+
+/* ---- recording and end ----------------------------------------------------------------------- */
+
+uint32_t order_record_id(struct order_stream *s) {
+    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
+    if (id || !audit.writer)
+        return id;
+    static const uint32_t kind_flag[] = {
+        [ORDER_DEFAULT] = RECORD_STREAM_DEFAULT,
+        [ORDER_PER_THREAD] = RECORD_STREAM_PER_THREAD,
+        [ORDER_CREATED] = 0,
+    };
+    spin_lock(&s->lock);
+    id = atomic_load(&s->record_id);
+    if (!id) {
+        id = record_stream(audit.writer, &(struct record_stream){
+                                             .handle = (uint64_t)(uintptr_t)s->handle,
+                                             .device = (uint32_t)s->device,
+                                             .flags = s->flags | kind_flag[s->kind],
+                                         });
+        atomic_store_explicit(&s->record_id, id, memory_order_release);
+    }
+    spin_unlock(&s->lock);
+    return id;
+}
+
+static void free_events(void) {
+    for (int i = 0; i < HANDLES_BUCKETS; i++)
+        for (struct handle_node *n = atomic_load(&order.events.bucket[i]), *next; n; n = next) {
+            next = n->next;
+            free(n);
+        }
+}
+
+void order_reset(void) {
+    for (struct order_stream *s = atomic_load(&order.all), *next; s; s = next) {
+        next = s->next;
+        if (s->event)
+            (void)audit.raw.hipEventDestroy(s->event);
+        free(s);
+    }
+    free_events();
+    for (int i = 0; i < HANDLES_BUCKETS; i++) {
+        atomic_store(&order.streams.bucket[i], NULL);
+        atomic_store(&order.events.bucket[i], NULL);
+    }
+    for (int i = 0; i < ORDER_DEVICES; i++)
+        atomic_store(&order.defaults[i], NULL);
+    atomic_store(&order.all, NULL);
+    atomic_store(&order.captures, 0);
+}

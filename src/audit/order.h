@@ -1,0 +1,141 @@
+/* order.h - which streams may have unfinished work, and how a copy gets behind it.
+ *
+ * For every stream two numbers: operations submitted through the table, and how many of them the
+ * host is known to have waited for. A stream where they differ is busy. A checked copy waits, by
+ * events and without stopping the host, for every busy stream that HIP's rules do not put before it
+ * anyway (the legacy default stream and blocking streams of the same device wait for each other;
+ * non-blocking streams wait for nobody). Where nothing is busy this costs a look at each stream.
+ *
+ * The submitted number is raised after the runtime took the operation and before its caller goes
+ * on; the number that a synchronisation proves is read before it starts. So both err on the side of
+ * waiting.
+ *
+ * Thread-safe. Streams live as long as the process; a destroyed one keeps an event that stands for
+ * its last work. */
+#ifndef AUDIT_ORDER_H
+#define AUDIT_ORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/handles.h"
+#include "base/spin.h"
+#include "hip/hip_types.h"
+
+enum order_kind {
+    ORDER_DEFAULT,    /* a device's legacy default stream */
+    ORDER_PER_THREAD, /* a thread's default stream */
+    ORDER_CREATED,
+};
+
+struct order_stream {
+    struct handle_node node; /* key: the handle; unused for default streams */
+    hipStream_t handle;
+    enum order_kind kind;
+    /* Atomic because a node is revived while others walk past it. */
+    _Atomic int device;
+    _Atomic unsigned flags; /* of hipStreamCreateWithFlags */
+    _Atomic bool live;
+    _Atomic bool orphan; /* per-thread: its thread has ended, another may take it over when idle */
+    _Atomic uint64_t submitted, done;
+    _Atomic uint32_t capture;   /* number of the capture it takes part in, 0: none */
+    uint64_t capture_seq;       /* of the event that began it */
+    _Atomic uint32_t record_id; /* in the recording, 0: not defined yet */
+    struct spin lock;           /* the next two */
+    hipEvent_t event;
+    uint64_t event_at;             /* value of submitted that event stands for */
+    struct order_stream *next;     /* of all streams; never changes */
+    struct order_stream *next_own; /* of its thread's */
+};
+
+/* The stream behind a handle: NULL and hipStreamLegacy are the current device's default stream,
+ * hipStreamPerThread the thread's own. One that nobody reported is entered with what the runtime
+ * says about it. NULL without memory. */
+struct order_stream *order_stream(hipStream_t handle);
+/* The same for functions whose name ends in _spt, where NULL is the thread's own. */
+struct order_stream *order_stream_spt(hipStream_t handle);
+
+/* A stream was created on the current device; is about to be destroyed or captured, so that its
+ * work needs an event now; was destroyed. */
+struct order_stream *order_created(hipStream_t handle, unsigned flags);
+void order_settle(struct order_stream *s);
+void order_destroyed(struct order_stream *s);
+/* True if the handle is known and its stream was destroyed. */
+bool order_is_destroyed(hipStream_t handle);
+/* hipDeviceReset: no stream or event of the device is left, nor any work. */
+void order_device_reset(int device);
+
+/* The runtime took an operation. */
+static inline void order_submitted(struct order_stream *s) {
+    if (s)
+        atomic_fetch_add_explicit(&s->submitted, 1, memory_order_release);
+}
+
+/* What a synchronisation that starts now will prove, and that it has. */
+static inline uint64_t order_mark(const struct order_stream *s) {
+    return s ? atomic_load_explicit(&s->submitted, memory_order_acquire) : 0;
+}
+void order_prove(struct order_stream *s, uint64_t mark);
+
+/* Work that a copy is behind. */
+enum { ORDER_BEHIND_MAX = 24 };
+struct order_behind {
+    unsigned count; /* what does not fit is waited for all the same, but not proved */
+    struct {
+        struct order_stream *stream;
+        uint64_t mark;
+    } item[ORDER_BEHIND_MAX];
+};
+
+/* Makes stream `s` wait for all busy work. caller is for the recording. On failure the runtime's
+ * error. order_behind_done() after s has been waited for: all of it is over. */
+hipError_t order_behind(struct order_stream *s, struct order_behind *b, const void *caller);
+void order_behind_done(const struct order_behind *b);
+
+/* A new event of the stream's device, without timing. */
+hipError_t order_make_event(const struct order_stream *s, hipEvent_t *out);
+
+/* Whole device, for hipDeviceSynchronize: begin before, done after it succeeded. */
+void order_device_mark(int device, struct order_behind *b);
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+struct order_event {
+    struct handle_node node;
+    struct spin lock; /* all below */
+    bool live;
+    struct order_stream *stream; /* of the last record */
+    uint64_t mark;               /* what it stands for */
+    uint64_t seq;                /* of its event in the recording, or RECORD_NONE */
+    uint32_t capture;            /* recorded into this capture, 0: none */
+};
+
+/* What is known about an event; made if need be. NULL without memory. */
+struct order_event *order_event(hipEvent_t handle);
+/* A copy of it, without its lock. */
+struct order_event order_event_read(struct order_event *ev);
+void order_event_recorded(struct order_event *ev, struct order_stream *s, uint64_t mark,
+                          uint64_t seq);
+/* The host knows that the event has happened. */
+void order_event_done(struct order_event *ev);
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+/* Streams that take part in a capture now; zero is the usual answer. */
+bool order_any_capture(void);
+/* s begins one; s, which just waited for ev, joins ev's; the one that s began has ended. */
+void order_capture_begin(struct order_stream *s, uint64_t seq);
+void order_capture_join(struct order_stream *s, struct order_event *ev);
+void order_capture_end(struct order_stream *s);
+static inline bool order_is_capturing(const struct order_stream *s) {
+    return s && atomic_load_explicit(&s->capture, memory_order_acquire) != 0;
+}
+
+/* The stream's number in the recording; 0 if there is none. */
+uint32_t order_record_id(struct order_stream *s);
+
+/* Forgets everything; for audit_detach. Events are destroyed if the runtime still works. */
+void order_reset(void);
+
+#endif
