@@ -13,7 +13,7 @@ static void unpack_nibbles(const uint8_t *qs, uint8_t *levels) {
     }
 }
 
-static void pack_nibbles(const uint8_t *levels, uint8_t *qs) {
+static void pack_nibbles(const int8_t *levels, uint8_t *qs) {
     for (int i = 0; i < 16; i++)
         qs[i] = (uint8_t)((levels[i] & 15) | levels[i + 16] << 4);
 }
@@ -26,7 +26,7 @@ static void unpack_fifth_bits(const uint8_t *qh, uint8_t *levels) {
         levels[i] |= (uint8_t)((bits >> i & 1) << 4);
 }
 
-static void pack_fifth_bits(const uint8_t *levels, uint8_t *qh) {
+static void pack_fifth_bits(const int8_t *levels, uint8_t *qh) {
     uint32_t bits = 0;
     for (int i = 0; i < QUANT_BLOCK; i++)
         bits |= (uint32_t)(levels[i] >> 4 & 1) << i;
@@ -54,25 +54,24 @@ void quant_decode_q4_0(const void *src, float *dst, size_t n) {
     }
 }
 
-/* Levels of x on a grid of step d whose level `zero` is 0. */
-static void symmetric_levels(const float *x, float d, int zero, int top, uint8_t *q) {
-    float inverse = invert(d);
+/* Levels of x on a grid of step d, counted from the lowest, with `zero` below and at 0. */
+static void symmetric_levels(const float *x, quant_half d, int zero, int8_t *q) {
+    quant_set_levels(x, QUANT_BLOCK, 0, invert(quant_half_to_float(d)), -zero, zero - 1, q);
     for (int j = 0; j < QUANT_BLOCK; j++)
-        q[j] = (uint8_t)quant_level(x[j] * inverse + (float)zero, 0, top);
+        q[j] = (int8_t)(q[j] + zero);
 }
 
-static void affine_levels(const float *x, float d, float m, int top, uint8_t *q) {
-    float inverse = invert(d);
-    for (int j = 0; j < QUANT_BLOCK; j++)
-        q[j] = (uint8_t)quant_level((x[j] - m) * inverse, 0, top);
+static void affine_levels(const float *x, quant_half d, quant_half m, int top, int8_t *q) {
+    quant_set_levels(x, QUANT_BLOCK, quant_half_to_float(m), invert(quant_half_to_float(d)), 0, top,
+                     q);
 }
 
 void quant_encode_q4_0(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q4_0 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
+        int8_t q[QUANT_BLOCK];
         b->d = quant_scale_to_half(quant_fit_symmetric(src + i, QUANT_BLOCK, -8, 7, effort));
-        symmetric_levels(src + i, quant_half_to_float(b->d), 8, 15, q);
+        symmetric_levels(src + i, b->d, 8, q);
         pack_nibbles(q, b->qs);
     }
 }
@@ -91,12 +90,12 @@ void quant_decode_q4_1(const void *src, float *dst, size_t n) {
 void quant_encode_q4_1(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q4_1 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
+        int8_t q[QUANT_BLOCK];
         float d, m;
         quant_fit_affine(src + i, QUANT_BLOCK, 15, false, effort, &d, &m);
         b->d = quant_scale_to_half(d);
         b->m = offset_to_half(m);
-        affine_levels(src + i, quant_half_to_float(b->d), quant_half_to_float(b->m), 15, q);
+        affine_levels(src + i, b->d, b->m, 15, q);
         pack_nibbles(q, b->qs);
     }
 }
@@ -116,9 +115,9 @@ void quant_decode_q5_0(const void *src, float *dst, size_t n) {
 void quant_encode_q5_0(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q5_0 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
+        int8_t q[QUANT_BLOCK];
         b->d = quant_scale_to_half(quant_fit_symmetric(src + i, QUANT_BLOCK, -16, 15, effort));
-        symmetric_levels(src + i, quant_half_to_float(b->d), 16, 31, q);
+        symmetric_levels(src + i, b->d, 16, q);
         pack_nibbles(q, b->qs);
         pack_fifth_bits(q, b->qh);
     }
@@ -139,12 +138,12 @@ void quant_decode_q5_1(const void *src, float *dst, size_t n) {
 void quant_encode_q5_1(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q5_1 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
+        int8_t q[QUANT_BLOCK];
         float d, m;
         quant_fit_affine(src + i, QUANT_BLOCK, 31, false, effort, &d, &m);
         b->d = quant_scale_to_half(d);
         b->m = offset_to_half(m);
-        affine_levels(src + i, quant_half_to_float(b->d), quant_half_to_float(b->m), 31, q);
+        affine_levels(src + i, b->d, b->m, 31, q);
         pack_nibbles(q, b->qs);
         pack_fifth_bits(q, b->qh);
     }
@@ -171,8 +170,7 @@ void quant_encode_q8_0(const float *src, void *dst, size_t n, enum quant_effort 
         }
         b->d = quant_scale_to_half(peak / 127);
         float inverse = invert(quant_half_to_float(b->d));
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            b->qs[j] = (int8_t)quant_level(src[i + j] * inverse, -127, 127);
+        quant_set_levels(src + i, QUANT_BLOCK, 0, inverse, -127, 127, b->qs);
     }
 }
 
@@ -190,11 +188,10 @@ void quant_decode_iq4_nl(const void *src, float *dst, size_t n) {
 void quant_encode_iq4_nl(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_iq4_nl *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
+        int8_t q[QUANT_BLOCK];
         b->d = quant_scale_to_half(quant_fit_iq4(src + i, QUANT_BLOCK, effort));
         float inverse = invert(quant_half_to_float(b->d));
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            q[j] = (uint8_t)quant_iq4_nearest(src[i + j] * inverse);
+        quant_set_iq4_indexes(src + i, QUANT_BLOCK, inverse, q);
         pack_nibbles(q, b->qs);
     }
 }

@@ -27,21 +27,47 @@ static inline v4f select4(v4i mask, v4f yes, v4f no) {
     return (v4f)((mask & (v4i)yes) | (~mask & (v4i)no));
 }
 
+static inline v4f splat4(float x) {
+    return (v4f){ x, x, x, x };
+}
+
 static inline v4f level4(v4f x, v4f lo, v4f hi) {
     v4f r = (x + 0x1.8p23f) - 0x1.8p23f;
-    r = select4(r < lo, lo, r);
-    return select4(r > hi, hi, r);
+    r = select4(r > lo, r, lo); /* in this order NaN becomes lo */
+    return select4(r < hi, r, hi);
+}
+
+void quant_set_levels(const float *x, int n, float base, float inverse, int lo, int hi,
+                      int8_t *levels) {
+    v4f vlo = splat4((float)lo), vhi = splat4((float)hi);
+    for (int i = 0; i < n; i += 4) {
+        v4i q = __builtin_convertvector(level4((load4(x + i) - base) * inverse, vlo, vhi), v4i);
+        for (int k = 0; k < 4; k++)
+            levels[i + k] = (int8_t)q[k];
+    }
+}
+
+/* The least and the greatest of n numbers. */
+static void extremes(const float *x, int n, float *least, float *greatest) {
+    v4f lo = load4(x), hi = lo;
+    for (int i = 4; i < n; i += 4) {
+        v4f v = load4(x + i);
+        lo = select4(v < lo, v, lo);
+        hi = select4(v > hi, v, hi);
+    }
+    *least = lo[0];
+    *greatest = hi[0];
+    for (int k = 1; k < 4; k++) {
+        *least = lo[k] < *least ? lo[k] : *least;
+        *greatest = hi[k] > *greatest ? hi[k] : *greatest;
+    }
 }
 
 /* The number of largest magnitude, with its sign. */
 static float extreme(const float *x, int n) {
-    float best = 0, magnitude = 0;
-    for (int i = 0; i < n; i++) {
-        float a = x[i] < 0 ? -x[i] : x[i];
-        best = a > magnitude ? x[i] : best;
-        magnitude = a > magnitude ? a : magnitude;
-    }
-    return best;
+    float lo, hi;
+    extremes(x, n, &lo, &hi);
+    return -lo > hi ? lo : hi;
 }
 
 struct sums {
@@ -49,9 +75,7 @@ struct sums {
 };
 
 static struct sums sum_levels(const float *x, int n, float inverse, int lo, int hi) {
-    v4f xq = { 0 }, qq = { 0 }, vlo = { 0 }, vhi = { 0 };
-    vlo += (float)lo;
-    vhi += (float)hi;
+    v4f xq = { 0 }, qq = { 0 }, vlo = splat4((float)lo), vhi = splat4((float)hi);
     for (int i = 0; i < n; i += 4) {
         v4f v = load4(x + i), q = level4(v * inverse, vlo, vhi);
         xq += v * q;
@@ -91,10 +115,8 @@ float quant_fit_symmetric(const float *x, int n, int lo, int hi, enum quant_effo
 }
 
 float quant_error_levels(const float *x, int n, float scale, float offset, int lo, int hi) {
-    v4f sum = { 0 }, vlo = { 0 }, vhi = { 0 };
+    v4f sum = { 0 }, vlo = splat4((float)lo), vhi = splat4((float)hi);
     float inverse = scale != 0 ? 1 / scale : 0;
-    vlo += (float)lo;
-    vhi += (float)hi;
     for (int i = 0; i < n; i += 4) {
         v4f v = load4(x + i) - offset, off = v - scale * level4(v * inverse, vlo, vhi);
         sum += off * off;
@@ -109,8 +131,8 @@ struct affine {
 /* Least squares for the levels that `inverse` and `base` give, levels 0..top. */
 static void try_affine(const float *x, int n, int top, bool below, float base, float inverse,
                        struct affine *best) {
-    v4f sx = { 0 }, sq = { 0 }, xx = { 0 }, xq = { 0 }, qq = { 0 }, lo = { 0 }, hi = { 0 };
-    hi += (float)top;
+    v4f sx = { 0 }, sq = { 0 }, xx = { 0 }, xq = { 0 }, qq = { 0 };
+    v4f lo = { 0 }, hi = splat4((float)top);
     for (int i = 0; i < n; i += 4) {
         v4f v = load4(x + i) - base, q = level4(v * inverse, lo, hi);
         sx += v;
@@ -137,11 +159,8 @@ static void try_affine(const float *x, int n, int top, bool below, float base, f
 
 void quant_fit_affine(const float *x, int n, int top, bool below, enum quant_effort effort,
                       float *scale, float *offset) {
-    float lo = x[0], hi = x[0];
-    for (int i = 1; i < n; i++) {
-        lo = x[i] < lo ? x[i] : lo;
-        hi = x[i] > hi ? x[i] : hi;
-    }
+    float lo, hi;
+    extremes(x, n, &lo, &hi);
     if (below && lo > 0)
         lo = 0;
     float span = hi - lo, inverse = (float)top / span;
@@ -171,20 +190,22 @@ static inline float iq4_border(int k) {
     return 0.5f * (float)(quant_iq4_values[k] + quant_iq4_values[k + 1]);
 }
 
-int quant_iq4_nearest(float x) {
-    int index = 0;
-    for (int k = 0; k < IQ4_LAST; k++)
-        index += x > iq4_border(k);
-    return index;
+void quant_set_iq4_indexes(const float *x, int n, float inverse, int8_t *indexes) {
+    for (int i = 0; i < n; i += 4) {
+        v4f v = load4(x + i) * inverse;
+        v4i index = { 0 };
+        for (int k = 0; k < IQ4_LAST; k++)
+            index -= v > iq4_border(k); /* a comparison gives -1 where it holds */
+        for (int k = 0; k < 4; k++)
+            indexes[i + k] = (int8_t)index[k];
+    }
 }
 
 /* The values nearest to v: start at the first and take every step whose border lies below. */
 static inline v4f iq4_value4(v4f v) {
-    v4f q = { 0 };
-    q += (float)quant_iq4_values[0];
+    v4f q = splat4((float)quant_iq4_values[0]);
     for (int k = 0; k < IQ4_LAST; k++) {
-        v4f step = { 0 };
-        step += (float)(quant_iq4_values[k + 1] - quant_iq4_values[k]);
+        v4f step = splat4((float)(quant_iq4_values[k + 1] - quant_iq4_values[k]));
         q += select4(v > iq4_border(k), step, (v4f){ 0 });
     }
     return q;

@@ -31,11 +31,15 @@ static inline float quant_round(float x) {
     return (x + 0x1.8p23f) - 0x1.8p23f;
 }
 
-/* The level in [lo, hi] nearest to x; lo if x is NaN. */
+/* The integer from lo to hi nearest to x; lo if x is NaN. */
 static inline int quant_level(float x, int lo, int hi) {
     float r = x > (float)lo ? (x < (float)hi ? x : (float)hi) : (float)lo;
     return (int)quant_round(r);
 }
+
+/* The same for n numbers (a multiple of 4): levels of (x - base) * inverse. */
+void quant_set_levels(const float *x, int n, float base, float inverse, int lo, int hi,
+                      int8_t *levels);
 
 /* A scale in half precision, finite. Among the subnormal halves,
  * where rounding is coarse, it rounds away from 0: a scale that is too large costs resolution, one
@@ -67,7 +71,7 @@ float quant_error_iq4(const float *x, int n, float scale);
 /* As quant_fit_symmetric for levels taken from quant_iq4_values. */
 float quant_fit_iq4(const float *x, int n, enum quant_effort effort);
 
-/* Index of the value in quant_iq4_values nearest to x. */
-int quant_iq4_nearest(float x);
+/* Indexes of the values in quant_iq4_values nearest to n numbers x * inverse. */
+void quant_set_iq4_indexes(const float *x, int n, float inverse, int8_t *indexes);
 
 #endif

@@ -87,9 +87,13 @@ static int choose_scale(const struct super_type *t, const float *x, float wanted
 
 static void set_levels(const struct super_type *t, const float *x, float scale, int8_t *level) {
     float inverse = invert(scale);
+    if (!t->table) {
+        quant_set_levels(x, t->sub, 0, inverse, t->lo, t->hi, level);
+        return;
+    }
+    quant_set_iq4_indexes(x, t->sub, inverse, level);
     for (int k = 0; k < t->sub; k++)
-        level[k] = t->table ? quant_iq4_values[quant_iq4_nearest(x[k] * inverse)]
-                            : (int8_t)quant_level(x[k] * inverse, t->lo, t->hi);
+        level[k] = quant_iq4_values[level[k]];
 }
 
 /* With integers and levels fixed, the best shared scale is known; then the levels once more. */
@@ -164,8 +168,7 @@ static void encode_affine(const struct super_type *t, const float *x, void *bloc
         if (effort == QUANT_BEST)
             choose_scale_and_min(t, x + e, d, dmin, &s.scale[j], &s.min[j]);
         float min = dmin * (float)s.min[j], inverse = invert(d * (float)s.scale[j]);
-        for (int k = e; k < e + t->sub; k++)
-            s.level[k] = (int8_t)quant_level((x[k] + min) * inverse, 0, t->hi);
+        quant_set_levels(x + e, t->sub, -min, inverse, 0, t->hi, s.level + e);
     }
     t->pack(&s, block);
 }

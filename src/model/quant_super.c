@@ -173,6 +173,15 @@ void quant_unpack_iq4_xs(const void *block, struct quant_super *s) {
     }
 }
 
+/* Where a value stands in quant_iq4_values: no two of them lie in the same eight. */
+static unsigned iq4_index(int8_t value) {
+    static const uint8_t index[32] = {
+        [0] = 0,  [3] = 1,  [5] = 2,   [7] = 3,   [9] = 4,   [11] = 5,  [13] = 6,  [14] = 7,
+        [16] = 8, [17] = 9, [19] = 10, [20] = 11, [22] = 12, [24] = 13, [27] = 14, [30] = 15,
+    };
+    return index[(value + 128) >> 3];
+}
+
 void quant_pack_iq4_xs(const struct quant_super *s, void *block) {
     struct block_iq4_xs *b = block;
     memset(b, 0, sizeof *b);
@@ -183,7 +192,7 @@ void quant_pack_iq4_xs(const struct quant_super *s, void *block) {
         b->scales_l[j / 2] |= (uint8_t)((v & 15) << 4 * (j % 2));
         high |= (v >> 4) << 2 * j;
         for (int l = 0; l < 32; l++) {
-            int index = quant_iq4_nearest((float)s->level[32 * j + l]);
+            unsigned index = iq4_index(s->level[32 * j + l]);
             b->qs[16 * j + l % 16] |= (uint8_t)(index << 4 * (l / 16));
         }
     }
