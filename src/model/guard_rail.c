@@ -1,0 +1,275 @@
+#include "model/guard_rail.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct guard_rail_limits guard_rail_default_limits = {
+    .head_size_multiple = 8,
+    .head_size_max = 256,
+    .partial_rope = false,
+};
+
+/* ---- the report ---- */
+
+/* expected_found: the two texts, with a '\n' between them. */
+static void __attribute__((format(printf, 3, 4)))
+add_row(struct guard_rail_report *r, const char *subject, const char *expected_found, ...) {
+    if (r->count == r->room) {
+        size_t room = r->room ? r->room * 2 : 16;
+        struct guard_rail_row *bigger = realloc(r->rows, room * sizeof *bigger);
+        if (!bigger) {
+            r->incomplete = true;
+            return;
+        }
+        r->rows = bigger;
+        r->room = room;
+    }
+    char text[200];
+    va_list ap;
+    va_start(ap, expected_found);
+    vsnprintf(text, sizeof text, expected_found, ap);
+    va_end(ap);
+    char *split = strchr(text, '\n');
+    struct guard_rail_row *row = &r->rows[r->count++];
+    snprintf(row->subject, sizeof row->subject, "%s", subject);
+    snprintf(row->expected, sizeof row->expected, "%.*s", split ? (int)(split - text) : 79, text);
+    snprintf(row->found, sizeof row->found, "%s", split ? split + 1 : "");
+}
+
+void guard_rail_clear(struct guard_rail_report *r) {
+    free(r->rows);
+    *r = (struct guard_rail_report){ 0 };
+}
+
+enum rc guard_rail_verdict(const struct guard_rail_report *r, const gguf *g, struct err *e) {
+    if (r->count == 0 && !r->incomplete)
+        return RC_OK;
+    if (r->count == 0)
+        return err_set(e, RC_MEMORY, "%s: out of memory while checking the model", gguf_path(g));
+    char others[64] = "";
+    if (r->count > 1)
+        snprintf(others, sizeof others, " and %zu more mismatches", r->count - 1);
+    return err_set(e, RC_REFUSED,
+                   "%s: %s: expected %s, found %s%s; GRETA_DISABLE_GUARD_RAIL=1 goes on all the"
+                   " same",
+                   gguf_path(g), r->rows[0].subject, r->rows[0].expected, r->rows[0].found, others);
+}
+
+void guard_rail_print(const struct guard_rail_report *r, FILE *out) {
+    int subject = 7, expected = 8; /* the width of the headings */
+    for (size_t i = 0; i < r->count; i++) {
+        int s = (int)strlen(r->rows[i].subject), x = (int)strlen(r->rows[i].expected);
+        subject = s > subject ? s : subject;
+        expected = x > expected ? x : expected;
+    }
+    fprintf(out, "%-*s  %-*s  %s\n", subject, "checked", expected, "expected", "found");
+    for (size_t i = 0; i < r->count; i++)
+        fprintf(out, "%-*s  %-*s  %s\n", subject, r->rows[i].subject, expected, r->rows[i].expected,
+                r->rows[i].found);
+}
+
+/* ---- the model against its configuration ---- */
+
+static void format_shape(char *out, size_t room, uint32_t n_dims, const uint64_t *ne) {
+    size_t n = 0;
+    for (uint32_t d = 0; d < n_dims && n < room; d++)
+        n += (size_t)snprintf(out + n, room - n, "%s%" PRIu64, d ? " x " : "", ne[d]);
+}
+
+static void check_tensor(const struct config_tensor_spec *s, const struct gguf_tensor *t,
+                         struct guard_rail_report *r) {
+    char expected[64], found[96];
+    format_shape(expected, sizeof expected, s->n_dims, s->ne);
+    if (!t) {
+        if (s->required)
+            add_row(r, s->name, "%s\nmissing", expected);
+        return;
+    }
+    /* Dimensions of 1 at the end say nothing; files have them or not. */
+    if (t->ne[0] != s->ne[0] || t->ne[1] != s->ne[1] || t->ne[2] != 1 || t->ne[3] != 1) {
+        format_shape(found, sizeof found, t->n_dims, t->ne);
+        add_row(r, s->name, "%s\n%s", expected, found);
+    }
+    if (!config_kind_allows(s->kind, t->type))
+        add_row(r, s->name, "%s\n%s",
+                s->kind == CONFIG_VECTOR ? "F32, F16 or BF16" : "a type greta computes with",
+                tensor_type_name(t->type));
+}
+
+static int compare_tensors(const void *a, const void *b) {
+    const struct gguf_tensor *x = *(const struct gguf_tensor *const *)a;
+    const struct gguf_tensor *y = *(const struct gguf_tensor *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* A tensor that no role claims would be left out of the arithmetic, and the output would be wrong
+ * without a word. claimed is an unordered list of those with a role. */
+static void check_leftovers(const gguf *g, const struct gguf_tensor **claimed, size_t n,
+                            struct guard_rail_report *r) {
+    qsort(claimed, n, sizeof *claimed, compare_tensors);
+    for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        if (!bsearch(&t, claimed, n, sizeof *claimed, compare_tensors))
+            add_row(r, t->name, "no such tensor in this architecture\n%s",
+                    tensor_type_name(t->type));
+    }
+}
+
+static void check_tensors(const gguf *g, const struct config *c, struct guard_rail_report *r) {
+    struct config_tensor_spec s;
+    size_t n = 0;
+    if (gguf_tensor_count(g) == 0) { /* a vocabulary, not a model: one row says it */
+        add_row(r, "tensors", "those of a %s model\nnone", config_arch_name(c->arch));
+        return;
+    }
+    const struct gguf_tensor **claimed = calloc(gguf_tensor_count(g) + 1, sizeof *claimed);
+    if (!claimed) {
+        r->incomplete = true;
+        return;
+    }
+    for (uint64_t i = 0; config_tensor_at(c, i, &s); i++) {
+        const struct gguf_tensor *t = gguf_find_tensor(g, s.name);
+        check_tensor(&s, t, r);
+        if (t)
+            claimed[n++] = t; /* names are distinct, so each tensor at most once */
+    }
+    check_leftovers(g, claimed, n, r);
+    free(claimed);
+}
+
+static void check_heads(const struct config *c, const struct guard_rail_limits *limits,
+                        struct guard_rail_report *r) {
+    if (c->head_size % limits->head_size_multiple != 0 || c->head_size > limits->head_size_max)
+        add_row(r, "head size", "a multiple of %u up to %u\n%u", limits->head_size_multiple,
+                limits->head_size_max, c->head_size);
+    if (!limits->partial_rope && c->rope_dims != c->head_size)
+        add_row(r, "rotating elements of a head", "%u\n%u", c->head_size, c->rope_dims);
+}
+
+static void check_vocab(const gguf *g, const struct config *c, struct guard_rail_report *r) {
+    const struct gguf_key *tokens = gguf_find_key(g, "tokenizer.ggml.tokens");
+    if (!tokens || tokens->value.type != GGUF_ARRAY || tokens->value.array.type != GGUF_STRING) {
+        add_row(r, "tokenizer.ggml.tokens", "%u tokens\nno list of tokens", c->vocab);
+        return;
+    }
+    uint64_t n = tokens->value.array.count;
+    if (n != c->vocab)
+        add_row(r, "tokenizer.ggml.tokens", "%u tokens\n%" PRIu64 " tokens", c->vocab, n);
+    static const char *const beside[] = { "tokenizer.ggml.scores", "tokenizer.ggml.token_type" };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        const struct gguf_key *k = gguf_find_key(g, beside[i]);
+        if (k && (k->value.type != GGUF_ARRAY || k->value.array.count != n))
+            add_row(r, beside[i], "%" PRIu64 " values\n%" PRIu64 " values", n,
+                    k->value.type == GGUF_ARRAY ? k->value.array.count : 1);
+    }
+    static const char *const special[] = { "tokenizer.ggml.bos_token_id",
+                                           "tokenizer.ggml.eos_token_id",
+                                           "tokenizer.ggml.unknown_token_id" };
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        uint64_t id = 0;
+        if (gguf_try_u64(g, special[i], &id, NULL))
+            add_row(r, special[i], "a token's number\nsomething else");
+        else if (id >= n)
+            add_row(r, special[i], "below %" PRIu64 "\n%" PRIu64, n, id);
+    }
+}
+
+void guard_rail_check_model(const gguf *g, const struct config *c,
+                            const struct guard_rail_limits *limits, struct guard_rail_report *r) {
+    check_heads(c, limits, r);
+    check_vocab(g, c, r);
+    check_tensors(g, c, r);
+}
+
+/* ---- a shape that the user demands ---- */
+
+void guard_rail_check_expectation(const struct config *c, const struct guard_rail_expectation *x,
+                                  struct guard_rail_report *r) {
+    const struct {
+        const char *subject;
+        uint32_t expected, found;
+    } numbers[] = {
+        { "embedding length", x->dim, c->dim },
+        { "number of layers", x->layers, c->layers },
+        { "number of heads", x->heads, c->heads },
+        { "number of KV heads", x->kv_heads, c->kv_heads },
+        { "head size", x->head_size, c->head_size },
+        { "feed-forward length", x->hidden, c->hidden },
+        { "vocabulary size", x->vocab, c->vocab },
+        { "context length", x->context, c->context },
+    };
+    if (x->arch[0] && strcmp(x->arch, config_arch_name(c->arch)) != 0)
+        add_row(r, "architecture", "%s\n%s", x->arch, config_arch_name(c->arch));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i].expected && numbers[i].expected != numbers[i].found)
+            add_row(r, numbers[i].subject, "%u\n%u", numbers[i].expected, numbers[i].found);
+    if (x->rope_base != 0 && x->rope_base != c->rope_base)
+        add_row(r, "rope base", "%g\n%g", x->rope_base, c->rope_base);
+    if (x->tied >= 0 && (x->tied != 0) != c->tied)
+        add_row(r, "tied embeddings", "%s\n%s", x->tied ? "yes" : "no", c->tied ? "yes" : "no");
+}
+
+/* ---- memory ---- */
+
+static uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct config *c,
+                                                const struct guard_rail_run *run) {
+    struct guard_rail_memory m = { 0 };
+    for (uint64_t i = 0; i < gguf_tensor_count(g); i++)
+        m.weights = plus(m.weights, gguf_tensor_at(g, i)->bytes);
+
+    /* K and V of every layer: a row of kv_heads * head_size elements a position. */
+    uint64_t row = (uint64_t)c->kv_heads * c->head_size;
+    const struct tensor_type_info *t = tensor_type_find(run->kv_type);
+    uint64_t blocks = t ? (row + t->block_elements - 1) / t->block_elements : row;
+    uint64_t row_bytes = blocks * (t ? t->block_bytes : sizeof(float));
+    m.kv_cache =
+        times(times(times(2 * (uint64_t)c->layers, row_bytes), run->context), run->sequences);
+
+    /* For each token at work: residual, normed and projected rows, q, k, v, attention's output, the
+     * two halves of the feed-forward; then a row of logits for each sequence. All in float. */
+    uint64_t query = (uint64_t)c->heads * c->head_size;
+    uint64_t token = 3 * (uint64_t)c->dim + 2 * query + 2 * row + 2 * (uint64_t)c->hidden;
+    uint64_t tokens = run->batch > run->sequences ? run->batch : run->sequences;
+    m.activations = plus(times(times(token, tokens), sizeof(float)),
+                         times(times(c->vocab, run->sequences), sizeof(float)));
+    m.total = plus(plus(m.weights, m.kv_cache), m.activations);
+    return m;
+}
+
+static void format_bytes(char *out, size_t room, uint64_t bytes) {
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double n = (double)bytes;
+    size_t u = 0;
+    while (n >= 1024 && u + 1 < sizeof units / sizeof *units) {
+        n /= 1024;
+        u++;
+    }
+    snprintf(out, room, u ? "%.2f %s" : "%.0f %s", n, units[u]);
+}
+
+void guard_rail_check_memory(const struct config *c, const struct guard_rail_run *run,
+                             const struct guard_rail_memory *need, uint64_t free_bytes,
+                             struct guard_rail_report *r) {
+    if (run->context > c->context)
+        add_row(r, "context of this run", "up to %u\n%u", c->context, run->context);
+    if (need->total <= free_bytes)
+        return;
+    char total[24], weights[24], kv[24], available[24];
+    format_bytes(total, sizeof total, need->total);
+    format_bytes(weights, sizeof weights, need->weights);
+    format_bytes(kv, sizeof kv, need->kv_cache);
+    format_bytes(available, sizeof available, free_bytes);
+    add_row(r, "free device memory", "%s (weights %s, KV cache %s)\n%s", total, weights, kv,
+            available);
+}
