@@ -1,0 +1,158 @@
+/* greta_model verify - is this a model greta can run, and are its numbers numbers? */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/cmd.h"
+#include "model/guard_rail.h"
+#include "model/quant_scan.h"
+
+static const char help[] =
+    "Usage: greta_model verify [options] FILE\n"
+    "\n"
+    "Checks the file's structure, the names, shapes and types of its tensors against its "
+    "metadata,\n"
+    "its vocabulary, and every number: no NaN, no infinity.\n"
+    "\n"
+    "  --expect S   also demand a shape: llama-2-7b, llama-3-8b, …, or a JSON file\n"
+    "  --no-scan    do not read the numbers\n"
+    "  --threads N  threads (all processors)\n"
+    "  --help       this text\n";
+
+enum { OPTION_EXPECT = 256, OPTION_NO_SCAN, OPTION_THREADS };
+
+static const struct option long_options[] = {
+    { "expect", required_argument, NULL, OPTION_EXPECT },
+    { "no-scan", no_argument, NULL, OPTION_NO_SCAN },
+    { "threads", required_argument, NULL, OPTION_THREADS },
+    { "help", no_argument, NULL, 'h' },
+    { 0 },
+};
+
+struct words {
+    const char *path, *expect;
+    bool scan;
+    int threads;
+};
+
+/* -1: go on; otherwise the exit code. */
+static int parse(struct words *w, int argc, char **argv) {
+    int c;
+    opterr = 0;
+    optind = 0; /* makes glibc start over */
+    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+        switch (c) {
+        case OPTION_EXPECT:
+            w->expect = optarg;
+            break;
+        case OPTION_NO_SCAN:
+            w->scan = false;
+            break;
+        case OPTION_THREADS:
+            if (!cmd_parse_count(optarg, 256, &w->threads))
+                return cmd_wrong("verify", "--threads wants 1 to 256, found", optarg);
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return EXIT_CLEAN;
+        case ':':
+            return cmd_wrong("verify", "option without its value", argv[optind - 1]);
+        default:
+            return cmd_wrong("verify", "unknown option", argv[optind - 1]);
+        }
+    }
+    if (optind + 1 != argc)
+        return cmd_wrong("verify", optind < argc ? "one file at a time, found also" : "name a file",
+                         optind < argc ? argv[optind + 1] : NULL);
+    w->path = argv[optind];
+    return -1;
+}
+
+/* Each returns the number of problems it printed. */
+
+static uint64_t check_shapes(const gguf *g, const struct guard_rail_expectation *demand) {
+    struct err e = { 0 };
+    struct config c;
+    if (config_read(g, &c, &e)) {
+        printf("%s\n", e.msg);
+        return 1;
+    }
+    struct guard_rail_report r = { 0 };
+    guard_rail_check_model(g, &c, &guard_rail_default_limits, &r);
+    if (demand)
+        guard_rail_check_expectation(&c, demand, &r);
+    uint64_t problems = r.count + r.incomplete;
+    if (r.count)
+        guard_rail_print(&r, stdout);
+    else
+        printf("names, shapes and types: %" PRIu64 " tensors as the %s configuration says\n",
+               gguf_tensor_count(g), config_arch_name(c.arch));
+    guard_rail_clear(&r);
+    return problems;
+}
+
+static uint64_t print_scan(const gguf *g, const struct quant_scan_result *results) {
+    uint64_t problems = 0;
+    for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(g, i);
+        if (results[i].bad == 0)
+            continue;
+        bool plain = tensor_type_find(t->type)->block_elements == 1;
+        problems++;
+        printf("%s: %" PRIu64 " %s %s not finite, the first at element %" PRIu64 " (%s)\n", t->name,
+               results[i].bad, plain ? "number" : "block", results[i].bad == 1 ? "is" : "are",
+               results[i].first, tensor_type_name(t->type));
+    }
+    if (problems == 0)
+        printf("numbers: all finite\n");
+    return problems;
+}
+
+static enum rc scan(const gguf *g, int threads, uint64_t *problems, struct err *e) {
+    struct quant_scan_result *results = calloc(gguf_tensor_count(g) + 1, sizeof *results);
+    if (!results)
+        return err_set(e, RC_MEMORY, "%s: out of memory", gguf_path(g));
+    struct progress bar = progress_begin("reading");
+    struct quant_scan how = { .threads = threads,
+                              .progress = progress_show,
+                              .progress_user = &bar,
+                              .cancel = progress_catch_signals() };
+    enum rc rc = quant_scan_model(g, &how, results, e);
+    progress_end(&bar);
+    if (!rc)
+        *problems += print_scan(g, results);
+    free(results);
+    return rc;
+}
+
+int cmd_verify(int argc, char **argv) {
+    struct words w = { .scan = true };
+    int code = parse(&w, argc, argv);
+    if (code >= 0)
+        return code;
+    struct err e = { 0 };
+    struct guard_rail_expectation demand;
+    gguf *g = NULL;
+    enum rc rc = w.expect ? guard_rail_read_expectation(w.expect, &demand, &e) : RC_OK;
+    if (!rc)
+        rc = gguf_open(&g, w.path, &e);
+    if (rc)
+        return cmd_failed("verify", &e);
+    char size[24];
+    cmd_format_bytes(gguf_file_bytes(g), size);
+    printf("structure: GGUF %u, %" PRIu64 " keys, %" PRIu64 " tensors, %s\n", gguf_version(g),
+           gguf_key_count(g), gguf_tensor_count(g), size);
+    uint64_t problems = check_shapes(g, w.expect ? &demand : NULL);
+    if (w.scan)
+        rc = scan(g, w.threads, &problems, &e);
+    gguf_close(&g);
+    if (rc)
+        return cmd_failed("verify", &e);
+    if (problems)
+        printf("%s: %" PRIu64 " problem%s\n", w.path, problems, problems == 1 ? "" : "s");
+    else
+        printf("%s: fine\n", w.path);
+    return problems ? EXIT_FOUND : EXIT_CLEAN;
+}
