@@ -333,15 +333,17 @@ static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
     uint32_t chunk = (uint32_t)(index >> r->slot_shift);
     uint64_t offset = (index & (r->slots_per_chunk - 1)) * sizeof *out;
     uint32_t entry = r->event_chunk[chunk];
-    if (!entry)
-        return r->event_chunk_cut[chunk] ? DETAIL_LOSS_TRUNCATED : DETAIL_LOSS_NO_SPACE;
+    if (!entry && r->event_chunk_cut[chunk])
+        return DETAIL_LOSS_TRUNCATED;
+    if (!entry) /* there was no room, or the writer died while it made some */
+        return r->info.lost ? DETAIL_LOSS_NO_SPACE : DETAIL_LOSS_TORN;
     if (offset + sizeof *out > chunk_present(r, entry - 1))
         return DETAIL_LOSS_TRUNCATED;
     const uint64_t *from = (const void *)(chunk_at(r, entry - 1) + offset);
     uint64_t before = __atomic_load_n(from, __ATOMIC_ACQUIRE);
-    for (int i = 1; i < 8; i++) /* by words: status and duration change in one store */
-        out->word[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    /* By words: status and duration change in one store. Acquire: `after` is read after them. */
+    for (int i = 1; i < 8; i++)
+        out->word[i] = __atomic_load_n(from + i, __ATOMIC_ACQUIRE);
     uint64_t after = __atomic_load_n(from, __ATOMIC_RELAXED);
     out->word[0] = seq + 1;
     if ((before & ~EVENT_FINISHING) == seq + 1 && (after & ~EVENT_FINISHING) == seq + 1)
@@ -351,25 +353,26 @@ static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
                                                                : DETAIL_LOSS_TORN;
 }
 
-/* Reads the extras of out->event, which is at out->seq. */
+/* Reads the extras of out->event, which is at out->seq. Each tells its place and their number, so
+ * that those after a torn one are found. */
 static void read_extras(const reader *r, struct reader_event *out) {
     union event_slot slot;
+    unsigned total = EVENT_EXTRA_MAX, torn = 0;
     out->extras = 0;
     out->extras_lost = false;
-    unsigned total = 1; /* the first one tells */
-    for (unsigned i = 1; i <= total; i++) {
-        bool whole =
-            out->seq + i < r->info.end_seq && slot_read(r, out->seq + i, &slot) == SLOT_WHOLE;
-        if (!whole || slot.extra.kind != EVENT_EXTRA || event_extra_index(&slot.extra) != i) {
-            out->extras_lost = i > 1;
-            return;
+    for (unsigned i = 1; i <= total && out->seq + i < r->info.end_seq; i++) {
+        if (slot_read(r, out->seq + i, &slot) != SLOT_WHOLE) {
+            torn++;
+            continue;
         }
-        total = event_extra_total(&slot.extra);
-        total = total < EVENT_EXTRA_MAX ? total : EVENT_EXTRA_MAX;
-        if (i > total)
-            return;
+        if (slot.extra.kind != EVENT_EXTRA || event_extra_index(&slot.extra) != i)
+            break;
+        if (event_extra_total(&slot.extra) < total)
+            total = event_extra_total(&slot.extra);
         out->extra[out->extras++] = slot.extra;
+        out->extras_lost = torn;
     }
+    out->extras_lost |= out->extras && out->extras < total;
 }
 
 struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to) {
@@ -377,8 +380,11 @@ struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to) 
     struct reader_cursor c = { .r = r };
     c.next = from > i->first_seq ? from : i->first_seq;
     c.end = to < i->end_seq ? to : i->end_seq;
-    if (from < i->first_seq)
-        c.skipped = (to < i->first_seq ? to : i->first_seq) - from;
+    uint64_t gone = to < i->first_seq ? to : i->first_seq;
+    if (from < gone) {
+        c.skipped = gone - from;
+        c.skipped_from = from;
+    }
     return c;
 }
 
@@ -430,7 +436,7 @@ bool reader_next(struct reader_cursor *c, struct reader_event *out) {
     if (c->skipped) {
         uint64_t n = c->skipped;
         c->skipped = 0;
-        make_lost(c, out, c->next - n, n, DETAIL_LOSS_OVERWRITTEN);
+        make_lost(c, out, c->skipped_from, n, DETAIL_LOSS_OVERWRITTEN);
         return true;
     }
     while (c->next < c->end) {

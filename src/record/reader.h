@@ -61,7 +61,7 @@ struct reader_counts {
 struct reader_cursor {
     const reader *r;
     uint64_t next, end;
-    uint64_t skipped; /* overwritten slots not told about yet */
+    uint64_t skipped, skipped_from; /* overwritten slots not told about yet, the first of them */
     struct reader_counts counts;
 };
 
