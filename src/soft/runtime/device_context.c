@@ -12,9 +12,10 @@ static struct ihipCtx_t contexts[SOFT_DEVICES_MAX];
 /* enabled[a][b]: kernels of device a may touch memory of device b. */
 static _Atomic bool enabled[SOFT_DEVICES_MAX][SOFT_DEVICES_MAX];
 
-/* What a push covers up: the device that was current, to return to. */
-enum { CONTEXT_STACK = 128 };
-static _Thread_local struct { int device, before; } stack[CONTEXT_STACK];
+/* What a push covers up: the device that was current, to return to. Small, because thread-local
+ * memory of a library that is opened at run time is scarce. */
+enum { CONTEXT_STACK = 64 };
+static _Thread_local struct { signed char device, before; } stack[CONTEXT_STACK];
 static _Thread_local int depth;
 
 /* ---- peers --------------------------------------------------------------------------------- */
@@ -99,8 +100,8 @@ static int context_device(hipCtx_t ctx) {
 static hipError_t push(int device) {
     if (depth == CONTEXT_STACK)
         return hipErrorOutOfMemory;
-    stack[depth].device = device;
-    stack[depth++].before = soft_current_device();
+    stack[depth].device = (signed char)device;
+    stack[depth++].before = (signed char)soft_current_device();
     soft_set_current_device(device);
     return hipSuccess;
 }

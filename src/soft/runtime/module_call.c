@@ -6,7 +6,9 @@
 
 #include "soft/runtime/module.h"
 
-enum { CALLS_MAX = 64, ARGUMENTS_MAX = 4096 };
+/* Few: thread-local memory of this library must fit what dlopen() has left in the static TLS block,
+ * some 1.6 KiB for all libraries together. */
+enum { CALLS_MAX = 8, ARGUMENTS_MAX = 4096 };
 
 struct call {
     dim3 grid, block;
