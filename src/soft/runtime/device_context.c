@@ -2,6 +2,9 @@
  *
  * HIP has one context a device, the primary one; the hipCtx functions only hand it out and keep a
  * stack a thread. A handle is the address of the device's entry in `contexts`. Thread-safe. */
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "soft/runtime/device.h"
 
 struct ihipCtx_t {
@@ -12,11 +15,22 @@ static struct ihipCtx_t contexts[SOFT_DEVICES_MAX];
 /* enabled[a][b]: kernels of device a may touch memory of device b. */
 static _Atomic bool enabled[SOFT_DEVICES_MAX][SOFT_DEVICES_MAX];
 
-/* What a push covers up: the device that was current, to return to. Small, because thread-local
- * memory of a library that is opened at run time is scarce. */
-enum { CONTEXT_STACK = 64 };
-static _Thread_local struct { signed char device, before; } stack[CONTEXT_STACK];
-static _Thread_local int depth;
+/* A thread's stack of contexts: each with the device that was current before, to return to. On the
+ * heap, because thread-local storage of a library that may be opened late is scarce. */
+enum { CONTEXT_STACK = 128 };
+struct stack {
+    int depth;
+    struct {
+        int device, before;
+    } at[CONTEXT_STACK];
+};
+static _Thread_local struct stack *stack;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_key(void) {
+    pthread_key_create(&key, free);
+}
 
 /* ---- peers --------------------------------------------------------------------------------- */
 
@@ -98,16 +112,26 @@ static int context_device(hipCtx_t ctx) {
 }
 
 static hipError_t push(int device) {
-    if (depth == CONTEXT_STACK)
+    pthread_once(&once, make_key);
+    if (!stack) {
+        stack = calloc(1, sizeof *stack);
+        pthread_setspecific(key, stack);
+    }
+    if (!stack || stack->depth == CONTEXT_STACK)
         return hipErrorOutOfMemory;
-    stack[depth].device = (signed char)device;
-    stack[depth++].before = (signed char)soft_current_device();
+    stack->at[stack->depth].device = device;
+    stack->at[stack->depth++].before = soft_current_device();
     soft_set_current_device(device);
     return hipSuccess;
 }
 
+/* The device of the context on top, or -1. */
+static int top(void) {
+    return stack && stack->depth ? stack->at[stack->depth - 1].device : -1;
+}
+
 static void pop(void) {
-    soft_set_current_device(stack[--depth].before);
+    soft_set_current_device(stack->at[--stack->depth].before);
 }
 
 hipError_t soft_hipCtxCreate(hipCtx_t *ctx, unsigned int flags, hipDevice_t device) {
@@ -134,7 +158,7 @@ hipError_t soft_hipCtxDestroy(hipCtx_t ctx) {
     int device = context_device(ctx);
     if (device < 0)
         return hipErrorInvalidContext;
-    if (depth && stack[depth - 1].device == device)
+    if (top() == device)
         pop();
     release(device);
     return hipSuccess;
@@ -146,10 +170,10 @@ hipError_t soft_hipCtxPushCurrent(hipCtx_t ctx) {
 }
 
 hipError_t soft_hipCtxPopCurrent(hipCtx_t *ctx) {
-    if (!depth)
+    if (top() < 0)
         return hipErrorInvalidContext;
     if (ctx)
-        *ctx = &contexts[stack[depth - 1].device];
+        *ctx = &contexts[top()];
     pop();
     return hipSuccess;
 }
@@ -159,7 +183,7 @@ hipError_t soft_hipCtxSetCurrent(hipCtx_t ctx) {
     int device = context_device(ctx);
     if (ctx && device < 0)
         return hipErrorInvalidContext;
-    if (depth)
+    if (top() >= 0)
         pop();
     return ctx ? push(device) : hipSuccess;
 }

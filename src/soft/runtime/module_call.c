@@ -1,6 +1,7 @@
 /* module_call.c - the call configuration: what `kernel<<<grid, block, shared, stream>>>(…)` leaves
  * for the function that launches. Each thread has a stack of its own, because a launch's arguments
  * may contain launches. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,13 +19,44 @@ struct call {
     size_t bytes;
 };
 
-static _Thread_local struct call calls[CALLS_MAX];
-static _Thread_local int depth;
+/* A thread's stack. On the heap, because thread-local storage of a library that may be opened late
+ * is scarce. */
+struct calls {
+    int depth;
+    struct call at[CALLS_MAX];
+};
+
+static _Thread_local struct calls *calls;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void end_thread(void *own) {
+    struct calls *c = own;
+    while (c->depth)
+        free(c->at[--c->depth].arguments);
+    free(c);
+}
+
+static void make_key(void) {
+    pthread_key_create(&key, end_thread);
+}
+
+static bool prepare(void) {
+    if (calls)
+        return true;
+    pthread_once(&once, make_key);
+    calls = calloc(1, sizeof *calls);
+    return calls && !pthread_setspecific(key, calls);
+}
+
+static bool is_configured(void) {
+    return calls && calls->depth;
+}
 
 static hipError_t push(dim3 grid, dim3 block, size_t shared, hipStream_t stream) {
-    if (depth == CALLS_MAX)
+    if (!prepare() || calls->depth == CALLS_MAX)
         return hipErrorOutOfMemory;
-    calls[depth++] =
+    calls->at[calls->depth++] =
         (struct call){ .grid = grid, .block = block, .shared = shared, .stream = stream };
     return hipSuccess;
 }
@@ -38,9 +70,9 @@ hipError_t soft___hipPopCallConfiguration(dim3 *gridDim, dim3 *blockDim, size_t 
                                           hipStream_t *stream) {
     if (!gridDim || !blockDim || !sharedMem || !stream)
         return hipErrorInvalidValue;
-    if (!depth)
+    if (!is_configured())
         return hipErrorMissingConfiguration;
-    struct call *c = &calls[--depth];
+    struct call *c = &calls->at[--calls->depth];
     *gridDim = c->grid;
     *blockDim = c->block;
     *sharedMem = c->shared;
@@ -55,11 +87,11 @@ hipError_t soft_hipConfigureCall(dim3 gridDim, dim3 blockDim, size_t sharedMem,
 }
 
 hipError_t soft_hipSetupArgument(const void *arg, size_t size, size_t offset) {
-    if (!depth)
+    if (!is_configured())
         return hipErrorMissingConfiguration;
     if (!arg || size > ARGUMENTS_MAX || offset > ARGUMENTS_MAX - size)
         return hipErrorInvalidValue;
-    struct call *c = &calls[depth - 1];
+    struct call *c = &calls->at[calls->depth - 1];
     if (!c->arguments && !(c->arguments = calloc(1, ARGUMENTS_MAX)))
         return hipErrorOutOfMemory;
     memcpy(c->arguments + offset, arg, size);
@@ -69,9 +101,9 @@ hipError_t soft_hipSetupArgument(const void *arg, size_t size, size_t offset) {
 }
 
 hipError_t soft_hipLaunchByPtr(const void *func) {
-    if (!depth)
+    if (!is_configured())
         return hipErrorMissingConfiguration;
-    struct call c = calls[--depth];
+    struct call c = calls->at[--calls->depth];
     struct soft_function *f;
     hipError_t r = soft_function_for_host(func, &f);
     void *extra[] = { HIP_LAUNCH_PARAM_BUFFER_POINTER, c.arguments, HIP_LAUNCH_PARAM_BUFFER_SIZE,
