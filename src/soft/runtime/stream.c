@@ -274,19 +274,35 @@ hipError_t soft_hipStreamSynchronize_spt(hipStream_t stream) {
     return soft_hipStreamSynchronize(stream ? stream : hipStreamPerThread);
 }
 
+/* A stream that is not done and that st has to wait for, and how far; NULL if st is done. The
+ * legacy default stream is done when the blocking streams are. */
+static struct soft_stream *find_pending(struct soft_stream *st, uint64_t *seq) {
+    struct soft_stream *pending = NULL;
+    soft_schedule_lock();
+    for (struct soft_stream *t = soft_schedule_next_active(NULL); t && !pending;
+         t = soft_schedule_next_active(t))
+        if ((t == st || (st->is_null && t->device == st->device && is_blocking(t))) &&
+            atomic_load(&t->completed) < t->submitted)
+            pending = t;
+    if (pending)
+        *seq = pending->submitted;
+    soft_schedule_unlock();
+    return pending;
+}
+
 hipError_t soft_hipStreamQuery(hipStream_t stream) {
-    struct soft_stream *st;
+    struct soft_stream *st, *pending;
+    uint64_t seq;
     hipError_t r = soft_stream_resolve(stream, &st);
     if (r != hipSuccess)
         return r;
     if (st->capture)
         return soft_capture_refuse(st);
-    soft_schedule_lock();
-    uint64_t seq = st->submitted;
-    soft_schedule_unlock();
-    bool complete = soft_schedule_poll(st, seq);
+    do
+        pending = find_pending(st, &seq);
+    while (pending && soft_schedule_poll(pending, seq));
     r = soft_error_observe();
-    return r != hipSuccess ? r : complete ? hipSuccess : hipErrorNotReady;
+    return r != hipSuccess ? r : pending ? hipErrorNotReady : hipSuccess;
 }
 
 hipError_t soft_hipStreamQuery_spt(hipStream_t stream) {
