@@ -140,6 +140,18 @@ static void accesses_text(FILE *out, const struct event_extra *x) {
     }
 }
 
+static void fault_text(FILE *out, const struct event_extra *x) {
+    struct event_fault f = event_fault_of(x);
+    if (f.argument == EVENT_NO_ARGUMENT)
+        fputs(" argument=?", out);
+    else
+        fprintf(out, " argument=%" PRIu64 " value=0x%" PRIx64, f.argument, f.value);
+    fprintf(out, " range=0x%" PRIx64 "+%" PRIu64, f.alloc_base, f.alloc_bytes);
+    field_text(out, &(struct event_field){ EVENT_FORMAT_SEQ, "alloc" }, f.alloc_seq);
+    if (f.pc)
+        fprintf(out, " pc=0x%" PRIx64, f.pc);
+}
+
 static void extra_text(FILE *out, const struct event_extra *x) {
     unsigned type = event_extra_type(x);
     if (type == EXTRA_DIMS) {
@@ -157,6 +169,8 @@ static void extra_text(FILE *out, const struct event_extra *x) {
                 " op_id=%" PRIu64 " step=%" PRId64 " layer=%" PRId64 " offset=%" PRIu64
                 " alloc=%" PRIu64,
                 s.op_id, s.step, s.layer, s.offset, s.alloc);
+    } else if (type == EXTRA_FAULT) {
+        fault_text(out, x);
     } else {
         const char *labels = event_extra_labels(type);
         char label[32];

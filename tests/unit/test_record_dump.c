@@ -123,8 +123,8 @@ static void other_extras_are_shown_by_their_labels(void **state) {
                         "copy2d H2H dst=0x0 src=0x0 bytes=0 dst_pitch=512 src_pitch=256 width=200 "
                         "height=10 dst_slice=5120 src_slice=2560 depth=3");
     assert_string_equal(line_of(r, fault, false),
-                        "fault read address=0xbad launch=? bytes=4 argument=0x3 value=0x1000 "
-                        "alloc_base=0x1000 alloc_bytes=0x2 alloc_seq=0x7 pc=0x0");
+                        "fault read address=0xbad launch=? bytes=4 argument=3 value=0x1000 "
+                        "range=0x1000+2 alloc=#7");
     assert_string_equal(line_of(r, safe, false),
                         "safe_copy past_tensor dst=0x0 src=0x0 bytes=0 op_id=9 step=0 layer=-1 "
                         "offset=16 alloc=4096");
