@@ -60,6 +60,9 @@ enum rc audit_ready(struct err *e);
  * in <gcore/audit.h>). NULL, with the reason in e, if there is none. */
 const struct hip_api *gcore_hip(struct err *e);
 
+/* The runtime that gcore_open loaded; its table is the decorated one. NULL if none is open. */
+const struct hip_runtime *gcore_runtime(void);
+
 struct greta_soft_fault; /* <greta/soft.h> */
 
 struct audit {

@@ -86,6 +86,13 @@ const struct hip_api *gcore_hip(struct err *e) {
     return audit_ready(e) == RC_OK ? audit.table : NULL;
 }
 
+const struct hip_runtime *gcore_runtime(void) {
+    pthread_mutex_lock(&gcore.lock);
+    const struct hip_runtime *runtime = gcore.open ? &gcore.runtime : NULL;
+    pthread_mutex_unlock(&gcore.lock);
+    return runtime;
+}
+
 int gcore_open(const char *device, char *message, size_t size) {
     struct err e = { 0 };
     enum rc rc = open_once(device, &e);

@@ -1,0 +1,105 @@
+#include "infer/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <gcore/audit.h>
+
+#include "audit/audit.h"
+
+static enum rc hip_failed(const struct device *d, const char *what, hipError_t error,
+                          struct err *e) {
+    return err_set(e, RC_DEVICE, "%s failed: %s", what, d->hip->hipGetErrorString(error));
+}
+
+enum rc device_open(struct device *d, const char *choice, struct err *e) {
+    char message[400];
+    *d = (struct device){ 0 };
+    if (gcore_open(choice, message, sizeof message))
+        return err_set(e, RC_REFUSED, "%s", message);
+    const struct hip_runtime *runtime = gcore_runtime();
+    d->hip = gcore_hip(e);
+    if (!d->hip || !runtime)
+        return err_set(e, RC_REFUSED, "no HIP runtime is open");
+    hipError_t r = d->hip->hipStreamCreateWithFlags(&d->stream, hipStreamNonBlocking);
+    if (r != hipSuccess)
+        return hip_failed(d, "hipStreamCreateWithFlags", r, e);
+    enum rc rc = kern_open(&d->kernels, runtime, d->hip, e);
+    if (rc)
+        device_close(d);
+    return rc;
+}
+
+void device_close(struct device *d) {
+    kern_close(&d->kernels);
+    if (d->stream)
+        (void)d->hip->hipStreamDestroy(d->stream);
+    *d = (struct device){ 0 };
+}
+
+void device_describe(const struct device *d, char *text, size_t size) {
+    char name[128] = "?";
+    size_t free_bytes = 0, total = 0;
+    (void)d->hip->hipDeviceGetName(name, sizeof name, 0);
+    (void)d->hip->hipMemGetInfo(&free_bytes, &total);
+    snprintf(text, size, "%s, %.1f of %.1f GiB free", name, (double)free_bytes / (1 << 30),
+             (double)total / (1 << 30));
+}
+
+enum rc device_free_bytes(const struct device *d, uint64_t *out, struct err *e) {
+    size_t free_bytes, total;
+    hipError_t r = d->hip->hipMemGetInfo(&free_bytes, &total);
+    if (r != hipSuccess)
+        return hip_failed(d, "hipMemGetInfo", r, e);
+    *out = free_bytes;
+    return RC_OK;
+}
+
+enum rc device_alloc(const struct device *d, struct kern_view *out, const char *name,
+                     enum tensor_type type, uint64_t bytes, struct err *e) {
+    void *ptr = NULL;
+    *out = (struct kern_view){ 0 };
+    hipError_t r = d->hip->hipMalloc(&ptr, bytes);
+    if (r != hipSuccess)
+        return err_set(e, r == hipErrorOutOfMemory ? RC_MEMORY : RC_DEVICE,
+                       "%s: the device has no %llu bytes for it: %s", name,
+                       (unsigned long long)bytes, d->hip->hipGetErrorString(r));
+    *out = (struct kern_view){ ptr, bytes, type, name };
+    if (bytes)
+        (void)gcore_name_range(ptr, bytes, name); /* a name is a help, not a condition */
+    return RC_OK;
+}
+
+void device_free(const struct device *d, struct kern_view *v) {
+    if (v->ptr)
+        (void)d->hip->hipFree(v->ptr);
+    *v = (struct kern_view){ 0 };
+}
+
+enum rc device_copy_failed(const char *direction, const struct gcore_d2h_result *r, struct err *e) {
+    enum rc rc = r->code == GCORE_D2H_DEVICE_ERROR ? RC_DEVICE : RC_REFUSED;
+    return err_set(e, rc, "hipMemcpy %s failed: %s", direction, r->message);
+}
+
+enum rc device_upload(const struct device *d, const struct kern_view *to, const void *from,
+                      uint64_t bytes, int64_t step, int32_t layer, struct err *e) {
+    struct gcore_d2h_meta meta = { to->name, step, layer, 0, bytes, to->bytes };
+    struct gcore_d2h_result r;
+    if (gcore_h2d_copy(to->ptr, from, &meta, d->stream, &r) == GCORE_D2H_OK)
+        return RC_OK;
+    return device_copy_failed("H2D", &r, e);
+}
+
+enum rc device_download(const struct device *d, void *to, const struct kern_view *from,
+                        uint64_t bytes, int64_t step, int32_t layer, struct err *e) {
+    struct gcore_d2h_meta meta = { from->name, step, layer, 0, bytes, from->bytes };
+    struct gcore_d2h_result r;
+    if (gcore_d2h_copy(to, from->ptr, &meta, d->stream, &r) == GCORE_D2H_OK)
+        return RC_OK;
+    return device_copy_failed("D2H", &r, e);
+}
+
+enum rc device_wait(const struct device *d, const char *what, struct err *e) {
+    hipError_t r = d->hip->hipStreamSynchronize(d->stream);
+    return r == hipSuccess ? RC_OK : hip_failed(d, what, r, e);
+}

@@ -1,0 +1,47 @@
+/* device.h - the engine's side of a HIP device: buffers with names, checked copies, one stream.
+ *
+ * Everything goes through the audited table; copies through <gcore/d2h.h>. One device a process
+ * (the audit's), used by one thread at a time. */
+#ifndef INFER_DEVICE_H
+#define INFER_DEVICE_H
+
+#include <stdint.h>
+
+#include <gcore/d2h.h>
+
+#include "base/err.h"
+#include "kernels/kern.h"
+
+struct device {
+    const struct hip_api *hip;
+    kern_device *kernels;
+    hipStream_t stream;
+};
+
+/* choice: auto, hip, soft; NULL takes GRETA_DEVICE. RC_REFUSED if there is no such device. */
+NODISCARD enum rc device_open(struct device *d, const char *choice, struct err *e);
+void device_close(struct device *d); /* a zeroed struct is fine */
+
+/* "greta software device, 17.6 GiB free": for people. */
+void device_describe(const struct device *d, char *text, size_t size);
+NODISCARD enum rc device_free_bytes(const struct device *d, uint64_t *out, struct err *e);
+
+/* A new buffer, named in the ledger; name must outlive it. On failure *out is zeroed. */
+NODISCARD enum rc device_alloc(const struct device *d, struct kern_view *out, const char *name,
+                               enum tensor_type type, uint64_t bytes, struct err *e);
+void device_free(const struct device *d, struct kern_view *v); /* zeroes *v; v->ptr may be NULL */
+
+/* Checked copies of all of a view's first `bytes`. step and layer are for logs, -1: none. */
+NODISCARD enum rc device_upload(const struct device *d, const struct kern_view *to,
+                                const void *from, uint64_t bytes, int64_t step, int32_t layer,
+                                struct err *e);
+NODISCARD enum rc device_download(const struct device *d, void *to, const struct kern_view *from,
+                                  uint64_t bytes, int64_t step, int32_t layer, struct err *e);
+
+/* Waits for the stream; RC_DEVICE with HIP's word if the device has failed. */
+NODISCARD enum rc device_wait(const struct device *d, const char *what, struct err *e);
+
+/* What a failed checked copy becomes in the engine. */
+enum rc device_copy_failed(const char *direction, const struct gcore_d2h_result *r, struct err *e);
+
+#endif

@@ -1,0 +1,37 @@
+/* sampler.h - from logits to the next token.
+ *
+ * The order: repetition penalty, then, unless greedy, top-k, top-p, min-p over what is left,
+ * temperature, and a draw from a generator that a seed determines (xoshiro256**), so that the same
+ * seed and logits give the same token on every machine. Ties go to the lower id. One sampler a
+ * sequence; used by one thread at a time. */
+#ifndef INFER_SAMPLER_H
+#define INFER_SAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct sampler_options {
+    float temperature;    /* 0: greedy */
+    uint32_t top_k;       /* 0: all */
+    float top_p;          /* 1: all */
+    float min_p;          /* 0: all; else drops tokens below min_p times the best */
+    float repeat_penalty; /* 1: none */
+    uint32_t repeat_last; /* tokens the penalty looks back at */
+    uint64_t seed;
+};
+extern const struct sampler_options sampler_defaults;
+
+typedef struct sampler sampler;
+
+/* RC_USAGE if an option is out of range, with what it may be. On failure *out is untouched. */
+NODISCARD enum rc sampler_open(sampler **out, const struct sampler_options *options, uint32_t vocab,
+                               struct err *e);
+void sampler_close(sampler **s); /* sets *s to NULL; *s may be NULL */
+
+/* The next token for logits[vocab] behind the given tokens. RC_FORMAT if no logit is a number. */
+NODISCARD enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
+                               int32_t *out, struct err *e);
+
+#endif

@@ -1,0 +1,318 @@
+/* scheduler.c - one pass through the model, top to bottom.
+ *
+ * T tokens, D = dim, Q = heads * head_size, K = kv_heads * head_size, H = hidden, V = vocab. All
+ * activations are F32; weights have the type of the file; the cache is F16 or Q8_0. */
+#include "infer/scheduler.h"
+
+#include <stdlib.h>
+
+struct scheduler {
+    const struct device *d;
+    const struct config *c;
+    const struct weights *w;
+    const struct kvcache *k;
+    trace *trace;
+    uint32_t max_tokens, max_wanted;
+
+    struct kern_view ids, pos, slots; /* [T] int32 */
+    struct kern_view rows;            /* [wanted] int32 */
+    struct kern_view x;               /* [T, D] the residual stream */
+    struct kern_view norm;            /* [T, D] input of a projection */
+    struct kern_view q, attn_out;     /* [T, Q] */
+    struct kern_view key, value;      /* [T, K] */
+    struct kern_view gate, up;        /* [T, H] */
+    struct kern_view last;            /* [wanted, D] */
+    struct kern_view logits;          /* [wanted, V] */
+
+    /* the batch that is running */
+    const struct scheduler_batch *b;
+};
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+static enum rc alloc_floats(scheduler *s, struct kern_view *v, const char *name, uint64_t rows,
+                            uint64_t width, struct err *e) {
+    return device_alloc(s->d, v, name, TENSOR_TYPE_F32, rows * width * sizeof(float), e);
+}
+
+static enum rc alloc_ints(scheduler *s, struct kern_view *v, const char *name, uint64_t n,
+                          struct err *e) {
+    return device_alloc(s->d, v, name, TENSOR_TYPE_I32, n * sizeof(int32_t), e);
+}
+
+static enum rc alloc_all(scheduler *s, struct err *e) {
+    const struct config *c = s->c;
+    uint64_t T = s->max_tokens, W = s->max_wanted;
+    uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    enum rc rc = alloc_ints(s, &s->ids, "ids", T, e);
+    rc = rc ? rc : alloc_ints(s, &s->pos, "pos", T, e);
+    rc = rc ? rc : alloc_ints(s, &s->slots, "slots", T, e);
+    rc = rc ? rc : alloc_ints(s, &s->rows, "rows", W, e);
+    rc = rc ? rc : alloc_floats(s, &s->x, "x", T, c->dim, e);
+    rc = rc ? rc : alloc_floats(s, &s->norm, "norm", T, c->dim, e);
+    rc = rc ? rc : alloc_floats(s, &s->q, "q", T, Q, e);
+    rc = rc ? rc : alloc_floats(s, &s->attn_out, "attn_out", T, Q, e);
+    rc = rc ? rc : alloc_floats(s, &s->key, "k", T, K, e);
+    rc = rc ? rc : alloc_floats(s, &s->value, "v", T, K, e);
+    rc = rc ? rc : alloc_floats(s, &s->gate, "gate", T, c->hidden, e);
+    rc = rc ? rc : alloc_floats(s, &s->up, "up", T, c->hidden, e);
+    rc = rc ? rc : alloc_floats(s, &s->last, "last", W, c->dim, e);
+    return rc ? rc : alloc_floats(s, &s->logits, "logits", W, c->vocab, e);
+}
+
+enum rc scheduler_open(scheduler **out, const struct device *d, const struct config *c,
+                       const struct weights *w, const struct kvcache *k, uint32_t max_tokens,
+                       uint32_t max_wanted, trace *t, struct err *e) {
+    scheduler *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_set(e, RC_MEMORY, "out of memory");
+    *s = (struct scheduler){ .d = d, .c = c, .w = w, .k = k, .trace = t };
+    s->max_tokens = max_tokens;
+    s->max_wanted = max_wanted;
+    enum rc rc = alloc_all(s, e);
+    if (rc)
+        scheduler_close(&s);
+    else
+        *out = s;
+    return rc;
+}
+
+void scheduler_close(scheduler **s) {
+    if (!*s)
+        return;
+    struct kern_view *all[] = { &(*s)->ids,  &(*s)->pos,   &(*s)->slots, &(*s)->rows,
+                                &(*s)->x,    &(*s)->norm,  &(*s)->q,     &(*s)->attn_out,
+                                &(*s)->key,  &(*s)->value, &(*s)->gate,  &(*s)->up,
+                                &(*s)->last, &(*s)->logits };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        device_free((*s)->d, all[i]);
+    free(*s);
+    *s = NULL;
+}
+
+/* ---- the kernels with this model's sizes ----------------------------------------------------- */
+
+static enum rc rmsnorm(scheduler *s, const struct kern_view *out, const struct kern_view *x,
+                       const struct kern_view *weight, uint32_t rows, uint32_t dim, struct err *e) {
+    struct kern_rmsnorm a = { *out, *x, *weight, rows, dim, s->c->rms_eps };
+    return kern_rmsnorm(s->d->kernels, s->d->stream, &a, e);
+}
+
+/* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
+static enum rc matmul(scheduler *s, const struct kern_view *out, const struct kern_view *weight,
+                      const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
+                      uint64_t n, uint64_t k, bool add, struct err *e) {
+    struct kern_matmul a = { *out, *weight,     *x,          bias ? *bias : *x,
+                             rows, (uint32_t)n, (uint32_t)k, bias && bias->ptr,
+                             add };
+    return kern_matmul(s->d->kernels, s->d->stream, &a, e);
+}
+
+static enum rc upload_batch(scheduler *s, struct err *e) {
+    const struct scheduler_batch *b = s->b;
+    struct {
+        const struct kern_view *to;
+        const int32_t *from;
+        uint32_t count;
+    } in[] = { { &s->ids, b->ids, b->tokens },
+               { &s->pos, b->pos, b->tokens },
+               { &s->slots, b->slots, b->tokens },
+               { &s->rows, b->rows, b->wanted } };
+    struct gcore_d2h_item items[4];
+    for (size_t i = 0; i < 4; i++)
+        items[i] = (struct gcore_d2h_item){
+            .to = in[i].to->ptr,
+            .from = in[i].from,
+            .kind = hipMemcpyHostToDevice,
+            .meta = { in[i].to->name, b->step, -1, 0, in[i].count * sizeof(int32_t),
+                      in[i].to->bytes },
+        };
+    struct gcore_d2h_result r;
+    if (gcore_d2h_batch(items, 4, s->d->stream, &r) == GCORE_D2H_OK)
+        return RC_OK;
+    return device_copy_failed("H2D", &r, e);
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+#define TRACE(point, view, rows, width)                                                            \
+    trace_tensor(s->trace, s->d, TRACE_##point, &(view), rows, width, s->b->step, (int32_t)layer, e)
+
+static enum rc trace_norm(scheduler *s, uint32_t layer, const struct kern_view *weight,
+                          struct err *e) {
+    enum rc rc = TRACE(RMSNORM_IN, s->x, s->b->tokens, s->c->dim);
+    rc = rc ? rc : TRACE(RMSNORM_OUT, s->norm, s->b->tokens, s->c->dim);
+    return rc ? rc : TRACE(RMSNORM_WEIGHT, *weight, 1, s->c->dim);
+}
+
+/* A projection that is added to x as it is computed has no buffer of its own. To be looked at it is
+ * computed once more, into norm, which is free at that time. */
+static enum rc trace_product(scheduler *s, uint32_t layer, enum trace_point point,
+                             enum config_tensor weight, enum config_tensor bias,
+                             const struct kern_view *x, uint64_t k, struct err *e) {
+    const struct kern_view *w = s->w->layers[layer].tensor;
+    if (!trace_wants(s->trace, point, s->b->step, (int32_t)layer))
+        return RC_OK;
+    enum rc rc = matmul(s, &s->norm, &w[weight], bias == CONFIG_TENSOR_COUNT ? NULL : &w[bias], x,
+                        s->b->tokens, s->c->dim, k, false, e);
+    return rc ? rc
+              : trace_tensor(s->trace, s->d, point, &s->norm, s->b->tokens, s->c->dim, s->b->step,
+                             (int32_t)layer, e);
+}
+
+/* q, k, v = norm . Wq, Wk, Wv; heads normalised where the model does that, then rotated */
+static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
+    const struct config *c = s->c;
+    const struct kern_view *w = s->w->layers[layer].tensor;
+    uint32_t T = s->b->tokens;
+    uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    enum rc rc = matmul(s, &s->q, &w[CONFIG_TENSOR_ATTN_Q], &w[CONFIG_TENSOR_ATTN_Q_BIAS], &s->norm,
+                        T, Q, c->dim, false, e);
+    rc = rc ? rc
+            : matmul(s, &s->key, &w[CONFIG_TENSOR_ATTN_K], &w[CONFIG_TENSOR_ATTN_K_BIAS], &s->norm,
+                     T, K, c->dim, false, e);
+    rc = rc ? rc
+            : matmul(s, &s->value, &w[CONFIG_TENSOR_ATTN_V], &w[CONFIG_TENSOR_ATTN_V_BIAS],
+                     &s->norm, T, K, c->dim, false, e);
+    if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
+        rc = rmsnorm(s, &s->q, &s->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, e);
+    if (!rc && w[CONFIG_TENSOR_ATTN_K_NORM].ptr)
+        rc = rmsnorm(s, &s->key, &s->key, &w[CONFIG_TENSOR_ATTN_K_NORM], T * c->kv_heads,
+                     c->head_size, e);
+    if (rc)
+        return rc;
+    struct kern_rope rope = { s->q,
+                              s->key,
+                              s->pos,
+                              s->w->rope_freqs,
+                              T,
+                              c->heads,
+                              c->kv_heads,
+                              c->head_size,
+                              c->rope_dims,
+                              c->rope_style == CONFIG_ROPE_HALVES,
+                              (float)c->rope_magnitude };
+    return kern_rope(s->d->kernels, s->d->stream, &rope, e);
+}
+
+/* attn_out = softmax(q . keys) values, over this token and all before it in its sequence */
+static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
+    const struct config *c = s->c;
+    const struct kvcache_layer *cache = &s->k->layers[layer];
+    uint32_t rows = s->k->sequences * s->k->context;
+    struct kern_kv_store store = { cache->keys,
+                                   cache->values,
+                                   s->key,
+                                   s->value,
+                                   s->slots,
+                                   s->b->tokens,
+                                   c->kv_heads * c->head_size,
+                                   rows };
+    enum rc rc = kern_kv_store(s->d->kernels, s->d->stream, &store, e);
+    if (rc)
+        return rc;
+    struct kern_attention a = { s->attn_out,       s->q,     cache->keys,
+                                cache->values,     s->pos,   s->slots,
+                                s->b->tokens,      c->heads, c->kv_heads,
+                                c->head_size,      rows,     c->sliding_window,
+                                c->attention_scale };
+    return kern_attention(s->d->kernels, s->d->stream, &a, e);
+}
+
+/* x += attention(norm(x)) . Wo */
+static enum rc attention_half(scheduler *s, uint32_t layer, struct err *e) {
+    const struct config *c = s->c;
+    const struct kern_view *w = s->w->layers[layer].tensor;
+    uint32_t T = s->b->tokens;
+    uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    enum rc rc = rmsnorm(s, &s->norm, &s->x, &w[CONFIG_TENSOR_ATTN_NORM], T, c->dim, e);
+    rc = rc ? rc : trace_norm(s, layer, &w[CONFIG_TENSOR_ATTN_NORM], e);
+    rc = rc ? rc : project_qkv(s, layer, e);
+    rc = rc ? rc : TRACE(Q, s->q, T, Q);
+    rc = rc ? rc : TRACE(K, s->key, T, K);
+    rc = rc ? rc : TRACE(V, s->value, T, K);
+    rc = rc ? rc : attend(s, layer, e);
+    rc = rc ? rc : TRACE(KV_CACHE, s->k->layers[layer].keys, s->k->sequences * s->k->context, K);
+    rc = rc ? rc : TRACE(KV_CACHE, s->k->layers[layer].values, s->k->sequences * s->k->context, K);
+    rc = rc ? rc : TRACE(ATTN_OUT, s->attn_out, T, Q);
+    rc = rc ? rc
+            : trace_product(s, layer, TRACE_WO_OUT, CONFIG_TENSOR_ATTN_OUTPUT,
+                            CONFIG_TENSOR_ATTN_OUTPUT_BIAS, &s->attn_out, Q, e);
+    return rc ? rc
+              : matmul(s, &s->x, &w[CONFIG_TENSOR_ATTN_OUTPUT], &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS],
+                       &s->attn_out, T, c->dim, Q, true, e);
+}
+
+/* x += (silu(norm(x) . Wgate) * (norm(x) . Wup)) . Wdown */
+static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
+    const struct config *c = s->c;
+    const struct kern_view *w = s->w->layers[layer].tensor;
+    uint32_t T = s->b->tokens;
+    enum rc rc = rmsnorm(s, &s->norm, &s->x, &w[CONFIG_TENSOR_FFN_NORM], T, c->dim, e);
+    rc = rc ? rc : trace_norm(s, layer, &w[CONFIG_TENSOR_FFN_NORM], e);
+    rc = rc ? rc
+            : matmul(s, &s->gate, &w[CONFIG_TENSOR_FFN_GATE], NULL, &s->norm, T, c->hidden, c->dim,
+                     false, e);
+    rc = rc ? rc
+            : matmul(s, &s->up, &w[CONFIG_TENSOR_FFN_UP], NULL, &s->norm, T, c->hidden, c->dim,
+                     false, e);
+    if (rc)
+        return rc;
+    struct kern_swiglu swiglu = { s->gate, s->gate, s->up, T, c->hidden };
+    rc = kern_swiglu(s->d->kernels, s->d->stream, &swiglu, e);
+    rc = rc ? rc
+            : trace_product(s, layer, TRACE_MLP, CONFIG_TENSOR_FFN_DOWN, CONFIG_TENSOR_COUNT,
+                            &s->gate, c->hidden, e);
+    return rc ? rc
+              : matmul(s, &s->x, &w[CONFIG_TENSOR_FFN_DOWN], NULL, &s->gate, T, c->dim, c->hidden,
+                       true, e);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+static enum rc embed(scheduler *s, struct err *e) {
+    struct kern_embed a = { s->x,      s->w->tensor[CONFIG_TENSOR_TOKEN_EMBD],
+                            s->ids,    s->b->tokens,
+                            s->c->dim, s->c->vocab };
+    return kern_embed(s->d->kernels, s->d->stream, &a, e);
+}
+
+static enum rc project_logits(scheduler *s, struct err *e) {
+    const struct config *c = s->c;
+    const uint32_t layer = (uint32_t)-1;
+    uint32_t W = s->b->wanted;
+    struct kern_take_rows take = { s->last, s->x, s->rows, W, s->b->tokens, c->dim };
+    enum rc rc = kern_take_rows(s->d->kernels, s->d->stream, &take, e);
+    rc =
+        rc ? rc
+           : rmsnorm(s, &s->last, &s->last, &s->w->tensor[CONFIG_TENSOR_OUTPUT_NORM], W, c->dim, e);
+    rc = rc ? rc
+            : matmul(s, &s->logits, &s->w->output, NULL, &s->last, W, c->vocab, c->dim, false, e);
+    return rc ? rc : TRACE(LOGITS, s->logits, W, c->vocab);
+}
+
+enum rc scheduler_forward(scheduler *s, const struct scheduler_batch *b, float *logits,
+                          struct err *e) {
+    if (b->tokens > s->max_tokens || b->wanted > s->max_wanted)
+        return err_set(e, RC_RANGE,
+                       "a batch of %u tokens (%u wanted) exceeds the buffers for %u (%u)",
+                       b->tokens, b->wanted, s->max_tokens, s->max_wanted);
+    s->b = b;
+    enum rc rc = upload_batch(s, e);
+    rc = rc ? rc : embed(s, e);
+    for (uint32_t layer = 0; !rc && layer < s->c->layers; layer++) {
+        rc = attention_half(s, layer, e);
+        rc = rc ? rc : feed_forward_half(s, layer, e);
+    }
+    if (!rc && b->wanted) {
+        rc = project_logits(s, e);
+        rc =
+            rc ? rc
+               : device_download(s->d, logits, &s->logits,
+                                 (uint64_t)b->wanted * s->c->vocab * sizeof(float), b->step, -1, e);
+    } else if (!rc) {
+        rc = device_wait(s->d, "hipStreamSynchronize", e);
+    }
+    s->b = NULL;
+    return rc;
+}
