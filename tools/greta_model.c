@@ -15,6 +15,7 @@ static const struct cmd {
     { "quantize", "[options] IN OUT TYPE", "rewrite a model with other tensor types",
       cmd_quantize },
     { "synth", "[options] -o FILE", "write a model with random weights", cmd_synth },
+    { "tokenize", "[options] FILE", "turn text on standard input into token ids", cmd_tokenize },
 };
 
 static void print_help(FILE *out) {

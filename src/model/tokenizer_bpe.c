@@ -126,14 +126,12 @@ enum rc tokenizer_bpe_build(tokenizer *t, const struct vocab_source *s, struct e
         return rc;
     for (unsigned b = 0; b < 256; b++) {
         char bytes[4];
-        const char byte = (char)b;
         size_t n = utf8_encode(tokenizer_bpe_character((uint8_t)b), bytes);
         int32_t id = vocab_table_find(&t->tokens, bytes, n);
         int32_t extra = id < 0 ? vocab_table_find(&t->bpe.extra, bytes, n) : -1;
         t->bpe.bytes[b] = id >= 0      ? (uint32_t)id
                           : extra >= 0 ? t->tokens.count + (uint32_t)extra
                                        : MERGER_NONE;
-        t->bpe.byte_token[b] = vocab_table_find(&t->tokens, &byte, 1);
     }
     return RC_OK;
 }
@@ -167,6 +165,7 @@ static uint32_t bpe_pair(const void *context, const struct merger_symbol *left,
     return m->merged;
 }
 
+/* A symbol that is no token is spelt byte by byte. */
 static enum rc bpe_emit(const struct bpe_run *run, uint32_t symbol, struct token_list *list,
                         struct err *e) {
     const tokenizer *t = run->t;
@@ -176,11 +175,16 @@ static enum rc bpe_emit(const struct bpe_run *run, uint32_t symbol, struct token
         return token_list_add(list, (int32_t)symbol, e);
     uint32_t extra = symbol - t->tokens.count;
     const char *text = vocab_table_text(&t->bpe.extra, extra);
+    size_t len = vocab_table_length(&t->bpe.extra, extra);
     enum rc rc = RC_OK;
-    for (uint32_t i = 0; i < vocab_table_length(&t->bpe.extra, extra) && rc == RC_OK; i++) {
-        int32_t id = t->bpe.byte_token[(uint8_t)text[i]];
-        if (id >= 0 && !bpe_is_forbidden(run, (uint32_t)id))
-            rc = token_list_add(list, id, e);
+    for (size_t i = 0, n; i < len && rc == RC_OK; i += n) {
+        uint32_t cp = 0;
+        n = utf8_decode(text + i, len - i, &cp);
+        int byte = n ? tokenizer_bpe_byte(cp) : -1;
+        uint32_t id = byte < 0 ? MERGER_NONE : t->bpe.bytes[byte];
+        if (id < t->tokens.count && !bpe_is_forbidden(run, id))
+            rc = token_list_add(list, (int32_t)id, e);
+        n = n ? n : 1;
     }
     return rc;
 }

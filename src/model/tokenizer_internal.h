@@ -31,7 +31,6 @@ struct bpe {
     tokenizer_pre *pre;
     struct vocab_table extra; /* symbols beyond the tokens */
     uint32_t bytes[256];      /* symbol of each byte; BPE_NO_SYMBOL if merges and tokens lack it */
-    int32_t byte_token[256];  /* token whose text is that one byte, or -1 */
     struct bpe_merge *merges; /* open addressing, at most half full */
     uint32_t merge_mask;
 };

@@ -20,6 +20,7 @@ int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_quantize(int argc, char **argv);
 int cmd_synth(int argc, char **argv);
+int cmd_tokenize(int argc, char **argv);
 
 /* Prints "greta_model COMMAND: what[: value]; …" with the way to the help, and returns EXIT_WRONG.
  */
