@@ -130,16 +130,17 @@ enum rc synth_parse_shape(const char *text, struct config *out, bool *vocab_give
     enum rc rc = RC_OK;
     for (char *pair; !rc && (pair = strsep(&rest, ",")) != NULL;) {
         /* A shape's name may come first: "tiny,layers=5". */
-        if (pair == copy && !strchr(pair, '='))
-            rc = config_find_shape(pair, &c, e);
-        else
+        if (pair != copy || strchr(pair, '=')) {
             rc = parse_pair(pair, &c, vocab_given, e);
+            continue;
+        }
+        rc = config_find_shape(pair, &c, e);
+        c.rope_dims = c.rope_original_context = 0; /* these follow from what may change */
+        c.rope_factor = c.attention_scale = 0;
     }
     free(copy);
     if (rc)
         return rc;
-    c.rope_dims = 0; /* a named shape came with these; they follow the head size */
-    c.attention_scale = 0;
     fill_gaps(&c);
     snprintf(c.name, sizeof c.name, "%.95s", text);
     config_complete(&c);
