@@ -159,7 +159,7 @@ static enum rc try_join(writer *w, uint64_t run_id, bool *found, struct err *e) 
     if (fd < 0)
         return RC_OK;
     ssize_t n = pread(fd, &h, sizeof h, 0);
-    if (n != (ssize_t)sizeof h || memcmp(h.magic, RECORD_MAGIC, sizeof h.magic) ||
+    if (n != (ssize_t)sizeof h || memcmp(h.magic, RECORD_MAGIC, sizeof h.magic) != 0 ||
         h.byte_order != RECORD_BYTE_ORDER || h.run_id != run_id) {
         close(fd);
         return RC_OK;

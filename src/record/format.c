@@ -84,7 +84,7 @@ static const char *detail_text(const struct event *e, char room[16]) {
     if (text)
         return text;
     room[0] = 0;
-    if (strcmp(event_info(e->kind)->detail_list, "NONE") || event_detail(e))
+    if (strcmp(event_info(e->kind)->detail_list, "NONE") != 0 || event_detail(e))
         snprintf(room, 16, "detail%u", event_detail(e));
     return room;
 }
@@ -93,7 +93,7 @@ static const char *status_text(const struct event *e, char room[24]) {
     if (event_is_pending(e))
         return "pending";
     const char *name = hip_error_name((hipError_t)e->status);
-    if (strcmp(name, "hipErrorUnknown"))
+    if (strcmp(name, "hipErrorUnknown") != 0)
         return name;
     snprintf(room, 24, "error%u", e->status);
     return room;

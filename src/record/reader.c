@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 /* Definitions of one kind by number; [0] unused. */
+typedef const struct definition *definition_ref;
 struct index {
-    const struct definition **at;
+    definition_ref *at;
     uint32_t count, room;
 };
 
@@ -68,7 +69,7 @@ static bool is_power(uint32_t n) {
 }
 
 static enum rc check_header(const struct record_header *h, const char *path, struct err *e) {
-    if (memcmp(h->magic, RECORD_MAGIC, sizeof h->magic))
+    if (memcmp(h->magic, RECORD_MAGIC, sizeof h->magic) != 0)
         return err_set(e, RC_FORMAT, "%s: not a recording of greta", path);
     if (h->byte_order != RECORD_BYTE_ORDER)
         return err_set(e, RC_FORMAT, "%s: recorded on a machine of the other byte order", path);
@@ -209,10 +210,10 @@ static bool index_add(struct index *x, const struct definition *d) {
         uint32_t room = x->room ? x->room : 64;
         while (room <= d->id)
             room *= 2;
-        const struct definition **at = realloc(x->at, room * sizeof *at);
+        definition_ref *at = realloc(x->at, room * sizeof(definition_ref));
         if (!at)
             return false;
-        memset(at + x->room, 0, (room - x->room) * sizeof *at);
+        memset(at + x->room, 0, (room - x->room) * sizeof(definition_ref));
         x->at = at;
         x->room = room;
     }
