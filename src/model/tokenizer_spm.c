@@ -88,7 +88,7 @@ static enum rc spm_emit(const struct spm_run *run, const struct merger *m, struc
             return rc;
         for (uint32_t k = 0; id == MERGER_NONE && k < s->len; k++) {
             int32_t byte = run->t->spm.byte_token[(uint8_t)run->text[s->start + k]];
-            if (byte < 0)
+            if (byte < 0 || run->t->attributes[byte] & run->forbidden)
                 byte = run->t->unk;
             if (byte >= 0)
                 list->ids[list->count++] = byte;

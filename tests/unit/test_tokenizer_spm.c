@@ -190,6 +190,16 @@ static void untrusted_text_cannot_merge_to_a_control_token(void **state) {
     assert_ids(t, "<s>", 0, "1");
     assert_ids(t, "<s>", TOKENIZER_UNTRUSTED, "275 276");
     tokenizer_close(&t);
+
+    /* nor by spelling, where a byte has no token but a control token's text is that byte */
+    tiny_init(&tiny, "llama", "");
+    tiny_add(&tiny, "<unk>", VOCAB_UNKNOWN, 0);
+    tiny_add(&tiny, "!", VOCAB_CONTROL, 0);
+    tiny.source.add_space_prefix = 0;
+    t = tiny_open(&tiny);
+    assert_ids(t, "!", TOKENIZER_PARSE_SPECIAL, "1");
+    assert_ids(t, "!", TOKENIZER_UNTRUSTED, "0");
+    tokenizer_close(&t);
 }
 
 static void not_a_number_as_score_does_no_harm(void **state) {
