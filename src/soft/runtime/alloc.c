@@ -28,7 +28,7 @@ static hipError_t release(void *ptr, bool host) {
     struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);
     bool fits =
         b && (host ? b->kind == SOFT_PINNED : b->kind == SOFT_DEVICE || b->kind == SOFT_MANAGED);
-    if (!fits || b->free_queued)
+    if (!fits || b->free_queued || b->keep)
         return hipErrorInvalidValue;
     soft_schedule_drain(host ? -1 : b->device);
     r = soft_error_observe();

@@ -356,7 +356,7 @@ static struct soft_block *next_live(int device, uint64_t *at) {
     struct range *r = rangemap_find_first_at_or_after(&table, *at);
     for (; r && !found; r = rangemap_next(&table, r)) {
         struct soft_block *b = r->value;
-        if (b->device == device && b->state != SOFT_FREED && b->kind != SOFT_GLOBAL)
+        if (b->device == device && b->state != SOFT_FREED && b->kind != SOFT_GLOBAL && !b->keep)
             found = b;
     }
     spin_unlock(&table_lock);

@@ -69,6 +69,7 @@ static hipError_t allocate_variable(struct soft_module *m, size_t i) {
     hipError_t r = soft_memory_alloc(m->device, kind, v->size, 0, false, &m->blocks[i]);
     if (r != hipSuccess)
         return r;
+    m->blocks[i]->keep = true;
     void *to = soft_reach(m->blocks[i]->addr);
     if (v->initial)
         memcpy(to, v->initial, v->size);
@@ -174,17 +175,6 @@ void soft_module_close(struct soft_module *module) {
     pthread_mutex_unlock(&lock);
 }
 
-static void close_loaded(void *object, void *user) {
-    struct soft_module *m = object;
-    if (m->loaded && m->device == *(int *)user)
-        soft_module_close(m);
-}
-
-void soft_module_reset(int device) {
-    soft_symbol_reset(device);
-    soft_handles_each(soft_modules(), close_loaded, &device);
-}
-
 /* ---- looking up ---------------------------------------------------------------------------- */
 
 static struct soft_module_function *make_function(struct soft_module *m,
@@ -216,6 +206,8 @@ static hipError_t find_function(struct soft_module *m, const struct codeobj_kern
         *slot = make_function(m, k);
     if (!*slot)
         return hipErrorOutOfMemory;
+    if (!(*slot)->function.native) /* its twin may have come since */
+        (*slot)->function.native = soft_kernel_find(k->name);
     *out = &(*slot)->function;
     return hipSuccess;
 }

@@ -65,7 +65,4 @@ hipError_t soft_symbol_range(const void *symbol, size_t offset, size_t bytes, ui
 /* The name that __hipRegisterFunction gave, or NULL. */
 const char *soft_symbol_function_name(const void *host);
 
-/* hipDeviceReset: frees the variables and functions of a device; the next use loads again. */
-void soft_symbol_reset(int device);
-
 #endif

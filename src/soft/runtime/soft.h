@@ -134,6 +134,7 @@ struct soft_block {
     unsigned flags;                /* of the HIP call that made it */
     void *pool;                    /* hipMemPool_t, or NULL */
     bool free_queued;              /* hipFreeAsync has been called */
+    bool keep;                     /* belongs to a module: hipDeviceReset leaves it */
     struct soft_block *next_freed; /* quarantine, oldest first */
 };
 
@@ -450,8 +451,6 @@ hipError_t soft_function_native(const char *name, struct soft_function **out);
 /* The function that __hipRegisterFunction tied to a host address. */
 hipError_t soft_function_for_host(const void *host, struct soft_function **out);
 const struct greta_soft_kernel *soft_kernel_find(const char *name);
-/* hipDeviceReset: unloads the modules of a device. Before soft_memory_reset(). */
-void soft_module_reset(int device);
 
 /* ---- capture.c ----------------------------------------------------------------------------- */
 

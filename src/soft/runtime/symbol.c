@@ -94,14 +94,6 @@ static void add(bucket *table, const void *host, const char *name, struct fatbin
     pthread_mutex_unlock(&registry);
 }
 
-/* Calls visit for every living entry of a fat binary (or of all, with NULL). */
-static void each(bucket *table, const struct fatbin *f, void (*visit)(struct entry *, int), int n) {
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct entry *e = atomic_load(&table[i]); e; e = e->next)
-            if (!atomic_load(&e->dead) && (!f || e->fatbin == f))
-                visit(e, n);
-}
-
 /* ---- loading ------------------------------------------------------------------------------- */
 
 /* The module of a fat binary on a device, loaded now if it was not. With the registry lock. */
@@ -212,14 +204,19 @@ hip_fatbin_handle soft___hipRegisterFatBinary(const void *data) {
     return (hip_fatbin_handle)f;
 }
 
-static void kill_entry(struct entry *e, int unused) {
-    (void)unused;
-    for (size_t i = 0; i < SOFT_DEVICES_MAX; i++)
-        if (e->block[i]) {
-            soft_memory_free(e->block[i]);
-            e->block[i] = NULL;
+/* Marks the entries of a fat binary dead and frees what they own, which nothing may still use. */
+static void kill_entries(bucket *table, const struct fatbin *f) {
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct entry *e = atomic_load(&table[i]); e; e = e->next) {
+            if (e->fatbin != f || atomic_exchange(&e->dead, true))
+                continue;
+            for (int d = 0; d < SOFT_DEVICES_MAX; d++)
+                if (e->block[d]) {
+                    soft_schedule_drain(d);
+                    soft_memory_free(e->block[d]);
+                    e->block[d] = NULL;
+                }
         }
-    atomic_store(&e->dead, true);
 }
 
 void soft___hipUnregisterFatBinary(void **modules) {
@@ -227,8 +224,8 @@ void soft___hipUnregisterFatBinary(void **modules) {
     if (!f)
         return;
     pthread_mutex_lock(&registry);
-    each(kernels, f, kill_entry, 0);
-    each(variables, f, kill_entry, 0);
+    kill_entries(kernels, f);
+    kill_entries(variables, f);
     for (size_t i = 0; i < SOFT_DEVICES_MAX; i++) {
         soft_module_close(f->module[i]);
         f->module[i] = NULL;
@@ -288,6 +285,7 @@ void soft___hipRegisterManagedVar(void *hipModule, void **pointer, void *init_va
         free(copy);
         return;
     }
+    b->keep = true;
     if (init_value)
         memcpy(soft_reach(b->addr), init_value, size);
     *pointer = (void *)(uintptr_t)b->addr;
@@ -310,30 +308,4 @@ void soft___hipGetPCH(const char **pch, unsigned int *size) {
         *pch = NULL;
     if (size)
         *size = 0;
-}
-
-/* ---- reset --------------------------------------------------------------------------------- */
-
-static void forget_device(struct entry *e, int device) {
-    atomic_store(&e->function[device], NULL);
-    if (e->block[device])
-        soft_memory_free(e->block[device]);
-    e->block[device] = NULL;
-}
-
-static void unload_device(void *object, void *user) {
-    struct fatbin *f = object;
-    int device = *(int *)user;
-    soft_module_close(f->module[device]);
-    f->module[device] = NULL;
-    if (f->binary)
-        f->error[device] = hipSuccess;
-}
-
-void soft_symbol_reset(int device) {
-    pthread_mutex_lock(&registry);
-    each(kernels, NULL, forget_device, device);
-    each(variables, NULL, forget_device, device);
-    soft_handles_each(fatbins(), unload_device, &device);
-    pthread_mutex_unlock(&registry);
 }
