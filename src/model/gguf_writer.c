@@ -239,8 +239,6 @@ void gguf_writer_add_strings(gguf_writer *w, const char *key, const struct gguf_
 void gguf_writer_copy_key(gguf_writer *w, const struct gguf_key *key) {
     const struct gguf_value *v = &key->value;
     put_key(w, key->name.data, key->name.len, v->type);
-    float f32 = (float)v->f;
-    uint8_t byte = v->b;
     switch (v->type) {
     case GGUF_STRING:
         put_string(w, &w->keys, v->string.data, v->string.len);
@@ -249,10 +247,10 @@ void gguf_writer_copy_key(gguf_writer *w, const struct gguf_key *key) {
         put_array(w, &v->array);
         break;
     case GGUF_F32:
-        put(w, &w->keys, &f32, sizeof f32);
+        put(w, &w->keys, &(float){ (float)v->f }, sizeof(float));
         break;
     case GGUF_BOOL:
-        put(w, &w->keys, &byte, sizeof byte);
+        put(w, &w->keys, &(uint8_t){ v->b }, 1);
         break;
     default: /* integers and F64 lie in their low bytes, little-endian */
         put(w, &w->keys, &v->u, gguf_type_bytes(v->type));
