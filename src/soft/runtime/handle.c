@@ -5,6 +5,21 @@
 
 #include "soft/runtime/soft.h"
 
+/* LeakSanitizer does not look for pointers in mapped memory unless it is told to. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TELL_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TELL_SANITIZER 1
+#endif
+#endif
+#ifdef TELL_SANITIZER
+#include <sanitizer/lsan_interface.h>
+#define may_hold_pointers(start, size) __lsan_register_root_region(start, size)
+#else
+#define may_hold_pointers(start, size) ((void)0)
+#endif
+
 /* One mapping of `capacity` objects, committed as they are first used. Freed objects queue up in
  * `freed` (a ring of indices) and are taken again only when no fresh one is left or a good number
  * lies between, so that a stale handle stays recognisable for long. */
@@ -46,6 +61,7 @@ void *soft_handle_alloc(struct soft_handles *p) {
         p->freed_count--;
     } else if (p->fresh < p->capacity) {
         index = p->fresh++;
+        may_hold_pointers(p->base + index * p->stride, p->stride);
     }
     struct soft_handle *h = NULL;
     if (index < p->capacity) {
