@@ -68,6 +68,11 @@ function(greta_layer layer)
         target_compile_definitions(greta_hip_objects PRIVATE
             GRETA_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
     endif()
+    if(layer STREQUAL "infer")
+        set(demo ${PROJECT_SOURCE_DIR}/models/greta-demo.gguf)
+        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/infer/demo.c PROPERTIES
+            COMPILE_DEFINITIONS GRETA_DEMO_MODEL="${demo}" OBJECT_DEPENDS ${demo})
+    endif()
     add_dependencies(greta_${layer}_objects greta_build_info)
     add_library(greta_${layer} STATIC $<TARGET_OBJECTS:greta_${layer}_objects>)
     set_target_properties(greta_${layer} PROPERTIES

@@ -1,0 +1,174 @@
+#include "infer/engine.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit/audit.h"
+#include "infer/demo.h"
+#include "infer/engine_internal.h"
+#include "model/gguf.h"
+#include "model/guard_rail.h"
+
+enum { CONTEXT_DEFAULT_MAX = 4096, CHUNK = 512, CHUNK_ALL_LOGITS = 64 };
+
+/* ---- what the guard rail says ---------------------------------------------------------------- */
+
+static void show_report(const struct guard_rail_report *r, const struct engine_options *o) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = o->report ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return;
+    guard_rail_print(r, out);
+    fclose(out);
+    o->report(text, o->user);
+    free(text);
+}
+
+static enum rc guard(const engine *g, const gguf *file, const struct engine_options *o,
+                     enum tensor_type kv_type, struct err *e) {
+    struct guard_rail_report report = { 0 };
+    struct guard_rail_expectation expectation;
+    struct guard_rail_run run = { g->context, g->sequences, g->chunk, kv_type };
+    struct guard_rail_memory need = guard_rail_memory_need(file, &g->config, &run);
+    uint64_t free_bytes = 0;
+    enum rc rc = device_free_bytes(&g->device, &free_bytes, e);
+    if (!rc && o->expect) {
+        rc = guard_rail_read_expectation(o->expect, &expectation, e);
+        if (!rc)
+            guard_rail_check_expectation(&g->config, &expectation, &report);
+    }
+    if (!rc) {
+        guard_rail_check_model(file, &g->config, &guard_rail_default_limits, &report);
+        guard_rail_check_memory(&g->config, &run, &need, free_bytes, &report);
+        rc = guard_rail_verdict(&report, file, e);
+        if (rc == RC_REFUSED) {
+            show_report(&report, o);
+            rc = o->guard_rail ? rc : RC_OK;
+        }
+    }
+    guard_rail_clear(&report);
+    return rc;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+static enum rc open_file(gguf **out, const struct engine_options *o, struct err *e) {
+    if (o->model)
+        return gguf_open(out, o->model, e);
+    size_t size;
+    const void *data = demo_model(&size);
+    return gguf_open_memory(out, data, size, "embedded demo model", e);
+}
+
+static void use_threads(unsigned threads) {
+    const struct hip_runtime *runtime = gcore_runtime();
+    void (*set)(unsigned);
+    void *symbol = runtime ? dlsym(runtime->library, "greta_soft_set_threads") : NULL;
+    memcpy(&set, &symbol, sizeof set);
+    if (set && threads)
+        set(threads);
+}
+
+static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tensor_type *kv_type,
+                            struct err *e) {
+    const struct tensor_type_info *kv = tensor_type_find_name(o->kv_type ? o->kv_type : "F16");
+    if (!kv || (kv->type != TENSOR_TYPE_F16 && kv->type != TENSOR_TYPE_Q8_0))
+        return err_set(e, RC_USAGE, "KV cache type: expected F16 or Q8_0, found '%s'", o->kv_type);
+    *kv_type = kv->type;
+    uint32_t own = g->config.context;
+    g->context = o->context ? o->context : own < CONTEXT_DEFAULT_MAX ? own : CONTEXT_DEFAULT_MAX;
+    g->sequences = o->sequences ? o->sequences : 1;
+    g->chunk = o->chunk ? o->chunk : o->all_logits ? CHUNK_ALL_LOGITS : CHUNK;
+    g->chunk = g->chunk > g->context ? g->context : g->chunk;
+    g->chunk = g->chunk < g->sequences ? g->sequences : g->chunk;
+    g->all_logits = o->all_logits;
+    return RC_OK;
+}
+
+static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
+                    enum tensor_type kv_type, struct err *e) {
+    uint32_t wanted = g->all_logits ? g->chunk : g->sequences;
+    enum rc rc = RC_OK;
+    if (o->trace)
+        rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
+                        o->trace_dump, e);
+    rc = rc ? rc : weights_load(&g->weights, &g->device, file, &g->config, o->progress, o->user, e);
+    rc = rc ? rc
+            : kvcache_open(&g->cache, &g->device, &g->config, g->sequences, g->context, kv_type, e);
+    rc = rc ? rc
+            : scheduler_open(&g->scheduler, &g->device, &g->config, &g->weights, &g->cache,
+                             g->chunk, wanted, g->trace, e);
+    if (rc)
+        return rc;
+    g->logits = malloc((size_t)wanted * g->config.vocab * sizeof *g->logits);
+    return g->logits ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+}
+
+static void describe(engine *g) {
+    char device[128];
+    double millions = (double)config_parameter_count(&g->config) / 1e6;
+    device_describe(&g->device, device, sizeof device);
+    snprintf(g->description, sizeof g->description, "%.60s (%s, %.4g %s parameters) on %s",
+             g->config.name[0] ? g->config.name : "unnamed model", config_arch_name(g->config.arch),
+             millions >= 1000 ? millions / 1000 : millions,
+             millions >= 1000 ? "billion" : "million", device);
+}
+
+enum rc engine_open(engine **out, const struct engine_options *o, struct err *e) {
+    engine *g = calloc(1, sizeof *g);
+    gguf *file = NULL;
+    enum tensor_type kv_type = TENSOR_TYPE_F16;
+    enum rc rc = g ? open_file(&file, o, e) : err_set(e, RC_MEMORY, "out of memory");
+    rc = rc ? rc : config_read(file, &g->config, e);
+    rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
+    rc = rc ? rc : choose_sizes(g, o, &kv_type, e);
+    rc = rc ? rc : device_open(&g->device, o->device, e);
+    if (!rc) {
+        use_threads(o->threads);
+        describe(g);
+    }
+    rc = rc ? rc : guard(g, file, o, kv_type, e);
+    rc = rc ? rc : load(g, file, o, kv_type, e);
+    gguf_close(&file);
+    if (!rc) {
+        *out = g;
+    } else {
+        enum rc ignored = engine_close(&g, NULL);
+        (void)ignored;
+    }
+    return rc;
+}
+
+enum rc engine_close(engine **g, struct err *e) {
+    if (!*g)
+        return RC_OK;
+    enum rc rc = trace_close(&(*g)->trace, e);
+    if ((*g)->device.hip) {
+        scheduler_close(&(*g)->scheduler);
+        kvcache_close(&(*g)->cache, &(*g)->device);
+        weights_free(&(*g)->weights, &(*g)->device);
+        device_close(&(*g)->device);
+    }
+    tokenizer_close(&(*g)->tokenizer);
+    token_list_close(&(*g)->past);
+    free((*g)->logits);
+    free(*g);
+    *g = NULL;
+    return rc;
+}
+
+const struct config *engine_config(const engine *g) {
+    return &g->config;
+}
+const tokenizer *engine_tokenizer(const engine *g) {
+    return g->tokenizer;
+}
+uint32_t engine_context(const engine *g) {
+    return g->context;
+}
+const char *engine_description(const engine *g) {
+    return g->description;
+}

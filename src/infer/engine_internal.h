@@ -1,0 +1,27 @@
+/* engine_internal.h - shared by engine.c (opening) and generator.c (generating). */
+#ifndef INFER_ENGINE_INTERNAL_H
+#define INFER_ENGINE_INTERNAL_H
+
+#include "infer/engine.h"
+#include "infer/kvcache.h"
+#include "infer/scheduler.h"
+#include "infer/weights.h"
+
+struct engine {
+    struct config config;
+    tokenizer *tokenizer;
+    struct device device;
+    struct weights weights;
+    struct kvcache cache;
+    trace *trace;
+    scheduler *scheduler;
+    uint32_t context, sequences, chunk;
+    bool all_logits;
+    char description[256];
+    float *logits;          /* [max(chunk if all_logits, sequences), vocab] */
+    uint32_t position;      /* tokens that sequence 0 holds */
+    int64_t step;           /* forward passes so far */
+    struct token_list past; /* those tokens */
+};
+
+#endif
