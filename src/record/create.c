@@ -68,27 +68,36 @@ static void temporary_name(char out[PATH_MAX], const writer *w) {
 }
 
 /* Programs count on getting low descriptor numbers, so that ours goes out of their way. */
-static int high_fd(int fd) {
+int create_hold_fd(int fd) {
     struct rlimit limit;
     int lowest = HIGH_FD;
     if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= HIGH_FD)
         lowest = (int)limit.rlim_cur / 2;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    flock(fd, LOCK_SH | LOCK_NB); /* a file system without it only loses the check for busy files */
+    return fd;
+}
+
+/* Lets go of what adopt_fd took. */
+static void drop_fd(writer *w) {
+    if (w->h)
+        munmap(w->h, RECORD_HEADER_BYTES);
+    w->h = NULL;
+    close(atomic_exchange(&w->fd, -1));
 }
 
 static enum rc adopt_fd(writer *w, int fd, struct err *e) {
     struct stat st;
-    fd = high_fd(fd);
+    fd = create_hold_fd(fd);
     atomic_store(&w->fd, fd);
     if (fstat(fd, &st))
         return err_set(e, RC_IO, "%s: %s", w->path, strerror(errno));
     w->device = st.st_dev;
     w->inode = st.st_ino;
-    flock(fd, LOCK_SH | LOCK_NB); /* a file system without it only loses the check for busy files */
     w->h = mmap(NULL, RECORD_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (w->h == MAP_FAILED) {
         w->h = NULL;
@@ -153,26 +162,29 @@ static enum rc create_new(writer *w, uint64_t events, struct err *e) {
 
 /* *found: the file is the recording to join, and w has it. Otherwise there is nothing to join. */
 static enum rc try_join(writer *w, uint64_t run_id, bool *found, struct err *e) {
-    struct record_header h;
+    struct stat st;
     *found = false;
     int fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
         return RC_OK;
-    ssize_t n = pread(fd, &h, sizeof h, 0);
-    if (n != (ssize_t)sizeof h || memcmp(h.magic, RECORD_MAGIC, sizeof h.magic) != 0 ||
-        h.byte_order != RECORD_BYTE_ORDER || h.run_id != run_id) {
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < RECORD_HEADER_BYTES) {
         close(fd);
         return RC_OK;
     }
-    if (h.version != RECORD_VERSION || h.header_bytes != RECORD_HEADER_BYTES) {
-        close(fd);
+    enum rc rc = adopt_fd(w, fd, e);
+    if (rc != RC_OK)
+        return rc;
+    const struct record_header *h = w->h;
+    *found = !memcmp(h->magic, RECORD_MAGIC, sizeof h->magic) &&
+             h->byte_order == RECORD_BYTE_ORDER && h->run_id == run_id;
+    if (!*found)
+        drop_fd(w);
+    else if (h->version != RECORD_VERSION || h->header_bytes != RECORD_HEADER_BYTES)
         return err_set(e, RC_REFUSED,
                        "%s: the run is being recorded in version %u of the format, this greta "
                        "writes version %u; record both with the same build",
-                       w->path, h.version, RECORD_VERSION);
-    }
-    *found = true;
-    return adopt_fd(w, fd, e);
+                       w->path, h->version, RECORD_VERSION);
+    return RC_OK;
 }
 
 enum rc create_file(writer *w, const struct record_options *o, bool *joined, struct err *e) {

@@ -73,6 +73,8 @@ static int checked_fd(writer *w) {
         close(fd);
         fd = -1;
     }
+    if (fd >= 0)
+        fd = create_hold_fd(fd);
     atomic_store_explicit(&w->fd, fd, memory_order_relaxed);
     return fd;
 }

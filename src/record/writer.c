@@ -199,9 +199,12 @@ void record_finish_dst(writer *w, uint64_t seq, unsigned status, uint64_t durati
 /* ---- open and close ------------------------------------------------------------------------ */
 
 enum rc record_options_read(struct record_options *o, struct err *e) {
-    const char *join = env_get_str("GCORE_RECORD_JOIN", NULL);
     o->path = env_get_str("GCORE_RECORD", NULL);
     o->join = 0;
+    o->events = 0;
+    if (!o->path)
+        return RC_OK;
+    const char *join = env_get_str("GCORE_RECORD_JOIN", NULL);
     if (join) {
         char *end;
         errno = 0;
@@ -215,22 +218,28 @@ enum rc record_options_read(struct record_options *o, struct err *e) {
     return env_read_u64("GCORE_RECORD_EVENTS", 0, &o->events, e);
 }
 
+/* Tells programs that this one starts where it records: under the name that was asked for, %p
+ * and all, but absolute, for they may run in another directory. */
 static enum rc announce(const writer *w, const char *asked, struct err *e) {
-    char id[24], path[PATH_MAX];
+    char id[24], name[PATH_MAX] = "";
     snprintf(id, sizeof id, "%016" PRIx64, w->h->run_id);
-    /* A name with %p stays as it is: the next program is to have a file of its own. A relative
-     * name would be another file in another directory. */
-    const char *name = asked;
-    if (!strstr(asked, "%p")) {
+    if (asked[0] != '/') {
+        char here[PATH_MAX];
         size_t n = 0;
-        for (const char *p = w->path; *p && n < sizeof path - 2; p++) {
+        if (!getcwd(here, sizeof here))
+            return err_set(e, RC_IO, "%s: current directory: %s", w->path, strerror(errno));
+        for (const char *p = here; *p && n < sizeof name - 3; p++) {
             if (*p == '%')
-                path[n++] = '%';
-            path[n++] = *p;
+                name[n++] = '%';
+            name[n++] = *p;
         }
-        path[n] = 0;
-        name = path;
+        name[n++] = '/';
+        name[n] = 0;
     }
+    size_t used = strlen(name);
+    if (strlen(asked) >= sizeof name - used)
+        return err_set(e, RC_USAGE, "%.80s...: file name too long", asked);
+    memcpy(name + used, asked, strlen(asked) + 1);
     if (setenv("GCORE_RECORD", name, 1) || setenv("GCORE_RECORD_JOIN", id, 1))
         return err_set(e, RC_MEMORY, "%s: no memory for the environment", w->path);
     return RC_OK;

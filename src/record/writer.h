@@ -23,7 +23,7 @@ struct record_options {
     const char *path;  /* %p: the pid, %%: a percent sign */
     uint64_t events;   /* ring size, rounded up to a power of two; 0: 16 Mi */
     uint64_t join;     /* go on in path if it holds the recording with this run id; 0: never */
-    bool announce;     /* set GCORE_RECORD_JOIN (and GCORE_RECORD) for programs started later */
+    bool announce;     /* set GCORE_RECORD and GCORE_RECORD_JOIN for programs started later */
     unsigned fn_count; /* HIP functions; their names go into the file, so that a reader of another
                           build prints them right */
     const char *(*fn_name)(unsigned fn); /* may be NULL if fn_count is 0 */

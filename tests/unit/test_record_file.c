@@ -225,6 +225,27 @@ static void environment_says_where_and_how_much(void **state) {
     unsetenv("GCORE_RECORD");
 }
 
+static void announced_name_is_absolute_and_keeps_its_percent_signs(void **state) {
+    (void)state;
+    char *here = getcwd(NULL, 0), name[300], want[600], id[32];
+    assert_non_null(here);
+    assert_int_equal(chdir("/tmp"), 0);
+    snprintf(name, sizeof name, "test_record_announced.%%p.%%%%");
+    struct record_options o = { .path = name, .announce = true };
+    writer *w;
+    assert_int_equal(record_open(&w, &o, NULL), RC_OK);
+    snprintf(want, sizeof want, "/tmp/%s", name);
+    snprintf(id, sizeof id, "%016llx", (unsigned long long)record_run_id(w));
+    assert_string_equal(getenv("GCORE_RECORD"), want);
+    assert_string_equal(getenv("GCORE_RECORD_JOIN"), id);
+    assert_int_equal(unlink(record_path(w)), 0);
+    record_close(&w);
+    unsetenv("GCORE_RECORD_JOIN");
+    unsetenv("GCORE_RECORD");
+    assert_int_equal(chdir(here), 0);
+    free(here);
+}
+
 /* ---- fork ---------------------------------------------------------------------------------- */
 
 enum { EACH = 20000, CHILDREN = 3 };
@@ -451,6 +472,7 @@ int main(int argc, char **argv) {
         record_test(relative_name_is_made_absolute),
         record_test(ring_sizes_are_rounded_and_kept_in_bounds),
         record_test(environment_says_where_and_how_much),
+        record_test(announced_name_is_absolute_and_keeps_its_percent_signs),
         record_test(children_go_on_in_the_same_file),
         record_test(raw_clone_is_a_fork_too),
         record_test(child_that_says_nothing_is_not_counted),
