@@ -211,11 +211,11 @@ static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
     enum rc rc = kern_kv_store(s->d->kernels, s->d->stream, &store, e);
     if (rc)
         return rc;
-    struct kern_attention a = { s->attn_out,       s->q,     cache->keys,
-                                cache->values,     s->pos,   s->slots,
-                                s->b->tokens,      c->heads, c->kv_heads,
-                                c->head_size,      rows,     c->sliding_window,
-                                c->attention_scale };
+    struct kern_attention a = {
+        s->attn_out,   s->q,         s->key,   s->value,          cache->keys,
+        cache->values, s->pos,       s->slots, s->b->tokens,      c->heads,
+        c->kv_heads,   c->head_size, rows,     c->sliding_window, c->attention_scale
+    };
     return kern_attention(s->d->kernels, s->d->stream, &a, e);
 }
 

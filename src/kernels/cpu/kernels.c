@@ -144,43 +144,73 @@ void cpu_kv_store(const struct greta_soft_work *work, const struct kern_kv_store
     }
 }
 
-/* One head of one cache row. F16 is used as it is; other types are decoded to `decoded`. */
-static float key_dot(const struct kern_attention *a, const float *q, const char *row, uint32_t head,
-                     float *decoded) {
-    if (a->keys.type == TENSOR_TYPE_F16)
-        return ops()->dot_f16(q, (const uint16_t *)row + head * a->head_size, a->head_size);
-    size_t at = tensor_type_row_bytes((enum tensor_type)a->keys.type, head * a->head_size);
-    ops()->decode((enum tensor_type)a->keys.type, row + at, decoded, a->head_size);
-    return ops()->dot(q, decoded, a->head_size);
+/* Where the keys and values of one token's positions are, nearest last: rows [from, fresh) of the
+ * cache, then the batch itself from token `token` on. */
+struct past {
+    uint64_t from, fresh, to; /* cache rows; fresh <= to = the token's own row + 1 */
+    uint64_t token;           /* of row `fresh` */
+};
+
+static struct past find_past(const struct kern_attention *a, uint64_t t) {
+    const int32_t *slots = INTS(a->slots);
+    uint64_t pos = (uint64_t)INTS(a->pos)[t], slot = (uint64_t)slots[t];
+    uint64_t seen = a->window && pos + 1 > a->window ? a->window : pos + 1;
+    uint64_t here = 1; /* positions of this sequence that end with t in this batch */
+    while (here <= t && here < seen && slots[t - here] == slots[t] - (int32_t)here)
+        here++;
+    return (struct past){ slot + 1 - seen, slot + 1 - here, slot + 1, t + 1 - here };
 }
 
-static void add_value(const struct kern_attention *a, float *out, float weight, const char *row,
-                      uint32_t head, float *decoded) {
-    if (a->values.type == TENSOR_TYPE_F16) {
-        ops()->axpy_f16(out, weight, (const uint16_t *)row + head * a->head_size, a->head_size);
-        return;
-    }
-    size_t at = tensor_type_row_bytes((enum tensor_type)a->values.type, head * a->head_size);
-    ops()->decode((enum tensor_type)a->values.type, row + at, decoded, a->head_size);
-    ops()->axpy(out, weight, decoded, a->head_size);
+/* One head's key or value at a row: in place if it is F32 or F16 in the cache (*f16), else decoded
+ * to `decoded`. */
+static const void *row_of(const struct kern_attention *a, const struct past *p, uint64_t row,
+                          uint32_t head, const struct kern_view *cache,
+                          const struct kern_view *batch, float *decoded, bool *f16) {
+    size_t width = (size_t)a->kv_heads * a->head_size, at = (size_t)head * a->head_size;
+    enum tensor_type type = (enum tensor_type)cache->type;
+    *f16 = false;
+    if (row >= p->fresh)
+        return FLOATS(*batch) + (p->token + row - p->fresh) * width + at;
+    const char *bytes = (const char *)cache->ptr + row * tensor_type_row_bytes(type, width);
+    *f16 = type == TENSOR_TYPE_F16;
+    if (*f16)
+        return (const uint16_t *)(const void *)bytes + at;
+    ops()->decode(type, bytes + tensor_type_row_bytes(type, at), decoded, a->head_size);
+    return decoded;
 }
 
-enum { TILE = 64 }; /* cache rows whose scores are held at once */
+static float key_dot(const struct kern_attention *a, const struct past *p, const float *q,
+                     uint64_t row, uint32_t head) {
+    float decoded[HEAD_MAX];
+    bool f16;
+    const void *key = row_of(a, p, row, head, &a->keys, &a->k, decoded, &f16);
+    return f16 ? ops()->dot_f16(q, key, a->head_size) : ops()->dot(q, key, a->head_size);
+}
 
-/* One query head over cache rows [from, to): softmax with a running maximum, so that no row of
- * scores is ever stored whole. */
-static void attend(const struct kern_attention *a, const float *q, float *out, uint32_t kv_head,
-                   uint64_t from, uint64_t to) {
-    size_t row_bytes =
-        tensor_type_row_bytes((enum tensor_type)a->keys.type, (uint64_t)a->kv_heads * a->head_size);
-    const char *keys = a->keys.ptr, *values = a->values.ptr;
-    float decoded[HEAD_MAX], score[TILE], highest = -INFINITY, total = 0;
+static void add_value(const struct kern_attention *a, const struct past *p, float *out,
+                      float weight, uint64_t row, uint32_t head) {
+    float decoded[HEAD_MAX];
+    bool f16;
+    const void *value = row_of(a, p, row, head, &a->values, &a->v, decoded, &f16);
+    if (f16)
+        ops()->axpy_f16(out, weight, value, a->head_size);
+    else
+        ops()->axpy(out, weight, value, a->head_size);
+}
+
+enum { TILE = 64 }; /* rows whose scores are held at once */
+
+/* One query head over all of its past: softmax with a running maximum, so that no row of scores is
+ * ever stored whole. */
+static void attend(const struct kern_attention *a, const struct past *p, const float *q, float *out,
+                   uint32_t kv_head) {
+    float score[TILE], highest = -INFINITY, total = 0;
     memset(out, 0, a->head_size * sizeof *out);
-    for (uint64_t tile = from; tile < to; tile += TILE) {
-        uint64_t count = to - tile < TILE ? to - tile : TILE;
+    for (uint64_t tile = p->from; tile < p->to; tile += TILE) {
+        uint64_t count = p->to - tile < TILE ? p->to - tile : TILE;
         float top = highest;
         for (uint64_t i = 0; i < count; i++) {
-            score[i] = a->scale * key_dot(a, q, keys + (tile + i) * row_bytes, kv_head, decoded);
+            score[i] = a->scale * key_dot(a, p, q, tile + i, kv_head);
             top = score[i] > top ? score[i] : top;
         }
         float shrink = highest == -INFINITY ? 0 : expf(highest - top);
@@ -190,7 +220,7 @@ static void attend(const struct kern_attention *a, const float *q, float *out, u
         for (uint64_t i = 0; i < count; i++) {
             float weight = expf(score[i] - top);
             total += weight;
-            add_value(a, out, weight, values + (tile + i) * row_bytes, kv_head, decoded);
+            add_value(a, p, out, weight, tile + i, kv_head);
         }
         highest = top;
     }
@@ -203,11 +233,10 @@ void cpu_attention(const struct greta_soft_work *work, const struct kern_attenti
     for (uint64_t b = work->first; b < work->last; b++) {
         uint64_t t = b / a->kv_heads;
         uint32_t kv_head = (uint32_t)(b % a->kv_heads);
-        uint64_t pos = (uint64_t)INTS(a->pos)[t], slot = (uint64_t)INTS(a->slots)[t];
-        uint64_t seen = a->window && pos + 1 > a->window ? a->window : pos + 1;
+        struct past past = find_past(a, t);
         for (uint32_t i = 0; i < group; i++) {
             size_t at = (t * a->heads + kv_head * group + i) * a->head_size;
-            attend(a, FLOATS(a->q) + at, FLOATS(a->out) + at, kv_head, slot + 1 - seen, slot + 1);
+            attend(a, &past, FLOATS(a->q) + at, FLOATS(a->out) + at, kv_head);
         }
     }
 }
