@@ -163,12 +163,8 @@ void quant_encode_q8_0(const float *src, void *dst, size_t n, enum quant_effort 
     (void)effort;
     struct block_q8_0 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        float peak = 0;
-        for (int j = 0; j < QUANT_BLOCK; j++) {
-            float a = src[i + j] < 0 ? -src[i + j] : src[i + j];
-            peak = a > peak ? a : peak;
-        }
-        b->d = quant_scale_to_half(peak / 127);
+        float peak = quant_extreme(src + i, QUANT_BLOCK);
+        b->d = quant_scale_to_half((peak < 0 ? -peak : peak) / 127);
         float inverse = invert(quant_half_to_float(b->d));
         quant_set_levels(src + i, QUANT_BLOCK, 0, inverse, -127, 127, b->qs);
     }

@@ -63,8 +63,7 @@ static void extremes(const float *x, int n, float *least, float *greatest) {
     }
 }
 
-/* The number of largest magnitude, with its sign. */
-static float extreme(const float *x, int n) {
+float quant_extreme(const float *x, int n) {
     float lo, hi;
     extremes(x, n, &lo, &hi);
     return -lo > hi ? lo : hi;
@@ -97,7 +96,7 @@ static void try_symmetric(const float *x, int n, int lo, int hi, float inverse, 
 enum { LADDER = 4, SETTLE = 2 };
 
 float quant_fit_symmetric(const float *x, int n, int lo, int hi, enum quant_effort effort) {
-    float peak = extreme(x, n);
+    float peak = quant_extreme(x, n);
     float inverse = (float)lo / peak;
     if (peak == 0 || inverse == 0 || inverse - inverse != 0) /* nothing there, or next to it */
         return 0;
@@ -236,7 +235,7 @@ float quant_error_iq4(const float *x, int n, float scale) {
 }
 
 float quant_fit_iq4(const float *x, int n, enum quant_effort effort) {
-    float peak = extreme(x, n), first = (float)quant_iq4_values[0];
+    float peak = quant_extreme(x, n), first = (float)quant_iq4_values[0];
     float last = (float)quant_iq4_values[IQ4_LAST], inverse = first / peak;
     if (peak == 0 || inverse == 0 || inverse - inverse != 0)
         return 0;

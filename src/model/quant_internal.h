@@ -52,6 +52,9 @@ static inline quant_half quant_scale_to_half(float x) {
     return (h & 0x7c00) == 0 && toward_zero ? (quant_half)(h + 1) : h;
 }
 
+/* The one of n numbers (a multiple of 4) that is largest in magnitude, with its sign. */
+float quant_extreme(const float *x, int n);
+
 /* Returns the scale s (of either sign) for which s * level is nearest to x in the least-squares
  * sense, levels being the integers lo..hi with lo < 0 < hi; 0 if all x are 0. n is a multiple of
  * 4. */
