@@ -15,9 +15,13 @@ bool soft_thread_start(void *(*main)(void *), void *argument) {
     sigdelset(&ours, SIGABRT);
     pthread_sigmask(SIG_SETMASK, &ours, &theirs);
     pthread_t thread;
-    bool ok = pthread_create(&thread, NULL, main, argument) == 0;
-    if (ok)
-        pthread_detach(thread);
+    pthread_attr_t detached; /* from the start: the thread may be over before create returns */
+    bool ok = !pthread_attr_init(&detached);
+    if (ok) {
+        pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+        ok = pthread_create(&thread, &detached, main, argument) == 0;
+        pthread_attr_destroy(&detached);
+    }
     pthread_sigmask(SIG_SETMASK, &theirs, NULL);
     return ok;
 }
