@@ -53,10 +53,15 @@ static uint32_t attach(writer *w, unsigned how) {
     return fresh;
 }
 
-uint32_t writer_process(writer *w) {
+/* The number of this process, 0 if it has not attached. */
+static inline uint32_t known_process(writer *w) {
     if (UNLIKELY(w->check_pid) && atomic_load(&w->page->pid) != (uint32_t)getpid())
         *w->page = (struct process_page){ 0 };
-    uint32_t process = atomic_load_explicit(&w->page->process, memory_order_relaxed);
+    return atomic_load_explicit(&w->page->process, memory_order_relaxed);
+}
+
+uint32_t writer_process(writer *w) {
+    uint32_t process = known_process(w);
     return LIKELY(process) ? process : attach(w, PROCESS_FORKED);
 }
 
@@ -397,7 +402,7 @@ fail:
 
 void record_end(writer *w) {
     /* A forked child that never wrote has nothing to end. */
-    if (!w || !atomic_load(&w->page->process) || atomic_exchange(&w->page->ended, 1))
+    if (!w || !known_process(w) || atomic_exchange(&w->page->ended, 1))
         return;
     struct event e = { .kind = EVENT_END,
                        .dst = (uint32_t)getpid(),

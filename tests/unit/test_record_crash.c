@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <time.h>
 
 static struct reader_event found;
@@ -96,6 +97,86 @@ static void check_history(bool from_the_start) {
     assert_false(reader_info(r)->clean);
     assert_true(reader_info(r)->start_ns > 0);
     reader_close(&r);
+}
+
+/* ---- every instruction --------------------------------------------------------------------- */
+
+enum { STEPS_MAX = 200000 };
+
+/* Records one event with extras and completes it, between two stops. */
+static void be_stepped(void) {
+    union event_slot s[1 + EXTRAS];
+    struct event warm = make_mark(0);
+    record_event(victim_writer, &warm);
+    s[0].event = make_mark(1);
+    s[0].event.status = RECORD_PENDING;
+    s[0].event.t_ns = 1; /* no clock: that may be a system call */
+    for (unsigned i = 1; i <= EXTRAS; i++)
+        event_extra_init(&s[i], EXTRA_NODES, 1)[0] = i;
+    raise(SIGSTOP);
+    uint64_t seq = record_events(victim_writer, s, 1 + EXTRAS);
+    record_finish_dst(victim_writer, seq, 5, 77, 1);
+    raise(SIGSTOP);
+    _exit(0);
+}
+
+/* What a reader finds if the writer dies now. Adds to *pending or *finished if the event is there.
+ */
+static void look(unsigned *pending, unsigned *finished) {
+    reader *r = open_reader();
+    struct reader_cursor c = reader_events(r, 0, UINT64_MAX);
+    while (reader_next(&c, &found)) {
+        assert_non_null(event_info(found.event.kind)->text);
+        if (found.event.kind != EVENT_MARK)
+            continue;
+        assert_true(mark_is_whole(&found.event));
+        if (found.event.dst == 0)
+            continue;
+        assert_int_equal(found.extras, EXTRAS);
+        for (unsigned i = 0; i < EXTRAS; i++)
+            assert_int_equal(found.extra[i].word[0], i + 1);
+        if (event_is_pending(&found.event)) {
+            assert_int_equal(event_duration_ns(&found.event), 0);
+            ++*pending;
+        } else {
+            assert_int_equal(found.event.status, 5);
+            assert_int_equal(event_duration_ns(&found.event), 77);
+            ++*finished;
+        }
+    }
+    assert_true(c.counts.torn <= 1 + EXTRAS);
+    reader_close(&r);
+}
+
+static void every_instruction_is_a_good_one_to_die_at(void **state) {
+    (void)state;
+    int status;
+    unsigned pending = 0, finished = 0, steps = 0;
+    uint64_t before = 0;
+    victim_writer = open_writer(1024);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+            _exit(77);
+        be_stepped();
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip(); /* no right to trace */
+    assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+    before = record_count(victim_writer);
+    do {
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSTOPPED(status) && ++steps < STEPS_MAX);
+        if (record_count(victim_writer) > before) /* it has claimed its slots */
+            look(&pending, &finished);
+    } while (WSTOPSIG(status) == SIGTRAP && finished < 50);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    record_close(&victim_writer);
+    assert_true(pending > 10 && finished > 5);
 }
 
 static long random_microseconds(unsigned *seed, long limit) {
@@ -193,6 +274,7 @@ static void live_recording_can_be_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        record_test(every_instruction_is_a_good_one_to_die_at),
         record_test(killed_at_random_moments),
         record_test(killed_while_the_ring_goes_round),
         record_test(parent_goes_on_after_its_child_was_killed),

@@ -5,10 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "record/layout.h"
+#include "record/writer_internal.h"
 
 extern char **environ;
 static struct reader_event found;
@@ -284,11 +285,14 @@ static void check_marks(reader *r, unsigned writers) {
     assert_int_equal(c.counts.torn + c.counts.lost, 0);
 }
 
-static void children_go_on_in_the_same_file(void **state) {
-    (void)state;
+static void fork_children(bool wipe) {
     pid_t pid[CHILDREN];
     int status;
     writer *w = open_writer(0);
+    if (!wipe) {
+        assert_int_equal(madvise(w->page, (size_t)sysconf(_SC_PAGESIZE), MADV_KEEPONFORK), 0);
+        w->check_pid = true;
+    }
     uint32_t before = record_string(w, "before the fork");
     for (unsigned i = 0; i < CHILDREN; i++) {
         pid[i] = fork();
@@ -327,6 +331,16 @@ static void children_go_on_in_the_same_file(void **state) {
     reader_close(&r);
 }
 
+static void children_go_on_in_the_same_file(void **state) {
+    (void)state;
+    fork_children(true);
+}
+
+static void children_do_so_where_the_kernel_cannot_wipe(void **state) {
+    (void)state;
+    fork_children(false);
+}
+
 static void raw_clone_is_a_fork_too(void **state) {
     (void)state;
     int status;
@@ -356,10 +370,14 @@ static void raw_clone_is_a_fork_too(void **state) {
     reader_close(&r);
 }
 
-static void child_that_says_nothing_is_not_counted(void **state) {
-    (void)state;
+/* `wipe` off: as on kernels that cannot wipe a page at a fork. */
+static void silent_child(bool wipe) {
     int status;
     writer *w = open_writer(0);
+    if (!wipe) {
+        assert_int_equal(madvise(w->page, (size_t)sysconf(_SC_PAGESIZE), MADV_KEEPONFORK), 0);
+        w->check_pid = true;
+    }
     pid_t pid = fork();
     if (!pid) {
         record_close(&w);
@@ -373,6 +391,12 @@ static void child_that_says_nothing_is_not_counted(void **state) {
     assert_int_equal(reader_info(r)->end_seq, 2);
     assert_true(reader_info(r)->clean);
     reader_close(&r);
+}
+
+static void child_that_says_nothing_is_not_counted(void **state) {
+    (void)state;
+    silent_child(true);
+    silent_child(false);
 }
 
 /* ---- exec ---------------------------------------------------------------------------------- */
@@ -474,6 +498,7 @@ int main(int argc, char **argv) {
         record_test(environment_says_where_and_how_much),
         record_test(announced_name_is_absolute_and_keeps_its_percent_signs),
         record_test(children_go_on_in_the_same_file),
+        record_test(children_do_so_where_the_kernel_cannot_wipe),
         record_test(raw_clone_is_a_fork_too),
         record_test(child_that_says_nothing_is_not_counted),
         record_test(started_program_joins_the_recording),
