@@ -1,0 +1,273 @@
+/* The engine against the double-precision reference, on models of every type and many shapes. */
+#include "test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gcore/audit.h>
+
+#include "infer/engine.h"
+#include "model/synth.h"
+#include "support/reference.h"
+
+static char folder[] = "/tmp/greta-test-XXXXXX";
+
+static void path_of(char *out, size_t size, const char *name) {
+    snprintf(out, size, "%s/%s", folder, name);
+}
+
+static void write_model(const char *path, const char *shape, const char *type) {
+    struct err e = { 0 };
+    struct synth_options o = { .seed = 11, .threads = 1 };
+    bool vocab_given;
+    if (synth_parse_shape(shape, &o.shape, &vocab_given, &e))
+        fail_msg("%s", e.msg);
+    if (quant_mix_find(type, &o.mix, &e) || synth_write(path, &o, &e))
+        fail_msg("%s", e.msg);
+}
+
+struct kept {
+    float *logits; /* [positions, vocab] */
+    uint32_t rows, vocab;
+    char text[4096];
+    size_t text_len;
+};
+
+static enum rc keep_row(uint32_t position, int32_t token, const float *logits, void *user,
+                        struct err *e) {
+    struct kept *k = user;
+    (void)position, (void)token, (void)e;
+    k->logits = realloc(k->logits, (size_t)(k->rows + 1) * k->vocab * sizeof *logits);
+    memcpy(k->logits + (size_t)k->rows++ * k->vocab, logits, k->vocab * sizeof *logits);
+    return RC_OK;
+}
+
+static void keep_text(uint32_t sequence, const char *text, size_t len, void *user) {
+    struct kept *k = user;
+    if (sequence == 0 && k->text_len + len < sizeof k->text) {
+        memcpy(k->text + k->text_len, text, len);
+        k->text_len += len;
+    }
+}
+
+/* Runs tokens through a model and keeps what comes; a new device state for every run. */
+static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count,
+                       uint32_t generate) {
+    engine *g = NULL;
+    struct err e = { 0 };
+    struct engine_result result;
+    if (engine_open(&g, o, &e))
+        fail_msg("%s", e.msg);
+    struct kept k = { .vocab = engine_config(g)->vocab };
+    struct engine_request r = { .prompt = tokens,
+                                .prompt_count = count,
+                                .max_tokens = generate,
+                                .sampling = sampler_defaults,
+                                .ignore_end = true,
+                                .text = keep_text,
+                                .logits = keep_row,
+                                .user = &k };
+    r.sampling.temperature = 0;
+    if (engine_generate(g, &r, &result, &e))
+        fail_msg("%s", e.msg);
+    token_list_close(&result.tokens);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+    return k;
+}
+
+static void fill_tokens(int32_t *tokens, uint32_t count, uint32_t vocab) {
+    uint32_t x = 12345;
+    for (uint32_t i = 0; i < count; i++) {
+        x = x * 1664525u + 1013904223u;
+        tokens[i] = (int32_t)((x >> 8) % vocab);
+    }
+}
+
+/* Distance of the engine from the reference, as a fraction of the logits' standard deviation. */
+static double distance_of(const char *shape, const char *type, uint32_t count, uint32_t chunk) {
+    char path[200];
+    int32_t tokens[256];
+    gguf *g = NULL;
+    struct err e = { 0 };
+    path_of(path, sizeof path, "model.gguf");
+    write_model(path, shape, type);
+    if (gguf_open(&g, path, &e))
+        fail_msg("%s", e.msg);
+    struct engine_options o = {
+        .model = path, .device = "soft", .guard_rail = true, .all_logits = true, .chunk = chunk
+    };
+    struct config c;
+    assert_int_equal(config_read(g, &c, &e), RC_OK);
+    fill_tokens(tokens, count, c.vocab);
+    double *reference = reference_logits(g, tokens, count);
+    assert_non_null(reference);
+    struct kept k = run(&o, tokens, count, 0);
+    assert_int_equal(k.rows, count);
+    double d = reference_distance(reference, k.logits, (uint64_t)count * c.vocab);
+    free(k.logits);
+    free(reference);
+    gguf_close(&g);
+    unlink(path);
+    return d;
+}
+
+static void assert_close(const char *shape, const char *type, uint32_t count, uint32_t chunk,
+                         double limit) {
+    double d = distance_of(shape, type, count, chunk);
+    if (!(d < limit))
+        fail_msg("%s %s: distance %.3g%%, expected less than %.3g%%", shape, type, 100 * d,
+                 100 * limit);
+}
+
+#define SMALL "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
+
+static void every_type_agrees_with_the_reference(void **state) {
+    (void)state;
+    const struct tensor_type_info *t = NULL;
+    while ((t = tensor_type_next(t)))
+        if (t->use == TENSOR_TYPE_COMPUTE)
+            assert_close(SMALL, t->name, 24, 0, 1e-5);
+    assert_close(SMALL, "Q4_K_M", 24, 0, 1e-5);
+}
+
+static void every_head_grouping_agrees_with_the_reference(void **state) {
+    (void)state;
+    assert_close("dim=256,layers=1,heads=4,kv_heads=4,hidden=256,vocab=300", "F32", 20, 0, 1e-5);
+    assert_close("dim=512,layers=3,heads=8,kv_heads=2,hidden=256,vocab=300", "F32", 20, 0, 1e-5);
+    assert_close("dim=512,layers=2,heads=8,kv_heads=1,hidden=256,vocab=300", "F32", 20, 0, 1e-5);
+    assert_close("dim=512,layers=5,heads=4,kv_heads=2,hidden=256,vocab=300,tied=1", "F32", 20, 0,
+                 1e-5);
+}
+
+static void every_architecture_agrees_with_the_reference(void **state) {
+    (void)state;
+    assert_close(SMALL ",arch=qwen2", "F32", 24, 0, 1e-5);
+    assert_close(SMALL ",arch=qwen3", "F32", 24, 0, 1e-5);
+    assert_close(SMALL ",arch=qwen3,head_dim=128", "F32", 24, 0, 1e-5);
+}
+
+static void every_rope_scaling_agrees_with_the_reference(void **state) {
+    (void)state;
+    assert_close(SMALL ",rope_scaling=linear,rope_factor=4", "F32", 100, 0, 1e-5);
+    assert_close(SMALL ",rope_scaling=yarn,rope_factor=4,rope_ctx=64", "F32", 100, 0, 1e-5);
+    assert_close(SMALL ",rope_scaling=llama3", "F32", 100, 0, 1e-5);
+    assert_close(SMALL ",window=16", "F32", 100, 0, 1e-5);
+}
+
+/* Keys of earlier chunks come from the cache, rounded to F16. */
+static void chunks_agree_to_the_rounding_of_the_cache(void **state) {
+    (void)state;
+    assert_close(SMALL, "F32", 100, 16, 2e-4);
+    assert_close(SMALL ",window=16", "F32", 100, 7, 2e-4);
+}
+
+static void tokens_one_by_one_give_what_the_batch_gives(void **state) {
+    (void)state;
+    assert_close(SMALL, "F32", 40, 1, 2e-4);
+    assert_close(SMALL, "Q4_K", 40, 1, 2e-4);
+}
+
+/* ---- things that must not matter --------------------------------------------------------------
+ */
+
+static struct kept demo(const struct engine_options *given, uint32_t generate) {
+    struct engine_options o = *given;
+    const int32_t tokens[] = { 1, 300, 310, 305 };
+    o.device = "soft";
+    o.guard_rail = true;
+    return run(&o, tokens, 4, generate);
+}
+
+static void assert_same(const struct kept *a, const struct kept *b) {
+    assert_int_equal(a->rows, b->rows);
+    assert_memory_equal(a->logits, b->logits, (size_t)a->rows * a->vocab * sizeof *a->logits);
+    assert_int_equal(a->text_len, b->text_len);
+    assert_memory_equal(a->text, b->text, a->text_len);
+}
+
+static void thread_count_does_not_change_a_bit(void **state) {
+    (void)state;
+    struct kept one = demo(&(struct engine_options){ .threads = 1 }, 40);
+    struct kept three = demo(&(struct engine_options){ .threads = 3 }, 40);
+    assert_true(one.text_len > 20);
+    assert_same(&one, &three);
+    free(one.logits);
+    free(three.logits);
+}
+
+static void tracing_does_not_change_a_bit(void **state) {
+    (void)state;
+    char lines[200], dump[200], line[4096];
+    path_of(lines, sizeof lines, "trace.jsonl");
+    path_of(dump, sizeof dump, "dump");
+    struct kept plain = demo(&(struct engine_options){ 0 }, 8);
+    struct engine_options o = { .trace = "all", .trace_file = lines, .trace_dump = dump };
+    struct kept traced = demo(&o, 8);
+    assert_same(&plain, &traced);
+    FILE *f = fopen(lines, "r");
+    assert_non_null(f);
+    unsigned count = 0, logits = 0;
+    while (fgets(line, sizeof line, f)) {
+        count++;
+        assert_non_null(strstr(line, "\"xxh64\""));
+        assert_non_null(strstr(line, "\"nan\": 0"));
+        logits += strstr(line, "\"tensor\": \"logits\"") != NULL;
+    }
+    fclose(f);
+    assert_int_equal(logits, 8);
+    assert_true(count > 100);
+    free(plain.logits);
+    free(traced.logits);
+}
+
+static void a_context_that_is_full_is_an_error_that_says_so(void **state) {
+    (void)state;
+    engine *g = NULL;
+    struct err e = { 0 };
+    struct engine_result result;
+    struct engine_options o = { .device = "soft", .guard_rail = true, .context = 8 };
+    const int32_t tokens[] = { 1, 300, 310, 305 };
+    struct engine_request r = { .prompt = tokens,
+                                .prompt_count = 4,
+                                .max_tokens = 100,
+                                .sampling = sampler_defaults,
+                                .ignore_end = true };
+    if (engine_open(&g, &o, &e))
+        fail_msg("%s", e.msg);
+    assert_int_equal(engine_generate(g, &r, &result, &e), RC_RANGE);
+    assert_non_null(strstr(e.msg, "context is full: 8 positions"));
+    assert_int_equal(result.generated, 5);
+    token_list_close(&result.tokens);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    gcore_close();
+    return system(command);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_agrees_with_the_reference),
+        cmocka_unit_test(every_head_grouping_agrees_with_the_reference),
+        cmocka_unit_test(every_architecture_agrees_with_the_reference),
+        cmocka_unit_test(every_rope_scaling_agrees_with_the_reference),
+        cmocka_unit_test(chunks_agree_to_the_rounding_of_the_cache),
+        cmocka_unit_test(tokens_one_by_one_give_what_the_batch_gives),
+        cmocka_unit_test(thread_count_does_not_change_a_bit),
+        cmocka_unit_test(tracing_does_not_change_a_bit),
+        cmocka_unit_test(a_context_that_is_full_is_an_error_that_says_so),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
