@@ -6,11 +6,12 @@ DESTDIR ?=
 SUITES  ?=
 FUZZ_SECONDS ?= 60
 
-.PHONY: help run build test bench fuzz install clean format lint setup
+.PHONY: help run demo build test bench fuzz install clean format lint setup
 .DEFAULT_GOAL := build
 
 help:
 	@echo 'make run      install what is missing, build, and run the main job'
+	@echo 'make demo     build, and show an audited copy, a refused one and a fault'
 	@echo 'make build    build into $(BUILD)/: bin, lib, lib/soft'
 	@echo 'make test     build and run every test; ends with "N passed, N failed"'
 	@echo '              SUITES="test_base_* cli_*" runs only some'
@@ -29,6 +30,9 @@ build: setup
 
 run: build
 	@scripts/run $(BUILD)
+
+demo: build
+	@$(BUILD)/bin/greta_d2h_demo
 
 test: build
 	@tests/run $(BUILD) $(SUITES)

@@ -23,6 +23,13 @@ gcore_shared() {
     nm -D --defined-only "$lib/libgcore.so" | awk '{ print $3 }' | grep -vE "$not_ours" | only_declared
 }
 
+every_declared() {
+    local missing
+    missing=$(comm -23 <(grep -ohE '\bgcore_[a-z0-9_]+\(' "$SOURCE_DIR"/include/gcore/*.h | tr -d '(' | sort -u) \
+        <(nm -D --defined-only "$lib/libgcore.so" | awk '{ print $3 }' | sort))
+    [ -z "$missing" ] || { echo "$missing"; return 1; }
+}
+
 gcore_static() {
     nm -g --defined-only "$lib/libgcore.a" | awk 'NF == 3 { print $3 }' | grep -vE "$not_ours" |
         only_declared
@@ -56,13 +63,12 @@ nothing_else() {
 }
 
 check "libgcore.so exports only what include/gcore declares" gcore_shared
+check "libgcore.so exports all that include/gcore declares" every_declared
 check "libgcore.a shows only what include/gcore declares" gcore_static
-if [ -e "$lib/soft/libamdhip64.so.6" ]; then
-    for major in 5 6 7; do
-        check "libamdhip64.so.$major carries its SONAME" soname $major
-        check "libamdhip64.so.$major exports every function in its node" every_function_in_its_node $major
-        check "libamdhip64.so.$major exports nothing else" nothing_else $major
-    done
-    check "libamdhip64.so is version 6" test "$(readlink "$lib/soft/libamdhip64.so")" = libamdhip64.so.6
-fi
+for major in 5 6 7; do
+    check "libamdhip64.so.$major carries its SONAME" soname $major
+    check "libamdhip64.so.$major exports every function in its node" every_function_in_its_node $major
+    check "libamdhip64.so.$major exports nothing else" nothing_else $major
+done
+check "libamdhip64.so is version 6" test "$(readlink "$lib/soft/libamdhip64.so")" = libamdhip64.so.6
 finish
