@@ -6,7 +6,9 @@
  *
  *   fast    everything, at once;
  *   eager   everything, and a submission waits (EAGER_NS at most) until its operation has run;
- *   lazy    only what somebody waits for, and what that depends on;
+ *   lazy    only what somebody waits for, and what that depends on, one operation at a time; where
+ *           HIP leaves the order of streams open, the one that got work last goes first, so that
+ *           work that forgot to wait for another stream's comes before it;
  *   random  one operation at a time, drawn from all that could run, a few at each submission and as
  *           many as it takes at each wait: the same seed gives the same order.
  *
@@ -43,6 +45,7 @@ static struct {
     _Alignas(64) struct spin lock;
     struct soft_stream *active; /* streams with queued work, most recently served last */
     uint64_t random;
+    unsigned running;         /* batches that run, without host functions and what is stuck */
     _Atomic uint64_t queued;  /* operations in all queues; written under the lock */
     _Atomic uint64_t retired; /* operations that have left them; written under the lock */
 
@@ -173,6 +176,7 @@ struct batch {
 static struct batch take(struct soft_stream *st, uint64_t seq) {
     struct batch b = { st->head, st->head, 1 };
     b.first->running = true;
+    s.running += b.first->kind != SOFT_OP_HOST;
     for (struct soft_op *op = b.first->next; op && b.count < BATCH_MAX; op = op->next) {
         if (b.first->kind == SOFT_OP_HOST || op->kind == SOFT_OP_HOST || op->seq > st->allowed ||
             op->seq > seq || !dependencies_met(op))
@@ -183,16 +187,28 @@ static struct batch take(struct soft_stream *st, uint64_t seq) {
     return b;
 }
 
+static bool is_lazy(void) {
+    return soft_settings()->policy == SOFT_LAZY;
+}
+
+/* Nothing may start now, whatever it is. */
+static bool must_wait(void) {
+    return is_lazy() && s.running;
+}
+
 /* What to run next, empty if there is nothing. A higher priority (a lower number) goes first;
  * streams of one priority take turns. */
 static struct batch pick(void) {
     struct soft_stream *best = NULL;
+    bool last = is_lazy();
+    if (must_wait())
+        return (struct batch){ 0 };
     for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
-        if (may_run(st) && (!best || st->priority < best->priority))
+        if (may_run(st) && (!best || last || st->priority < best->priority))
             best = st;
     if (!best)
         return (struct batch){ 0 };
-    if (best == s.active)
+    if (best == s.active && !last)
         s.active = best->next_active;
     return take(best, UINT64_MAX);
 }
@@ -205,7 +221,7 @@ static struct batch pick_for(struct soft_stream *st, uint64_t seq, int depth) {
         return st->head->seq <= seq ? take(st, seq) : none;
     if (!st->head || st->head->running || st->head->seq > st->allowed || depth == HELP_DEPTH)
         return none;
-    for (uint32_t i = 0; i < st->head->dep_count; i++) {
+    for (uint32_t i = st->head->dep_count; i-- > 0;) { /* the stream that got work last first */
         const struct soft_dep *dep = &st->head->deps[i];
         if (is_complete(dep->stream, dep->seq))
             continue;
@@ -227,6 +243,7 @@ static void allow(struct soft_stream *st, uint64_t seq) {
  * closed stream had to do. */
 static struct soft_stream *retire(const struct batch *b) {
     struct soft_stream *st = b->first->stream;
+    s.running -= b->first->kind != SOFT_OP_HOST && !b->first->stuck;
     st->head = b->last->next;
     if (!st->head) {
         st->tail = NULL;
@@ -347,9 +364,22 @@ static bool anything_may_run(void) {
     bool found = false;
     spin_lock(&s.lock);
     for (struct soft_stream *st = s.active; st && !found; st = soft_schedule_next_active(st))
-        found = may_run(st);
+        found = may_run(st) && !must_wait();
     spin_unlock(&s.lock);
     return found;
+}
+
+/* lazy: what runs may wait for something that only another stream does. */
+static void stop_waiting_for_what_runs(void) {
+    spin_lock(&s.lock);
+    for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st)) {
+        struct soft_op *op = st->head;
+        if (op && op->running && op->kind != SOFT_OP_HOST && !op->stuck) {
+            op->stuck = true;
+            s.running--;
+        }
+    }
+    spin_unlock(&s.lock);
 }
 
 static void add_dispatcher(void) {
@@ -360,7 +390,10 @@ static void add_dispatcher(void) {
         atomic_fetch_sub(&s.dispatchers, 1);
 }
 
-static void watchdog_tick(void) {
+/* Nothing was completed since the last tick, and not for stalled_ns. */
+static void watchdog_tick(uint64_t stalled_ns) {
+    if (is_lazy() && stalled_ns > IDLE_NS)
+        stop_waiting_for_what_runs();
     if (anything_may_run()) {
         if (atomic_load(&s.busy) >= atomic_load(&s.dispatchers))
             add_dispatcher();
@@ -376,12 +409,14 @@ static void watchdog_tick(void) {
 
 static void *watchdog_main(void *unused) {
     (void)unused;
-    uint64_t before = 0;
+    uint64_t before = 0, stalled_ns = 0;
     for (unsigned quiet = 0;;) {
         static _Atomic uint32_t never;
         futex_wait(&never, 0, TICK_NS);
         uint64_t now = atomic_load(&s.retired);
+        stalled_ns = now == before ? stalled_ns + (uint64_t)TICK_NS : 0;
         if (atomic_load(&s.queued) == 0) {
+            stalled_ns = 0;
             if (++quiet > 50) {
                 atomic_store(&s.watchdog_asleep, 1);
                 if (atomic_load(&s.queued) == 0)
@@ -389,7 +424,7 @@ static void *watchdog_main(void *unused) {
                 quiet = 0;
             }
         } else if (now == before) {
-            watchdog_tick();
+            watchdog_tick(stalled_ns);
         }
         before = now;
     }
@@ -408,7 +443,7 @@ static void rouse_watchdog(void) {
  * running elsewhere or held. */
 static bool help(struct soft_stream *st, uint64_t seq) {
     spin_lock(&s.lock);
-    struct batch b = pick_for(st, seq, 0);
+    struct batch b = must_wait() ? (struct batch){ 0 } : pick_for(st, seq, 0);
     spin_unlock(&s.lock);
     if (!b.first)
         return false;
@@ -562,12 +597,13 @@ bool soft_schedule_poll(struct soft_stream *st, uint64_t seq) {
     return is_complete(st, seq);
 }
 
+/* One stream after the other, the one that got work last first. */
 void soft_schedule_drain(int device) {
     for (;;) {
         struct soft_stream *pending = NULL;
         uint64_t seq = 0;
         spin_lock(&s.lock);
-        for (struct soft_stream *st = s.active; st && !pending; st = soft_schedule_next_active(st))
+        for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
             if ((device < 0 || st->device == device) && !is_complete(st, st->submitted))
                 pending = st;
         if (pending)

@@ -244,6 +244,7 @@ struct soft_op {
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
     bool running;
+    bool stuck;       /* running for so long that lazy goes on without it */
     bool pageable;    /* a copy with pageable host memory on one side */
     bool device_only; /* a copy or fill that touches device memory only */
     int device;       /* whose error it raises */
