@@ -90,6 +90,20 @@ extern struct audit audit;
 /* True between audit_attach and audit_detach. */
 bool audit_is_attached(void);
 
+/* What lies at an address that is one side of a copy. */
+enum d2h_place_kind { D2H_PLACE_NONE, D2H_PLACE_LIVE, D2H_PLACE_FREED };
+struct d2h_place {
+    uint64_t address; /* what was asked about */
+    uint8_t kind;     /* enum d2h_place_kind */
+    uint8_t side;     /* enum ledger_side */
+    uint8_t family;   /* enum ledger_family */
+    bool host;        /* asked about as a host pointer */
+    int32_t device;
+    uint64_t addr, size;           /* the allocation */
+    uint64_t next;                 /* NONE: start of the next block that is not ours; 0: nowhere */
+    uint64_t name_addr, name_size; /* the named tensor; size 0: none */
+};
+
 /* The calling thread, as the audit sees it. */
 struct order_stream;
 struct audit_thread {
@@ -98,8 +112,11 @@ struct audit_thread {
     uint32_t tid;         /* kernel's id; 0: not asked yet */
     uint64_t failed_call; /* 1 + seq of the call whose error hipGetLastError will report */
     struct order_stream *own_streams; /* per-thread default streams, one a device */
-    uint64_t pageable_generation;     /* ledger's, when pageable was filled */
-    uint64_t pageable[4];             /* pages known to be plain host memory */
+    /* What the ledger, at this generation, says about addresses that copies used: see d2h_check.c
+     */
+    uint64_t places_generation;
+    uint64_t pageable[4]; /* pages known to be plain host memory */
+    struct d2h_place places[4];
 };
 extern __thread struct audit_thread audit_thread __attribute__((tls_model("initial-exec")));
 

@@ -81,7 +81,7 @@ static void record_decision(const struct d2h_request *q, uint64_t op_id,
     ev.dst = (uint64_t)(uintptr_t)(f ? q->to : q->dst);
     ev.src = (uint64_t)(uintptr_t)(f ? q->from : q->src);
     ev.len = q->meta.size;
-    ev.name = record_string(audit.writer, q->meta.tensor);
+    ev.name = q->tensor;
     ev.status = hipSuccess;
     slot[0].event = ev;
     struct event_safe safe = {
@@ -153,8 +153,7 @@ static hipError_t call_copy(const struct d2h_request *q, bool async) {
     struct call c = CALL_INIT(async ? HIP_FN_hipMemcpyAsync : HIP_FN_hipMemcpy, q->caller);
     if (call_is_recorded())
         hook_record_copy(&c, q->dst, q->src, q->meta.size, q->kind, q->order,
-                         async ? HOOK_ASYNC : HOOK_SYNC,
-                         record_string(audit.writer, q->meta.tensor));
+                         async ? HOOK_ASYNC : HOOK_SYNC, q->tensor);
     hipError_t r = async
                        ? audit.raw.hipMemcpyAsync(q->dst, q->src, q->meta.size, q->kind, q->stream)
                        : audit.raw.hipMemcpy(q->dst, q->src, q->meta.size, q->kind);
@@ -196,6 +195,7 @@ static bool prepare(struct d2h_request *q, void *to, const void *from, int kind,
     q->meta = *meta;
     q->stream = stream;
     q->caller = caller;
+    q->tensor = audit.writer ? record_string(audit.writer, meta->tensor) : 0;
     q->order = NULL;
     q->base = q->device = q->other = 0;
     q->dst = to;

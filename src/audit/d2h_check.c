@@ -11,38 +11,34 @@
 #include "audit/audit.h"
 #include "audit/found.h"
 
-/* What lies at one of the two pointers. */
-enum place_kind { PLACE_NONE, PLACE_LIVE, PLACE_FREED };
-
-struct place {
-    enum place_kind kind;
-    enum ledger_side side;
-    enum ledger_family family;
-    int device;
-    uint64_t addr, size; /* the allocation */
-    uint64_t next;       /* PLACE_NONE: where the next host or device block starts, 0: nowhere */
-};
+typedef struct d2h_place place;
 
 /* Inside a read section. */
-static void look(uint64_t address, struct place *p) {
+static void look(uint64_t address, place *p) {
     const struct ledger_entry *entry = ledger_at_or_after(audit.ledger, address);
-    p->next = 0;
+    *p = (place){ .address = address, .family = LEDGER_FAMILY_COUNT, .side = LEDGER_SIDE_NONE };
     if (entry && entry->addr <= address) {
-        p->kind = entry->state == LEDGER_LIVE ? PLACE_LIVE : PLACE_FREED;
-        p->family = entry->family;
-        p->side = ledger_family_side(entry->family);
+        p->kind = entry->state == LEDGER_LIVE ? D2H_PLACE_LIVE : D2H_PLACE_FREED;
+        p->family = (uint8_t)entry->family;
+        p->side = (uint8_t)ledger_family_side(entry->family);
         p->device = entry->device;
         p->addr = entry->addr;
         p->size = entry->size;
+        const struct ledger_name *name =
+            entry->names ? ledger_name_at(audit.ledger, address) : NULL;
+        p->name_addr = name ? name->addr : 0;
+        p->name_size = name ? name->len : 0;
         return;
     }
     /* Registered memory begins inside memory that belongs to the program anyway: no barrier. */
     if (entry && entry->family != LEDGER_REGISTERED && entry->family != LEDGER_TRACKED_HOST)
         p->next = entry->addr;
     entry = ledger_freed_at(audit.ledger, address);
-    p->kind = entry ? PLACE_FREED : PLACE_NONE;
-    p->side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_NONE;
-    p->family = entry ? entry->family : LEDGER_FAMILY_COUNT;
+    if (entry) {
+        p->kind = D2H_PLACE_FREED;
+        p->family = (uint8_t)entry->family;
+        p->side = (uint8_t)ledger_family_side(entry->family);
+    }
 }
 
 /* Host memory that was pinned once may be the program's own by now: unregistering leaves it in
@@ -57,76 +53,86 @@ static bool is_readable(uint64_t address) {
     return yes;
 }
 
-/* ---- memory of unknown origin ---------------------------------------------------------------- */
+/* ---- finding out ------------------------------------------------------------------------------
+ */
 
-static bool pageable_known(uint64_t address) {
+/* A thread remembers what it found out about the last addresses it copied from and to, for as long
+ * as the ledger does not change: repeated copies of one tensor then take no lock and no search.
+ * Where calls bypass the table, nothing may be remembered. */
+static struct audit_thread *memory_of(uint64_t generation) {
     struct audit_thread *me = audit_me();
-    uint64_t page = address >> 12;
-    return !audit.partial && me->pageable_generation == ledger_generation(audit.ledger) &&
-           me->pageable[page % 4] == page;
+    if (me->places_generation != generation) {
+        memset(me->pageable, 0, sizeof me->pageable);
+        memset(me->places, 0, sizeof me->places);
+        me->places_generation = generation;
+    }
+    return me;
 }
 
-/* generation: the ledger's from before the answer was sought. */
-static void pageable_remember(uint64_t address, uint64_t generation) {
-    struct audit_thread *me = audit_me();
-    if (me->pageable_generation != generation) {
-        memset(me->pageable, 0, sizeof me->pageable);
-        me->pageable_generation = generation;
-    }
-    uint64_t page = address >> 12;
-    me->pageable[page % 4] = page;
+static place *place_slot(struct audit_thread *me, uint64_t address) {
+    return &me->places[address * UINT64_C(0x9e3779b97f4a7c15) >> 62];
 }
 
 /* A second opinion for an address that the ledger does not know, knows only as freed, or (where the
  * program also calls the runtime directly) knows only by an earlier answer of the runtime. */
-static void look_again(uint64_t address, struct place *p, hipError_t *error) {
+static void look_again(uint64_t address, place *p, hipError_t *error) {
     if (found_at(address, error)) {
         readlock_token t = ledger_read_begin(audit.ledger);
         look(address, p);
         ledger_read_end(t);
-    } else if (p->kind == PLACE_LIVE) {
-        p->kind = PLACE_FREED; /* by a call that the audit did not see */
+    } else if (p->kind == D2H_PLACE_LIVE) {
+        p->kind = D2H_PLACE_FREED; /* by a call that the audit did not see */
     }
 }
 
-static bool was_found(const struct place *p) {
-    return p->family == LEDGER_FOUND_DEVICE || p->family == LEDGER_FOUND_HOST ||
-           p->family == LEDGER_FOUND_MANAGED;
-}
-
-static bool needs_second_look(const struct place *p, uint64_t address, bool host) {
-    if (p->kind == PLACE_LIVE)
-        return audit.partial && was_found(p);
-    if (p->kind == PLACE_FREED)
+static bool needs_second_look(const struct audit_thread *me, const place *p, bool host) {
+    if (p->kind == D2H_PLACE_LIVE)
+        return audit.partial &&
+               (p->family == LEDGER_FOUND_DEVICE || p->family == LEDGER_FOUND_HOST ||
+                p->family == LEDGER_FOUND_MANAGED);
+    if (p->kind == D2H_PLACE_FREED)
         return audit.partial;
-    return !(host && pageable_known(address));
+    uint64_t page = p->address >> 12;
+    return !host || audit.partial || me->pageable[page % 4] != page;
 }
 
 /* The host side is plain memory unless somebody knows better. */
-static void settle_host(uint64_t address, struct place *p) {
-    if (p->kind != PLACE_FREED || p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_NONE)
+static void settle_host(place *p) {
+    if (p->kind != D2H_PLACE_FREED || p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_NONE)
         return;
-    if (p->family == LEDGER_REGISTERED || p->family == LEDGER_TRACKED_HOST || is_readable(address))
-        p->kind = PLACE_NONE;
+    if (p->family == LEDGER_REGISTERED || p->family == LEDGER_TRACKED_HOST ||
+        is_readable(p->address))
+        p->kind = D2H_PLACE_NONE;
 }
 
-static void find_places(struct d2h_request *q, struct place *device, struct place *other,
-                        hipError_t *error) {
-    bool to_host = q->kind != hipMemcpyDeviceToDevice;
-    readlock_token t = ledger_read_begin(audit.ledger);
-    look(q->base, device);
-    look(q->other, other);
-    ledger_read_end(t);
-    if (needs_second_look(device, q->base, false))
-        look_again(q->base, device, error);
-    if (needs_second_look(other, q->other, to_host)) {
-        uint64_t generation = ledger_generation(audit.ledger);
-        look_again(q->other, other, error);
-        if (other->kind == PLACE_NONE && to_host && *error == hipSuccess)
-            pageable_remember(q->other, generation);
+static void find_place(uint64_t address, bool host, place *out, hipError_t *error) {
+    uint64_t generation = ledger_generation(audit.ledger);
+    struct audit_thread *me = memory_of(generation);
+    place *known = place_slot(me, address);
+    if (known->address == address && known->host == host && known->kind != D2H_PLACE_FREED) {
+        *out = *known;
+        return;
     }
-    if (to_host)
-        settle_host(q->other, other);
+    readlock_token t = ledger_read_begin(audit.ledger);
+    look(address, out);
+    ledger_read_end(t);
+    if (needs_second_look(me, out, host))
+        look_again(address, out, error);
+    if (host)
+        settle_host(out);
+    out->host = host;
+    bool plain = out->kind == D2H_PLACE_NONE && host && *error == hipSuccess;
+    if (audit.partial || !(plain || out->kind == D2H_PLACE_LIVE) ||
+        generation != ledger_generation(audit.ledger))
+        return;
+    if (plain)
+        me->pageable[(address >> 12) % 4] = address >> 12;
+    *known = *out;
+}
+
+static void find_places(struct d2h_request *q, place *device, place *other, hipError_t *error) {
+    find_place(q->base, false, device, error);
+    find_place(q->other, q->kind != hipMemcpyDeviceToDevice, other, error);
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */
@@ -139,26 +145,27 @@ static enum gcore_d2h_code found(struct d2h_finding *f, enum gcore_d2h_code code
     return code;
 }
 
-static bool on_device(const struct place *p) {
-    return p->kind == PLACE_LIVE && (p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_BOTH);
+static bool on_device(const place *p) {
+    return p->kind == D2H_PLACE_LIVE &&
+           (p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_BOTH);
 }
 
-static bool only_on(const struct place *p, enum ledger_side side) {
-    return p->kind == PLACE_LIVE && p->side == side;
+static bool only_on(const place *p, enum ledger_side side) {
+    return p->kind == D2H_PLACE_LIVE && p->side == side;
 }
 
 /* hipMemcpyDefault: the pointers decide. */
 static hipMemcpyKind kind_of_pointers(const struct d2h_request *q) {
     struct d2h_request probe = *q;
-    struct place from, to;
+    place from, to;
     hipError_t error = hipSuccess;
     probe.kind = hipMemcpyDeviceToDevice;
     probe.base = (uint64_t)(uintptr_t)q->from;
     probe.other = (uint64_t)(uintptr_t)q->to;
     find_places(&probe, &from, &to, &error);
     bool from_device =
-        on_device(&from) || (from.kind == PLACE_FREED && from.side != LEDGER_SIDE_HOST);
-    bool to_device = on_device(&to) || (to.kind == PLACE_FREED && to.side != LEDGER_SIDE_HOST);
+        on_device(&from) || (from.kind == D2H_PLACE_FREED && from.side != LEDGER_SIDE_HOST);
+    bool to_device = on_device(&to) || (to.kind == D2H_PLACE_FREED && to.side != LEDGER_SIDE_HOST);
     if (from_device)
         return to_device && !(to.side == LEDGER_SIDE_BOTH) ? hipMemcpyDeviceToDevice
                                                            : hipMemcpyDeviceToHost;
@@ -213,37 +220,37 @@ static const char *other_name(const struct d2h_request *q) {
     return q->kind == hipMemcpyHostToDevice ? "source" : "destination";
 }
 
-static enum gcore_d2h_code check_sides(const struct d2h_request *q, const struct place *device,
-                                       const struct place *other, hipError_t error,
+static enum gcore_d2h_code check_sides(const struct d2h_request *q, const place *device,
+                                       const place *other, hipError_t error,
                                        struct d2h_finding *f) {
     bool to_host = q->kind != hipMemcpyDeviceToDevice;
     f->error = error;
-    if (device->kind != PLACE_FREED && !on_device(device) && to_host &&
+    if (device->kind != D2H_PLACE_FREED && !on_device(device) && to_host &&
         only_on(other, LEDGER_SIDE_DEVICE))
         return found(f, GCORE_D2H_KIND_MISMATCH, q->base, base_name(q));
-    if (device->kind == PLACE_NONE)
+    if (device->kind == D2H_PLACE_NONE)
         return found(f, error ? GCORE_D2H_DEVICE_ERROR : GCORE_D2H_UNKNOWN_POINTER, q->base,
                      base_name(q));
-    if (other->kind == PLACE_NONE && !to_host)
+    if (other->kind == D2H_PLACE_NONE && !to_host)
         return found(f, error ? GCORE_D2H_DEVICE_ERROR : GCORE_D2H_UNKNOWN_POINTER, q->other,
                      other_name(q));
-    if (device->kind == PLACE_FREED)
+    if (device->kind == D2H_PLACE_FREED)
         return found(f, GCORE_D2H_FREED, q->base, base_name(q));
-    if (other->kind == PLACE_FREED)
+    if (other->kind == D2H_PLACE_FREED)
         return found(f, GCORE_D2H_FREED, q->other, other_name(q));
     if (!on_device(device))
         return found(f, GCORE_D2H_WRONG_SIDE, q->base, base_name(q));
-    if (to_host ? other->kind == PLACE_LIVE &&
+    if (to_host ? other->kind == D2H_PLACE_LIVE &&
                       (only_on(other, LEDGER_SIDE_DEVICE) || only_on(other, LEDGER_SIDE_NONE))
                 : !on_device(other))
         return found(f, GCORE_D2H_WRONG_SIDE, q->other, other_name(q));
     return GCORE_D2H_OK;
 }
 
-static enum gcore_d2h_code check_device(const struct d2h_request *q, const struct place *p,
+static enum gcore_d2h_code check_device(const struct d2h_request *q, const place *p,
                                         uint64_t address, const char *which,
                                         struct d2h_finding *f) {
-    if (p->kind != PLACE_LIVE || p->side != LEDGER_SIDE_DEVICE || p->device < 0 ||
+    if (p->kind != D2H_PLACE_LIVE || p->side != LEDGER_SIDE_DEVICE || p->device < 0 ||
         p->device == q->order->device)
         return GCORE_D2H_OK;
     f->found_device = p->device;
@@ -267,31 +274,44 @@ static enum gcore_d2h_code leaves(struct d2h_finding *f, enum gcore_d2h_code cod
 
 /* Which tensor a range belongs to: the one it starts in if that has the caller's name; else the one
  * that base lies in, because offsets count from a tensor's base; else the one it starts in. */
-static enum gcore_d2h_code check_tensor(const struct d2h_request *q, uint64_t base, uint64_t offset,
-                                        const char *which, struct d2h_finding *f) {
-    enum gcore_d2h_code code = GCORE_D2H_OK;
+static void find_tensor(const struct d2h_request *q, const place *p, uint64_t first, uint64_t *addr,
+                        uint64_t *size) {
+    *addr = p->name_addr;
+    *size = p->name_size;
+    if (first == p->address)
+        return;
     readlock_token t = ledger_read_begin(audit.ledger);
-    const struct ledger_name *start = ledger_name_at(audit.ledger, base + offset);
-    const struct ledger_name *name = start;
-    if (offset && !(start && q->meta.tensor &&
-                    strncmp(start->text, q->meta.tensor, LEDGER_NAME_MAX - 1) == 0)) {
-        const struct ledger_name *holds_base = ledger_name_at(audit.ledger, base);
-        name = holds_base ? holds_base : start;
-    }
-    if (name) {
-        uint64_t first = base + offset, last = first + (q->meta.size - 1);
-        if (first < name->addr || last > name->addr + (name->len - 1)) {
-            f->alloc = name->addr + name->len - base;
-            snprintf(f->name, sizeof f->name, "%s", name->text);
-            code = leaves(f, GCORE_D2H_OUT_OF_TENSOR, first, which, name->addr, name->len);
-        }
+    const struct ledger_name *start = ledger_name_at(audit.ledger, first);
+    if (start && (!p->name_size || (q->meta.tensor && strncmp(start->text, q->meta.tensor,
+                                                              LEDGER_NAME_MAX - 1) == 0))) {
+        *addr = start->addr;
+        *size = start->len;
     }
     ledger_read_end(t);
-    return code;
 }
 
-static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const struct place *device,
-                                        const struct place *other, struct d2h_finding *f) {
+static void copy_name(uint64_t address, char *out, size_t size) {
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_name *name = ledger_name_at(audit.ledger, address);
+    snprintf(out, size, "%s", name ? name->text : "?");
+    ledger_read_end(t);
+}
+
+/* [first, first + size) of the copy, in the allocation that p found, must not leave its tensor. */
+static enum gcore_d2h_code check_tensor(const struct d2h_request *q, const place *p, uint64_t first,
+                                        const char *which, struct d2h_finding *f) {
+    uint64_t addr, size;
+    find_tensor(q, p, first, &addr, &size);
+    if (size == 0 ||
+        (first >= addr && first - addr < size && q->meta.size <= size - (first - addr)))
+        return GCORE_D2H_OK;
+    f->alloc = addr + size - p->address;
+    copy_name(addr, f->name, sizeof f->name);
+    return leaves(f, GCORE_D2H_OUT_OF_TENSOR, first, which, addr, size);
+}
+
+static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const place *device,
+                                        const place *other, struct d2h_finding *f) {
     const struct gcore_d2h_meta *m = &q->meta;
     bool names = ledger_has_names(audit.ledger);
     enum gcore_d2h_code code = GCORE_D2H_OK;
@@ -299,7 +319,7 @@ static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const struc
         return leaves(f, GCORE_D2H_OUT_OF_ALLOCATION, q->device, base_name(q), device->addr,
                       device->size);
     if (names)
-        code = check_tensor(q, q->base, m->offset, base_name(q), f);
+        code = check_tensor(q, device, q->device, base_name(q), f);
     if (code != GCORE_D2H_OK)
         return code;
     f->alloc = m->alloc;
@@ -307,13 +327,13 @@ static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const struc
         f->claimed = true;
         return leaves(f, GCORE_D2H_OUT_OF_ALLOCATION, q->device, base_name(q), q->base, m->alloc);
     }
-    if (other->kind == PLACE_LIVE) {
+    if (other->kind == D2H_PLACE_LIVE) {
         enum gcore_d2h_code too_small = q->kind == hipMemcpyDeviceToDevice
                                             ? GCORE_D2H_OUT_OF_ALLOCATION
                                             : GCORE_D2H_HOST_TOO_SMALL;
         if (!stays_in(q->other, 0, m->size, other->addr, other->size, &f->alloc))
             return leaves(f, too_small, q->other, other_name(q), other->addr, other->size);
-        return names ? check_tensor(q, q->other, 0, other_name(q), f) : GCORE_D2H_OK;
+        return names ? check_tensor(q, other, q->other, other_name(q), f) : GCORE_D2H_OK;
     }
     /* Plain memory that runs into somebody else's block is too small as well. */
     if (other->next && other->next - q->other < m->size) {
@@ -340,7 +360,7 @@ static enum gcore_d2h_code check_stream(struct d2h_request *q, struct d2h_findin
 }
 
 enum gcore_d2h_code d2h_check(struct d2h_request *q, struct d2h_finding *f) {
-    struct place device, other;
+    place device, other;
     hipError_t error = hipSuccess;
     f->alloc = q->meta.alloc;
     f->claimed = false;

@@ -133,17 +133,20 @@ static void explain_host(const struct d2h_request *q, const struct d2h_finding *
 
 static void explain_device_error(const struct d2h_finding *f, char *out, size_t size) {
     int first = atomic_load(&audit.sticky_error);
-    char place[200] = "";
-    if (first)
+    char place[200] = "", reporter[300] = "";
+    if (first) {
         audit_describe_caller(atomic_load(&audit.sticky_caller), place, sizeof place);
-    snprintf(out, size,
-             "expected hipSuccess; found %s (%s)%s%s%s%s; this call only reports what an earlier "
-             "operation on the device did: record the run with GCORE_RECORD=FILE, look at it with "
-             "greta_audit dump FILE, and reset the device to go on",
-             hip_error_name(f->error), hip_error_string(f->error),
-             first ? ", first reported by " : "",
-             first ? hip_fn_name((enum hip_fn)atomic_load(&audit.sticky_fn)) : "",
-             first ? " in " : "", place);
+        snprintf(reporter, sizeof reporter, ", first reported by %s in %s",
+                 hip_fn_name((enum hip_fn)atomic_load(&audit.sticky_fn)), place);
+    }
+    const char *file = audit.writer ? record_path(audit.writer) : "FILE";
+    snprintf(
+        out, size,
+        "expected hipSuccess; found %s (%s)%s; this call only reports what an earlier "
+        "operation on the device did: %sgreta_audit dump %s shows it, hipDeviceReset makes the "
+        "device usable again",
+        hip_error_name(f->error), hip_error_string(f->error), reporter,
+        audit.writer ? "" : "record the run with GCORE_RECORD=FILE, ", file);
 }
 
 static void explain_plain_error(const struct d2h_finding *f, char *out, size_t size) {

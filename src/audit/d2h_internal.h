@@ -28,6 +28,7 @@ struct d2h_request {
     struct gcore_d2h_meta meta;
     hipStream_t stream;
     const void *caller;
+    uint32_t tensor; /* meta.tensor in the recording; 0: none */
     /* Filled in by d2h_check(). */
     struct order_stream *order;
     uint64_t base;   /* device pointer that meta.offset counts from */

@@ -46,7 +46,7 @@
 #define HOOK_hipHostRegister       ~, , hook_alloc(&c, r, LEDGER_REGISTERED, r == hipSuccess ? hostPtr : NULL, sizeBytes, flags)
 #define HOOK_hipMallocPitch        ~, , hook_alloc(&c, r, LEDGER_PITCHED, GOT(ptr), GOT_SIZE(pitch) * height, 0)
 #define HOOK_hipMemAllocPitch      ~, , hook_alloc(&c, r, LEDGER_PITCHED, GOT(dptr), GOT_SIZE(pitch) * height, 0)
-#define HOOK_hipMalloc3D           ~, , hook_alloc(&c, r, LEDGER_PITCHED, r == hipSuccess ? pitchedDevPtr->ptr : NULL, (r == hipSuccess ? pitchedDevPtr->pitch : 0) * extent.height * extent.depth, 0)
+#define HOOK_hipMalloc3D           ~, , hook_alloc(&c, r, LEDGER_PITCHED, pitchedDevPtr && r == hipSuccess ? pitchedDevPtr->ptr : NULL, (pitchedDevPtr && r == hipSuccess ? pitchedDevPtr->pitch : 0) * extent.height * extent.depth, 0)
 #define HOOK_hipMallocAsync        ~, , hook_alloc_async(&c, r, LEDGER_ASYNC, GOT(dev_ptr), size, stream, NULL)
 #define HOOK_hipMallocFromPoolAsync ~, , hook_alloc_async(&c, r, LEDGER_POOL, GOT(dev_ptr), size, stream, mem_pool)
 #define HOOK_hipMemMap             ~, , hook_alloc(&c, r, LEDGER_VIRTUAL, r == hipSuccess ? ptr : NULL, size, flags)

@@ -134,6 +134,15 @@ gcore_function gcore_hip_function(const char *name) {
     return out;
 }
 
+void *gcore_runtime_symbol(const char *name) {
+    if (!name || audit_ready(NULL) != RC_OK)
+        return NULL;
+    pthread_mutex_lock(&gcore.lock);
+    void *library = gcore.open ? gcore.runtime.library : NULL;
+    pthread_mutex_unlock(&gcore.lock);
+    return library ? dlsym(library, name) : NULL;
+}
+
 void gcore_mark(const char *text, uint64_t a, uint64_t b, uint64_t c) {
     if (audit_ready(NULL) != RC_OK || !audit.writer)
         return;
