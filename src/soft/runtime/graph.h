@@ -113,6 +113,10 @@ hipError_t soft_plan_event(struct node_plan *plan, hipGraphNodeType type, hipEve
 hipError_t soft_plan_any(struct node_plan *plan, const hipGraphNodeParams *params);
 void soft_plan_drop(struct node_plan *plan);
 
+/* False if the module of a kernel node's function was unloaded. Its handle may have been given to
+ * another function since, which then has another name. */
+bool soft_launch_is_alive(const struct soft_op *op);
+
 /* Puts a plan into a node of the same type and empties it. */
 void soft_plan_apply(struct node_plan *plan, struct graph_node *node);
 

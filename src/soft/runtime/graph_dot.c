@@ -14,7 +14,8 @@ static void write_label(FILE *f, const struct graph_node *n) {
     const struct soft_op *op = n->op;
     fprintf(f, "%s", type_name(n->type));
     if (n->type == hipGraphNodeTypeKernel)
-        fprintf(f, "\\n%s\\n(%u, %u, %u) x (%u, %u, %u)", op->what, op->u.launch.grid[0],
+        fprintf(f, "\\n%s\\n(%u, %u, %u) x (%u, %u, %u)",
+                soft_launch_is_alive(op) ? op->what : "(unloaded)", op->u.launch.grid[0],
                 op->u.launch.grid[1], op->u.launch.grid[2], op->u.launch.block[0],
                 op->u.launch.block[1], op->u.launch.block[2]);
     else if (n->type == hipGraphNodeTypeMemcpy)

@@ -252,9 +252,8 @@ static hipError_t leaf_op(const struct graph_node *n, struct soft_op **out) {
         if (*out)
             (*out)->u.record.event = n->event;
     } else {
-        if (n->type == hipGraphNodeTypeKernel &&
-            !soft_handle_valid(soft_functions(), n->op->u.launch.function))
-            return hipErrorInvalidDeviceFunction; /* its module was unloaded */
+        if (n->type == hipGraphNodeTypeKernel && !soft_launch_is_alive(n->op))
+            return hipErrorInvalidDeviceFunction;
         *out = soft_op_clone(n->op);
     }
     return *out ? hipSuccess : hipErrorOutOfMemory;

@@ -31,6 +31,11 @@ hipError_t soft_plan_kernel(struct node_plan *plan, const hipKernelNodeParams *p
                           p->sharedMemBytes, p->kernelParams, p->extra);
 }
 
+bool soft_launch_is_alive(const struct soft_op *op) {
+    const struct soft_function *f = op->u.launch.function;
+    return soft_handle_valid(soft_functions(), f) && f->name == op->what;
+}
+
 static hipError_t plan_copy(struct node_plan *plan, const struct soft_copy *copy,
                             hipMemcpyKind kind) {
     *plan = (struct node_plan){ .type = hipGraphNodeTypeMemcpy, .kind = kind };
@@ -211,6 +216,8 @@ hipError_t soft_hipGraphKernelNodeGetParams(hipGraphNode_t node, hipKernelNodePa
         return hipErrorInvalidValue;
     soft_graph_lock();
     struct graph_node *n = typed(node, hipGraphNodeTypeKernel);
+    if (n && !soft_launch_is_alive(n->op))
+        n = NULL;
     bool listed = n && list_params(n);
     if (listed) {
         const struct soft_launch *l = &n->op->u.launch;
