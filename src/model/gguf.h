@@ -117,7 +117,7 @@ uint64_t gguf_key_count(const gguf *g);
 const struct gguf_key *gguf_key_at(const gguf *g, uint64_t index);
 const struct gguf_key *gguf_find_key(const gguf *g, const char *name); /* NULL if absent */
 
-/* Tensors of all files, in file order; O(log n) by name. */
+/* Tensors of all files, in file order, as one array; O(log n) by name. */
 uint64_t gguf_tensor_count(const gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const gguf *g, uint64_t index);
 const struct gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL if absent */

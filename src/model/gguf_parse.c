@@ -39,16 +39,19 @@ uint32_t gguf_type_bytes(enum gguf_type type) {
     return (unsigned)type < GGUF_TYPE_COUNT ? type_bytes[type] : 0;
 }
 
-static enum rc __attribute__((format(printf, 3, 4)))
-fail(struct cursor *c, uint64_t offset, const char *fmt, ...) {
+static void __attribute__((format(printf, 3, 4)))
+describe(struct cursor *c, uint64_t offset, const char *fmt, ...) {
     char what[256];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    return err_set(c->e, RC_FORMAT, "%s: %s at offset %" PRIu64 ": %s", c->f->path, c->field,
-                   offset, what);
+    err_fill(c->e, RC_FORMAT, "%s: %s at offset %" PRIu64 ": %s", c->f->path, c->field, offset,
+             what);
 }
+
+/* A macro, so that analysers see that it never returns RC_OK. */
+#define fail(c, offset, ...) (describe((c), (offset), __VA_ARGS__), RC_FORMAT)
 
 static enum rc fail_memory(struct cursor *c) {
     return err_set(c->e, RC_MEMORY, "%s: %s: out of memory", c->f->path, c->field);

@@ -41,7 +41,26 @@ struct gguf_writer {
 
 /* ---- the file ---- */
 
-/* A file in `folder` that nobody sees: nameless if the file system can, else a hidden name. */
+enum { HIDDEN_TRIES = 100 }; /* leftovers of other runs may have a name already */
+
+/* Sets w->hidden to the try-th hidden name beside the target. */
+static enum rc make_hidden_name(gguf_writer *w, unsigned try, struct err *e) {
+    free(w->hidden);
+    w->hidden = NULL;
+    if (asprintf(&w->hidden, "%s/.greta-%ld-%u", w->folder, (long)getpid(), try) >= 0)
+        return RC_OK;
+    w->hidden = NULL;
+    return err_set(e, RC_MEMORY, "%s: out of memory", w->path);
+}
+
+/* Forgets a hidden name that was not used; the reason stands in errno. */
+static enum rc fail_hidden(gguf_writer *w, const char *what, int reason, struct err *e) {
+    free(w->hidden);
+    w->hidden = NULL;
+    return err_set(e, RC_IO, "%s: %s in %s: %s", w->path, what, w->folder, strerror(reason));
+}
+
+/* A file that nobody sees: nameless if the file system can, else with a hidden name. */
 static enum rc create_file(gguf_writer *w, struct err *e) {
 #ifdef O_TMPFILE
     w->fd = open(w->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -50,22 +69,17 @@ static enum rc create_file(gguf_writer *w, struct err *e) {
     if (w->fd >= 0)
         close(w->fd);
 #endif
-    if (asprintf(&w->hidden, "%s/.greta-%ld-XXXXXX", w->folder, (long)getpid()) < 0) {
-        w->hidden = NULL;
-        return err_set(e, RC_MEMORY, "%s: out of memory", w->path);
+    for (unsigned try = 0; try < HIDDEN_TRIES; try++) {
+        enum rc rc = make_hidden_name(w, try, e);
+        if (rc)
+            return rc;
+        w->fd = open(w->hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (w->fd >= 0)
+            return RC_OK;
+        if (errno != EEXIST)
+            break;
     }
-    w->fd = mkostemp(w->hidden, O_CLOEXEC);
-    if (w->fd < 0) {
-        int reason = errno;
-        free(w->hidden);
-        w->hidden = NULL;
-        return err_set(e, RC_IO, "%s: cannot create a file in %s: %s", w->path, w->folder,
-                       strerror(reason));
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    (void)fchmod(w->fd, 0666 & ~mask); /* mkostemp is stricter than open; a failure only is so */
-    return RC_OK;
+    return fail_hidden(w, "cannot create a file", errno, e);
 }
 
 static enum rc resolve_path(gguf_writer *w, const char *path, struct err *e) {
@@ -368,21 +382,16 @@ enum rc gguf_writer_write(gguf_writer *w, uint64_t tensor, uint64_t offset, cons
 static enum rc name_file(gguf_writer *w, struct err *e) {
     char self[40];
     snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
-    for (unsigned try = 0; try < 100; try++) {
-        char *hidden;
-        if (asprintf(&hidden, "%s/.greta-%ld-%u", w->folder, (long)getpid(), try) < 0)
-            return err_set(e, RC_MEMORY, "%s: out of memory", w->path);
-        if (linkat(AT_FDCWD, self, AT_FDCWD, hidden, AT_SYMLINK_FOLLOW) == 0) {
-            w->hidden = hidden;
+    for (unsigned try = 0; try < HIDDEN_TRIES; try++) {
+        enum rc rc = make_hidden_name(w, try, e);
+        if (rc)
+            return rc;
+        if (linkat(AT_FDCWD, self, AT_FDCWD, w->hidden, AT_SYMLINK_FOLLOW) == 0)
             return RC_OK;
-        }
-        int reason = errno;
-        free(hidden);
-        if (reason != EEXIST)
-            return err_set(e, RC_IO, "%s: cannot name the finished file: %s", w->path,
-                           strerror(reason));
+        if (errno != EEXIST)
+            break;
     }
-    return err_set(e, RC_IO, "%s: too many leftovers named .greta-* in %s", w->path, w->folder);
+    return fail_hidden(w, "cannot name the finished file", errno, e);
 }
 
 enum rc gguf_writer_commit(gguf_writer *w, struct err *e) {

@@ -98,20 +98,12 @@ static void check_tensor(const struct config_tensor_spec *s, const struct gguf_t
                 tensor_type_name(t->type));
 }
 
-static int compare_tensors(const void *a, const void *b) {
-    const struct gguf_tensor *x = *(const struct gguf_tensor *const *)a;
-    const struct gguf_tensor *y = *(const struct gguf_tensor *const *)b;
-    return (x > y) - (x < y);
-}
-
 /* A tensor that no role claims would be left out of the arithmetic, and the output would be wrong
- * without a word. claimed is an unordered list of those with a role. */
-static void check_leftovers(const gguf *g, const struct gguf_tensor **claimed, size_t n,
-                            struct guard_rail_report *r) {
-    qsort(claimed, n, sizeof *claimed, compare_tensors);
+ * without a word. */
+static void check_leftovers(const gguf *g, const bool *claimed, struct guard_rail_report *r) {
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        if (!bsearch(&t, claimed, n, sizeof *claimed, compare_tensors))
+        if (!claimed[i])
             add_row(r, t->name, "no such tensor in this architecture\n%s",
                     tensor_type_name(t->type));
     }
@@ -119,12 +111,11 @@ static void check_leftovers(const gguf *g, const struct gguf_tensor **claimed, s
 
 static void check_tensors(const gguf *g, const struct config *c, struct guard_rail_report *r) {
     struct config_tensor_spec s;
-    size_t n = 0;
     if (gguf_tensor_count(g) == 0) { /* a vocabulary, not a model: one row says it */
         add_row(r, "tensors", "those of a %s model\nnone", config_arch_name(c->arch));
         return;
     }
-    const struct gguf_tensor **claimed = calloc(gguf_tensor_count(g) + 1, sizeof *claimed);
+    bool *claimed = calloc(gguf_tensor_count(g), sizeof *claimed);
     if (!claimed) {
         r->incomplete = true;
         return;
@@ -133,9 +124,9 @@ static void check_tensors(const gguf *g, const struct config *c, struct guard_ra
         const struct gguf_tensor *t = gguf_find_tensor(g, s.name);
         check_tensor(&s, t, r);
         if (t)
-            claimed[n++] = t; /* names are distinct, so each tensor at most once */
+            claimed[t - gguf_tensor_at(g, 0)] = true;
     }
-    check_leftovers(g, claimed, n, r);
+    check_leftovers(g, claimed, r);
     free(claimed);
 }
 

@@ -100,7 +100,8 @@ static void set_levels(const struct super_type *t, const float *x, float scale, 
 static void settle(const struct super_type *t, const float *x, struct quant_super *s) {
     float xq = 0, qq = 0;
     for (int e = 0; e < QUANT_SUPER; e++) {
-        float q = (float)(s->scale[e / t->sub] * s->level[e]);
+        int j = e / t->sub;
+        float q = (float)(s->scale[j] * s->level[e]);
         xq += x[e] * q;
         qq += q * q;
     }
@@ -114,7 +115,7 @@ static void settle(const struct super_type *t, const float *x, struct quant_supe
 static void encode_symmetric(const struct super_type *t, const float *x, void *block,
                              enum quant_effort effort) {
     struct quant_super s;
-    float wanted[16], peak = 0;
+    float wanted[16] = { 0 }, peak = 0;
     memset(&s, 0, sizeof s);
     for (int e = 0, j = 0; e < QUANT_SUPER; e += t->sub, j++) {
         wanted[j] = fit_scale(t, x + e, effort);
@@ -153,7 +154,7 @@ static void choose_scale_and_min(const struct super_type *t, const float *x, flo
 static void encode_affine(const struct super_type *t, const float *x, void *block,
                           enum quant_effort effort) {
     struct quant_super s;
-    float scale[16], offset[16], top_scale = 0, top_min = 0;
+    float scale[16] = { 0 }, offset[16] = { 0 }, top_scale = 0, top_min = 0;
     memset(&s, 0, sizeof s);
     for (int e = 0, j = 0; e < QUANT_SUPER; e += t->sub, j++) {
         quant_fit_affine(x + e, t->sub, t->hi, true, effort, &scale[j], &offset[j]);

@@ -163,7 +163,7 @@ static enum rc add_tensors(gguf_writer *w, struct synth *s, struct err *e) {
     uint64_t count = 0, n = 0;
     while (config_tensor_at(&s->c, count, &t))
         count++;
-    s->recipes = calloc(count, sizeof *s->recipes);
+    s->recipes = calloc(count + 1, sizeof *s->recipes);
     if (!s->recipes)
         return err_set(e, RC_MEMORY, "out of memory");
     for (uint64_t i = 0; config_tensor_at(&s->c, i, &t); i++) {

@@ -82,10 +82,10 @@ static void add_fixed(struct vocab *v) {
         add(v, text, sizeof text, TOKEN_BYTE, 0);
     }
     add_piece(v, SPACE, 3);
-    for (char c = 'a'; c <= 'z'; c++)
-        add_piece(v, &c, 1);
-    for (char c = '!'; c <= '~'; c++)
-        add_piece(v, &c, 1);
+    for (int c = 'a'; c <= 'z'; c++)
+        add_piece(v, &(char){ (char)c }, 1);
+    for (int c = '!'; c <= '~'; c++)
+        add_piece(v, &(char){ (char)c }, 1);
 }
 
 /* " t", " th", " the": every prefix of every word, shortest first, so that none is out of reach. */

@@ -74,6 +74,16 @@ else
     skip "info --json is JSON" "there is no python3"
 fi
 
+round_trip() { # text -> ids of the built-in vocabulary -> the same text, byte for byte
+    printf 'Hello, the w\xc3\xb6rld of models 123\n\xf0\x9f\x98\x80 tabs\t' >in.txt
+    "$model" tokenize a.gguf <in.txt >ids.txt && "$model" tokenize --ids a.gguf <ids.txt >out.txt &&
+        cmp in.txt out.txt
+    local code=$?
+    rm -f in.txt ids.txt out.txt
+    return $code
+}
+check "the built-in vocabulary gives text back" round_trip
+
 truncated() {
     head -c 100000 a.gguf >cut.gguf
     status 1 says "run past the end" "$model" verify cut.gguf
