@@ -24,7 +24,7 @@ enum rc err_prefix(struct err *e, const char *fmt, ...) {
     int n = vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
     if (n >= 0 && (size_t)n < sizeof e->msg)
-        snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %s", old);
+        snprintf(e->msg + n, sizeof e->msg - (size_t)n, ": %.*s", (int)(sizeof e->msg - 3), old);
     return e->rc;
 }
 
