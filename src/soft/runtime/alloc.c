@@ -139,7 +139,8 @@ hipError_t soft_hipHostUnregister(void *host) {
     if (!host)
         return hipErrorInvalidValue;
     soft_schedule_drain(-1);
-    return soft_memory_unregister(host);
+    hipError_t r = soft_error_observe();
+    return r == hipSuccess ? soft_memory_unregister(host) : r;
 }
 
 static bool find_host(const void *host, struct soft_block *b) {

@@ -3,14 +3,16 @@
  * Two kinds. An ordinary error is the result of one call; the thread remembers the last one for
  * hipGetLastError, and a call that succeeds does not wipe it out. A device error is raised by the
  * device while it works; no call is told until one synchronises (soft_error_observe). That call
- * reports it, and from then on every call of every thread does, until hipDeviceReset. */
+ * reports it, and from then on every call of every thread does, until hipDeviceReset of that
+ * device. Two calls do their work nevertheless, to get there: hipSetDevice and hipDeviceReset. */
 #include <stdio.h>
 
 #include "soft/runtime/soft.h"
 
-static _Atomic int raised[SOFT_DEVICES_MAX]; /* hipError_t a device */
-static _Atomic int sticky;                   /* hipError_t all calls return */
-static _Atomic bool said[HIP_FN_COUNT];      /* soft_missing */
+static _Atomic int raised[SOFT_DEVICES_MAX];    /* hipError_t a device */
+static _Atomic bool reported[SOFT_DEVICES_MAX]; /* a call has returned it */
+static _Atomic int sticky;                      /* hipError_t all calls return */
+static _Atomic bool said[HIP_FN_COUNT];         /* soft_missing */
 
 static _Thread_local hipError_t last_error __attribute__((tls_model("initial-exec")));
 static _Thread_local int current_device __attribute__((tls_model("initial-exec")));
@@ -80,6 +82,7 @@ hipError_t soft_error_observe(void) {
     for (unsigned i = 0; i < soft_settings()->devices; i++) {
         int error = atomic_load_explicit(&raised[i], memory_order_acquire);
         if (error) {
+            atomic_store(&reported[i], true);
             atomic_store(&sticky, error);
             return (hipError_t)error;
         }
@@ -87,9 +90,15 @@ hipError_t soft_error_observe(void) {
     return hipSuccess;
 }
 
+/* What another device has failed with, and a call has reported, stays. */
 void soft_error_reset(int device) {
+    int other = hipSuccess;
     atomic_store(&raised[device], hipSuccess);
-    atomic_store(&sticky, hipSuccess);
+    atomic_store(&reported[device], false);
+    for (unsigned i = 0; i < soft_settings()->devices && other == hipSuccess; i++)
+        if (atomic_load(&reported[i]))
+            other = atomic_load(&raised[i]);
+    atomic_store(&sticky, other);
     last_error = hipSuccess;
 }
 
