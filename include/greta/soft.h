@@ -77,14 +77,15 @@ enum greta_soft_fault_kind {
     GRETA_SOFT_FAULT_UNKNOWN = 3, /* the CPU did not say which */
 };
 
-/* What the device knows about the access that stopped it. Strings live until the observer returns. */
+/* What the device knows about the access that stopped it. Strings live until the observer
+ * returns. */
 struct greta_soft_fault {
-    uint64_t tag;     /* greta_soft_tag() of the thread that queued the operation, or 0 */
-    uint64_t address; /* as the program sees it */
+    uint64_t tag;          /* greta_soft_tag() of the thread that queued the operation, or 0 */
+    uint64_t address;      /* as the program sees it */
     const char *operation; /* kernel name, or the HIP function that queued the copy or set */
-    int argument;          /* kernel argument nearest below the address, or -1 */
+    int argument; /* kernel argument nearest below the address, else nearest above, or -1 */
     const char *argument_name;
-    int kind;   /* enum greta_soft_fault_kind */
+    int kind; /* enum greta_soft_fault_kind */
     int device;
     void *stream;
     /* The allocation the address lies in or nearest to: [base, base + size), freed or live. */
@@ -94,8 +95,8 @@ struct greta_soft_fault {
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);
 
-/* Calls observer on the device's thread before the fault becomes visible to any HIP call (and before
- * abort() where GRETA_SOFT_FAULT=abort). NULL removes it. */
+/* Calls observer on the device's thread before the fault becomes visible to any HIP call (and
+ * before abort() where GRETA_SOFT_FAULT=abort). NULL removes it. */
 GRETA_SOFT_API void greta_soft_observe_faults(greta_soft_fault_observer observer, void *user);
 
 /* Marks whatever this thread queues from now on, so that a fault can be traced to the call. */
@@ -103,7 +104,8 @@ GRETA_SOFT_API void greta_soft_tag(uint64_t tag);
 
 /* ---- settings ------------------------------------------------------------------------------ */
 
-/* Version of the software device, e.g. "0.1.0". Its presence tells the software device from ROCm. */
+/* Version of the software device, e.g. "0.1.0". Its presence tells the software device from
+ * ROCm. */
 GRETA_SOFT_API const char *greta_soft_version(void);
 
 /* How many cores one kernel may use from the next launch on; 0 means all. */

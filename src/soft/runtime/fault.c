@@ -115,8 +115,15 @@ static bool in_window(uint64_t address) {
     return address - (window - size) < 3 * size;
 }
 
-/* The kernel argument an access went through: the pointer nearest below the address. Translates a
- * poisoned address back to the program's on the way. */
+/* How unlikely it is that an access went through a pointer: any pointer below the address is
+ * likelier than all above it, and then the nearer is the likelier. */
+static uint64_t unlikelihood(uint64_t address, uint64_t pointer) {
+    const uint64_t above = (uint64_t)1 << 63;
+    return pointer <= address ? (address - pointer) & ~above : above | (pointer - address);
+}
+
+/* The kernel argument an access went through. Translates a poisoned address back to the program's
+ * on the way. */
 static int blame_argument(const struct soft_op *op, uint64_t *address) {
     const struct greta_soft_kernel *k = op->u.launch.function->native;
     int blamed = -1;
@@ -129,10 +136,10 @@ static int blame_argument(const struct soft_op *op, uint64_t *address) {
             continue;
         memcpy(&pointer, op->data + from, sizeof pointer);
         uint64_t reached = in_window(seen) ? soft_fault_poison(pointer) : pointer;
-        if (seen - reached < best) {
-            best = seen - reached;
+        if (blamed < 0 || unlikelihood(seen, reached) < best) {
+            best = unlikelihood(seen, reached);
             blamed = (int)i;
-            *address = in_window(seen) ? pointer + best : seen;
+            *address = in_window(seen) ? pointer + (seen - reached) : seen;
         }
     }
     return blamed;
