@@ -1,0 +1,197 @@
+/* verdict.h - what one recording says about its run: the cause, the evidence, and what is ruled
+ * out.
+ *
+ * verdict_open() reads a recording once, replays allocations, streams and operations, orders them
+ * by HIP's rules, and puts every hypothesis of hypotheses.def to the test. The result is plain data
+ * for reports: report_text.h and report_json.h write it, others may.
+ *
+ * A verdict never says more than the recording can carry: RULED_OUT is a proof over a whole
+ * history, so that lost events, unknown kernels or an early end make it INCONCLUSIVE, with the
+ * reason.
+ *
+ * Everything in struct verdict belongs to it, is read-only and lives until verdict_close(); nothing
+ * refers to the reader any more. Strings are never NULL unless a comment says so. A verdict may be
+ * read by any number of threads. */
+#ifndef VERDICT_VERDICT_H
+#define VERDICT_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/reader.h"
+
+/* HYPOTHESIS_SIZE_MISMATCH, ... */
+enum verdict_hypothesis_id {
+#define HYPOTHESIS(name, needs, question, confirms, refutes, counted) HYPOTHESIS_##name,
+#include "verdict/hypotheses.def"
+#undef HYPOTHESIS
+    HYPOTHESIS_COUNT
+};
+
+enum verdict_status {
+    VERDICT_STATUS_CONFIRMED,
+    VERDICT_STATUS_RULED_OUT,      /* by proof: reason says over what */
+    VERDICT_STATUS_INCONCLUSIVE,   /* reason says what is missing */
+    VERDICT_STATUS_NOT_APPLICABLE, /* the run has nothing that it could be about */
+};
+
+enum verdict_overall {
+    VERDICT_CLEAN,          /* nothing failed and no bug was found */
+    VERDICT_ROOT_CAUSE,     /* something failed, and this is why */
+    VERDICT_FINDINGS,       /* bugs were found, though nothing failed because of them */
+    VERDICT_NOT_REPRODUCED, /* the failure that was looked for did not happen, and no bug was found
+                             */
+    VERDICT_INCONCLUSIVE,   /* a failure that the recording does not explain, or half a history */
+};
+
+/* A call or operation of the run: the messenger that reported an error, the culprit that caused it,
+ * or another that takes part. Exactly one of api and kernel is the better name: kernel if it is
+ * set.
+ */
+struct verdict_actor {
+    uint64_t event;        /* its number in the recording; EVENT_NO_SEQ: unknown */
+    uint16_t kind;         /* enum event_kind */
+    const char *api;       /* HIP function; "" if none is behind it */
+    const char *kernel;    /* NULL: not a kernel */
+    const char *argument;  /* of the kernel: its name, else "#2"; NULL: none in particular */
+    int argument_index;    /* -1: none */
+    const char *tensor;    /* NULL: none */
+    const char *site;      /* "function+0x12 (module)"; "-" if unknown */
+    uint32_t site_id;      /* reader_site(); 0: unknown */
+    uint32_t stream;       /* reader_stream(); 0: none */
+    uint32_t thread;       /* reader_thread(); 0: unknown */
+    const char *status;    /* "hipErrorIllegalAddress"; "pending" if the call never returned */
+    unsigned status_code;  /* hipError_t or RECORD_PENDING */
+    uint64_t t_ns;         /* since the recording's start */
+    uint64_t address, len; /* the bytes in question; len 0: none */
+    bool writes;           /* it wrote (or would have written) them */
+    int64_t step, layer;   /* as safe copies and marks said; -1: unknown */
+};
+
+/* The allocation a finding is about. */
+struct verdict_block {
+    uint64_t base, bytes;
+    unsigned family;        /* DETAIL_FAMILY_* */
+    uint64_t alloc, free;   /* events; EVENT_NO_SEQ: none */
+    const char *alloc_site; /* "-" if unknown */
+    const char *free_site;  /* "-" if it lives or that is unknown */
+    const char *tensor;     /* the named range inside it that is meant; NULL: none */
+    uint64_t tensor_at, tensor_bytes;
+    uint32_t process;
+};
+
+struct verdict_finding {
+    enum verdict_hypothesis_id hypothesis;
+    uint32_t also;                /* bits 1 << id: other hypotheses that the same facts confirm */
+    struct verdict_actor culprit; /* the operation that is wrong */
+    const struct verdict_actor *other;     /* the one it collides with; NULL: none */
+    const struct verdict_actor *messenger; /* the call that reported it; NULL: nothing did */
+    const struct verdict_block *block;     /* NULL: none */
+    const char *text;                      /* one sentence: what happened */
+    const char *advice;                    /* one sentence: what to do */
+    uint64_t count;                        /* how often, at the same place */
+    const uint64_t *evidence;              /* event numbers, ascending */
+    size_t evidence_count;
+};
+
+struct verdict_hypothesis {
+    enum verdict_hypothesis_id id;
+    enum verdict_status status;
+    uint64_t checked;         /* how much was examined */
+    const char *text;         /* one sentence: the answer and why */
+    const uint64_t *evidence; /* event numbers, ascending, the first few */
+    size_t evidence_count;
+    uint64_t findings;
+};
+
+/* What of the run the recording shows. */
+struct verdict_coverage {
+    uint64_t events;                       /* whole ones */
+    uint64_t lost, torn, overwritten, cut; /* slots that are missing, by reason */
+    bool complete;                         /* none are, and no calls bypassed the audit */
+    const char *gaps;                      /* what is missing, in words; "" if nothing */
+    uint64_t copies, copies_safe;          /* all, and those through <gcore/d2h.h> */
+    uint64_t copies_d2h, copies_d2h_safe;
+    uint64_t copies_refused;
+    uint64_t sets, launches, graph_launches, host_functions;
+    uint64_t launches_exact;            /* all bytes they touch are known */
+    uint64_t launches_by_args;          /* only which buffers they got */
+    uint64_t launches_unknown;          /* nothing but the name */
+    uint64_t allocations, frees, alive; /* alive: when the history ends */
+    uint64_t bytes_alive;
+    uint64_t streams, threads, processes, processes_ended;
+    uint64_t pairs;         /* accesses to common bytes whose order was examined */
+    uint64_t pairs_by_time; /* of those: ordered only by when host threads ran */
+    uint64_t calls_failed;
+    bool ended;                          /* every process ended its recording in good order */
+    uint64_t last_event;                 /* the last one there is; EVENT_NO_SEQ: none */
+    const struct verdict_actor *pending; /* calls that never returned: where the history ends */
+    size_t pending_count;
+};
+
+struct verdict_fact { /* of the provenance */
+    const char *key, *value;
+};
+
+struct verdict_provenance {
+    const struct verdict_fact *facts;
+    size_t fact_count;
+    const char *commit, *build_id, *model_hash, *command; /* "" if the recording does not say */
+    bool dirty;
+    const char *expected_commit, *expected_model_hash; /* NULL: nothing was expected */
+    uint64_t run_id, start_wall_us, duration_ns;
+};
+
+struct verdict {
+    enum verdict_overall overall;
+    const char *answer;                 /* the first line of every report */
+    const char *recording;              /* as the options named it; "" if they did not */
+    const struct verdict_finding *root; /* the cause; NULL unless ROOT_CAUSE */
+    const struct verdict_actor
+        *messenger;                      /* the call that first reported the failure; may be NULL */
+    const struct verdict_actor *culprit; /* what caused it, or the first finding's; may be NULL */
+    struct verdict_hypothesis hypothesis[HYPOTHESIS_COUNT];
+    const struct verdict_finding *findings; /* the root cause first, then in order of the run */
+    size_t finding_count;
+    uint64_t findings_left_out; /* more of the same than are kept */
+    const char *const *remarks; /* what is odd, or uncertain, and no finding */
+    size_t remark_count;
+    struct verdict_coverage coverage;
+    struct verdict_provenance provenance;
+    const struct verdict_block *blocks; /* allocations that findings and reports may show: those
+                                           of findings, then those alive at the end */
+    size_t block_count;
+};
+
+typedef struct verdict verdict;
+
+struct verdict_options {
+    const char *recording;         /* its name, for reports; may be NULL */
+    const char *expect_commit;     /* NULL: no expectation; a prefix of 7 digits or more will do */
+    const char *expect_model_hash; /* NULL: no expectation */
+    bool expect_failure;           /* somebody saw this fail: NOT_REPRODUCED instead of CLEAN */
+    size_t findings_max;           /* findings kept; 0: 1000 */
+};
+
+/* options may be NULL. RC_MEMORY, or RC_FORMAT if the file changed under the reader; on failure
+ * *out is untouched. A recording that is cut or damaged is judged as far as it goes. */
+NODISCARD enum rc verdict_open(verdict **out, const reader *r,
+                               const struct verdict_options *options, struct err *e);
+void verdict_close(verdict **v);
+
+/* 0 clean, 1 failed or bugs found, 3 refused to judge (stale binary); as DESIGN's programs exit. */
+int verdict_exit_code(const verdict *v);
+
+/* ---- the tables of hypotheses.def ---------------------------------------------------------- */
+
+const char *hypothesis_name(enum verdict_hypothesis_id id);     /* "SIZE_MISMATCH" */
+const char *hypothesis_question(enum verdict_hypothesis_id id); /* the other columns */
+const char *hypothesis_confirms(enum verdict_hypothesis_id id);
+const char *hypothesis_refutes(enum verdict_hypothesis_id id);
+const char *hypothesis_counted(enum verdict_hypothesis_id id);
+const char *verdict_status_name(enum verdict_status status);    /* "RULED_OUT" */
+const char *verdict_overall_name(enum verdict_overall overall); /* "ROOT_CAUSE" */
+
+#endif
