@@ -13,21 +13,21 @@ static enum rc hip_failed(const struct device *d, const char *what, hipError_t e
 }
 
 enum rc device_open(struct device *d, const char *choice, struct err *e) {
-    char message[400];
+    struct err why = { 0 };
     *d = (struct device){ 0 };
-    if (gcore_open(choice, message, sizeof message))
-        return err_set(e, RC_REFUSED, "%s", message);
+    (void)gcore_open(choice, NULL, 0); /* gcore_hip says more about a failure */
     const struct hip_runtime *runtime = gcore_runtime();
-    d->hip = gcore_hip(e);
+    d->hip = gcore_hip(&why);
     if (!d->hip || !runtime)
-        return err_set(e, RC_REFUSED, "no HIP runtime is open");
+        return err_set(e, why.rc ? why.rc : RC_REFUSED, "%s",
+                       why.rc ? why.msg : "no HIP runtime is open");
     hipError_t r = d->hip->hipStreamCreateWithFlags(&d->stream, hipStreamNonBlocking);
     if (r != hipSuccess)
         return hip_failed(d, "hipStreamCreateWithFlags", r, e);
     enum rc rc = kern_open(&d->kernels, runtime, d->hip, e);
     if (rc)
         device_close(d);
-    return rc;
+    return rc == RC_UNSUPPORTED ? RC_REFUSED : rc; /* a device without kernels is none */
 }
 
 void device_close(struct device *d) {

@@ -33,7 +33,8 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
                      enum tensor_type kv_type, struct err *e) {
     struct guard_rail_report report = { 0 };
     struct guard_rail_expectation expectation;
-    struct guard_rail_run run = { g->context, g->sequences, g->chunk, kv_type };
+    struct guard_rail_run run = { g->context, g->sequences, g->chunk, kv_type,
+                                  g->all_logits ? g->chunk : g->sequences };
     struct guard_rail_memory need = guard_rail_memory_need(file, &g->config, &run);
     uint64_t free_bytes = 0;
     enum rc rc = device_free_bytes(&g->device, &free_bytes, e);
@@ -44,15 +45,30 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
     }
     if (!rc) {
         guard_rail_check_model(file, &g->config, &guard_rail_default_limits, &report);
-        guard_rail_check_memory(&g->config, &run, &need, free_bytes, &report);
+        guard_rail_check_memory(&need, free_bytes, &report);
         rc = guard_rail_verdict(&report, file, e);
         if (rc == RC_REFUSED) {
             show_report(&report, o);
             rc = o->guard_rail ? rc : RC_OK;
+            if (!rc && o->note)
+                o->note("the guard rail is off (GRETA_DISABLE_GUARD_RAIL): going on in spite of it",
+                        o->user);
         }
     }
     guard_rail_clear(&report);
     return rc;
+}
+
+/* Text beyond what a model was trained with tends to come out worse; that is the user's choice. */
+static void note_context(const engine *g, const struct engine_options *o) {
+    char text[200];
+    if (g->context <= g->config.context || !o->note)
+        return;
+    snprintf(text, sizeof text,
+             "a context of %u positions is more than the %u that the model was trained with; text "
+             "beyond those may get worse",
+             g->context, g->config.context);
+    o->note(text, o->user);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -88,6 +104,14 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
     g->chunk = g->chunk > g->context ? g->context : g->chunk;
     g->chunk = g->chunk < g->sequences ? g->sequences : g->chunk;
     g->all_logits = o->all_logits;
+    if ((uint64_t)g->sequences * g->context > INT32_MAX)
+        return err_set(e, RC_USAGE, "%u sequences of %u positions: expected at most %d together",
+                       g->sequences, g->context, INT32_MAX);
+    if (g->config.head_size % kv->block_elements)
+        return err_set(e, RC_UNSUPPORTED,
+                       "a KV cache of type %s needs heads of a multiple of %u elements, and this "
+                       "model's have %u; take F16",
+                       kv->name, kv->block_elements, g->config.head_size);
     return RC_OK;
 }
 
@@ -134,6 +158,8 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
         describe(g);
     }
     rc = rc ? rc : guard(g, file, o, kv_type, e);
+    if (!rc)
+        note_context(g, o);
     rc = rc ? rc : load(g, file, o, kv_type, e);
     gguf_close(&file);
     if (!rc) {
@@ -171,6 +197,9 @@ const tokenizer *engine_tokenizer(const engine *g) {
 }
 uint32_t engine_context(const engine *g) {
     return g->context;
+}
+uint32_t engine_position(const engine *g) {
+    return (uint32_t)g->past.count;
 }
 const char *engine_description(const engine *g) {
     return g->description;

@@ -31,6 +31,8 @@ struct engine_options {
     bool (*progress)(uint64_t done, uint64_t total, void *user);
     /* A table of what the guard rail found, as text for people. May be NULL. */
     void (*report)(const char *text, void *user);
+    /* A sentence the user should know that is no reason to stop. May be NULL. */
+    void (*note)(const char *text, void *user);
     void *user;
 };
 
@@ -43,6 +45,8 @@ NODISCARD enum rc engine_close(engine **g, struct err *e);
 const struct config *engine_config(const engine *g);
 const tokenizer *engine_tokenizer(const engine *g);
 uint32_t engine_context(const engine *g);
+/* Positions that a request with `append` would find taken. */
+uint32_t engine_position(const engine *g);
 /* "greta-demo, llama, 1.6 M parameters; greta software device, 17.6 of 17.6 GiB free" */
 const char *engine_description(const engine *g);
 
@@ -64,7 +68,8 @@ struct engine_request {
      */
     enum rc (*logits)(uint32_t position, int32_t token, const float *logits, void *user,
                       struct err *e);
-    /* Asked between tokens; true ends the run as if it were complete. May be NULL. */
+    /* Asked between tokens, and between layers while the prompt is read; true ends the run as if it
+     * were complete. May be NULL. */
     bool (*interrupted)(void *user);
     void *user;
 };
@@ -75,10 +80,14 @@ struct engine_result {
     uint64_t generated;       /* tokens, of all sequences */
     double total_ms;          /* from the call to its return */
     double first_token_ms;    /* to the first token of sequence 0 */
-    double tokens_per_second; /* generated tokens behind the first, by the time they took */
+    double tokens_per_second; /* generated tokens behind the first, by the time they took; where
+                                 there is only one, by all the time */
     enum engine_end end;      /* of sequence 0 */
     struct token_list tokens; /* prompt and continuation of sequence 0; token_list_close() */
 };
+
+/* Whether a request could run: what it asks for, and whether its prompt fits in the context. */
+NODISCARD enum rc engine_check(const engine *g, const struct engine_request *r, struct err *e);
 
 /* Runs a request. RC_RANGE if the context has no room (greta never drops the beginning of a text to
  * make some); RC_DEVICE if the device failed. *out counts what was done also then; its tokens are

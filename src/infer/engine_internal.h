@@ -19,9 +19,9 @@ struct engine {
     bool all_logits;
     char description[256];
     float *logits;          /* [max(chunk if all_logits, sequences), vocab] */
-    uint32_t position;      /* tokens that sequence 0 holds */
+    uint32_t position;      /* tokens that sequence 0 has evaluated */
     int64_t step;           /* forward passes so far */
-    struct token_list past; /* those tokens */
+    struct token_list past; /* those tokens, and any drawn or given behind them */
 };
 
 #endif

@@ -109,9 +109,15 @@ static enum rc prefill_chunk(struct run *run, const int32_t *ids, uint32_t count
         rows[i] = (int32_t)i;
     }
     uint32_t wanted = g->all_logits ? count : ends;
-    struct scheduler_batch b = { count,    ids,    pos,
-                                 slots,    wanted, g->all_logits ? rows : rows + count - 1,
-                                 g->step++ };
+    struct scheduler_batch b = { .tokens = count,
+                                 .ids = ids,
+                                 .pos = pos,
+                                 .slots = slots,
+                                 .wanted = wanted,
+                                 .rows = g->all_logits ? rows : rows + count - 1,
+                                 .step = g->step++,
+                                 .interrupted = run->r->interrupted,
+                                 .user = run->r->user };
     enum rc rc = scheduler_forward(g->scheduler, &b, g->logits, e);
     for (uint32_t i = 0; !rc && i < wanted; i++) {
         uint32_t at = g->all_logits ? i : count - 1;
@@ -126,17 +132,19 @@ static enum rc prefill_chunk(struct run *run, const int32_t *ids, uint32_t count
     return rc;
 }
 
+/* What sequence 0 holds and has not evaluated yet: the prompt, and before it, in a conversation,
+ * the last token of an answer that ended without being looked at. */
 static enum rc prefill(struct run *run, struct err *e) {
     engine *g = run->g;
     const struct engine_request *r = run->r;
+    const struct token_list *tokens = &run->sequences[0].tokens;
     enum rc rc = RC_OK;
-    for (size_t done = 0; !rc && done < r->prompt_count;) {
-        size_t left = r->prompt_count - done;
+    while (!rc && g->position < tokens->count) {
+        size_t left = tokens->count - g->position;
         uint32_t count = left < g->chunk ? (uint32_t)left : g->chunk;
         if (r->interrupted && r->interrupted(r->user))
             return RC_BUSY;
-        rc = prefill_chunk(run, r->prompt + done, count, count == left, e);
-        done += count;
+        rc = prefill_chunk(run, tokens->ids + g->position, count, count == left, e);
     }
     for (uint32_t i = 1; !rc && i < g->sequences; i++)
         rc = kvcache_share(&g->cache, &g->device, 0, i, g->position, e);
@@ -173,7 +181,7 @@ static enum rc decode_step(struct run *run, struct err *e) {
         rows[n] = (int32_t)n;
         n++;
     }
-    struct scheduler_batch b = { n, ids, pos, slots, n, rows, g->step++ };
+    struct scheduler_batch b = { n, ids, pos, slots, n, rows, g->step++, NULL, NULL };
     enum rc rc = scheduler_forward(g->scheduler, &b, g->logits, e);
     for (uint32_t j = 0; !rc && j < n; j++) {
         const float *logits = g->logits + (size_t)j * g->config.vocab;
@@ -215,23 +223,23 @@ static enum rc decode(struct run *run, struct err *e) {
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-static enum rc check(const engine *g, const struct engine_request *r, struct err *e) {
+enum rc engine_check(const engine *g, const struct engine_request *r, struct err *e) {
     if (!r->prompt_count)
         return err_set(e, RC_USAGE, "the prompt is empty: there is no token to go on from");
     if (r->append && g->sequences > 1)
         return err_set(e, RC_USAGE, "a conversation has one sequence, not %u", g->sequences);
-    uint32_t at = r->append ? g->position : 0;
-    if (r->prompt_count > g->context - at)
+    size_t at = r->append ? g->past.count : 0, room = g->context > at ? g->context - at : 0;
+    if (r->prompt_count > room)
         return err_set(
             e, RC_RANGE,
-            "the prompt has %zu tokens and the context room for %u (of %u): shorten it or "
+            "the prompt has %zu tokens and the context room for %zu (of %u): shorten it or "
             "give a larger --ctx",
-            r->prompt_count, g->context - at, g->context);
+            r->prompt_count, room, g->context);
     for (size_t i = 0; i < r->prompt_count; i++)
         if (r->prompt[i] < 0 || (uint32_t)r->prompt[i] >= g->config.vocab)
             return err_set(e, RC_RANGE, "token %d of the prompt is not in the vocabulary of %u",
                            r->prompt[i], g->config.vocab);
-    return RC_OK;
+    return sampler_check(&r->sampling, e);
 }
 
 static enum rc open_sequence(struct run *run, uint32_t i, struct err *e) {
@@ -249,11 +257,13 @@ static enum rc open_sequence(struct run *run, uint32_t i, struct err *e) {
     return rc;
 }
 
-/* What a later request with `append` goes on from: the tokens that were evaluated. */
+/* What a later request with `append` goes on from: all tokens, but for the one that completed a
+ * stop text. */
 static enum rc remember(engine *g, const struct sequence *q, struct err *e) {
+    size_t count = q->end == ENGINE_STOP ? g->position : q->tokens.count;
     g->past.count = 0;
     enum rc rc = RC_OK;
-    for (size_t i = 0; !rc && i < g->position && i < q->tokens.count; i++)
+    for (size_t i = 0; !rc && i < count; i++)
         rc = token_list_add(&g->past, q->tokens.ids[i], e);
     return rc;
 }
@@ -263,17 +273,17 @@ static void measure(const struct run *run) {
     uint64_t end = clock_now_ns();
     out->total_ms = (double)(end - run->start_ns) / 1e6;
     out->first_token_ms = run->first_ns ? (double)(run->first_ns - run->start_ns) / 1e6 : 0;
-    double rest =
-        out->generated > run->g->sequences ? (double)(out->generated - run->g->sequences) : 0;
-    out->tokens_per_second =
-        rest > 0 && end > run->first_ns ? rest * 1e9 / (double)(end - run->first_ns) : 0;
+    bool more = out->generated > run->g->sequences; /* each has a first token */
+    uint64_t tokens = more ? out->generated - run->g->sequences : out->generated;
+    uint64_t took = end - (more ? run->first_ns : run->start_ns);
+    out->tokens_per_second = took ? (double)tokens * 1e9 / (double)took : 0;
 }
 
 enum rc engine_generate(engine *g, const struct engine_request *r, struct engine_result *out,
                         struct err *e) {
     struct run run = { .g = g, .r = r, .out = out, .start_ns = clock_now_ns() };
     *out = (struct engine_result){ 0 };
-    enum rc rc = check(g, r, e);
+    enum rc rc = engine_check(g, r, e);
     if (rc)
         return rc;
     if (!r->append)

@@ -52,7 +52,7 @@ static uint64_t next_random(uint64_t s[4]) {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static enum rc check(const struct sampler_options *o, struct err *e) {
+enum rc sampler_check(const struct sampler_options *o, struct err *e) {
     if (!(o->temperature >= 0 && o->temperature <= 100))
         return err_set(e, RC_USAGE, "temperature: expected 0 to 100, found %g",
                        (double)o->temperature);
@@ -70,7 +70,7 @@ static enum rc check(const struct sampler_options *o, struct err *e) {
 
 enum rc sampler_open(sampler **out, const struct sampler_options *options, uint32_t vocab,
                      struct err *e) {
-    enum rc rc = check(options, e);
+    enum rc rc = sampler_check(options, e);
     if (rc)
         return rc;
     sampler *s = calloc(1, sizeof *s);
@@ -191,16 +191,27 @@ static int32_t draw(sampler *s, size_t n) {
     return c[n - 1].id;
 }
 
+/* Takes the logits in. */
+static enum rc load(sampler *s, const float *logits, struct err *e) {
+    uint32_t bad = 0, possible = 0;
+    for (uint32_t i = 0; i < s->vocab; i++) {
+        bad += isnan(logits[i]) || logits[i] == INFINITY;
+        possible += logits[i] > -INFINITY;
+        s->candidates[i] = (struct candidate){ logits[i], (int32_t)i };
+    }
+    if (!bad && possible)
+        return RC_OK;
+    return err_set(e, RC_FORMAT,
+                   "%u of %u logits are NaN or Inf: the weights or the arithmetic are broken "
+                   "(greta_model verify looks at the weights, --trace all at the arithmetic)",
+                   bad ? bad : s->vocab, s->vocab);
+}
+
 enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
                      int32_t *out, struct err *e) {
-    bool any = false;
-    for (uint32_t i = 0; i < s->vocab; i++) {
-        bool number = !isnan(logits[i]);
-        any |= number && logits[i] > -INFINITY;
-        s->candidates[i] = (struct candidate){ number ? logits[i] : -INFINITY, (int32_t)i };
-    }
-    if (!any)
-        return err_set(e, RC_FORMAT, "no logit is a number: the model or its arithmetic is broken");
+    enum rc rc = load(s, logits, e);
+    if (rc)
+        return rc;
     penalise(s, before, count);
     if (s->options.temperature == 0) {
         *out = best_of(s->candidates, s->vocab)->id;

@@ -23,14 +23,18 @@ struct sampler_options {
 };
 extern const struct sampler_options sampler_defaults;
 
+/* RC_USAGE if an option is out of range, with what it may be. */
+NODISCARD enum rc sampler_check(const struct sampler_options *options, struct err *e);
+
 typedef struct sampler sampler;
 
-/* RC_USAGE if an option is out of range, with what it may be. On failure *out is untouched. */
+/* RC_USAGE as sampler_check. On failure *out is untouched. */
 NODISCARD enum rc sampler_open(sampler **out, const struct sampler_options *options, uint32_t vocab,
                                struct err *e);
 void sampler_close(sampler **s); /* sets *s to NULL; *s may be NULL */
 
-/* The next token for logits[vocab] behind the given tokens. RC_FORMAT if no logit is a number. */
+/* The next token for logits[vocab] behind the given tokens. RC_FORMAT if a logit is NaN or +Inf, or
+ * all are -Inf: a draw from those would hide that the model is broken. */
 NODISCARD enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
                                int32_t *out, struct err *e);
 

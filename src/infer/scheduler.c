@@ -135,29 +135,54 @@ static enum rc upload_batch(scheduler *s, struct err *e) {
 
 /* ---- one block ------------------------------------------------------------------------------ */
 
-#define TRACE(point, view, rows, width)                                                            \
-    trace_tensor(s->trace, s->d, TRACE_##point, &(view), rows, width, s->b->step, (int32_t)layer, e)
+enum { NO_LAYER = -1 };
 
-static enum rc trace_norm(scheduler *s, uint32_t layer, const struct kern_view *weight,
-                          struct err *e) {
-    enum rc rc = TRACE(RMSNORM_IN, s->x, s->b->tokens, s->c->dim);
-    rc = rc ? rc : TRACE(RMSNORM_OUT, s->norm, s->b->tokens, s->c->dim);
-    return rc ? rc : TRACE(RMSNORM_WEIGHT, *weight, 1, s->c->dim);
+static enum rc look(scheduler *s, enum trace_point point, const char *part, int32_t layer,
+                    const struct kern_view *view, uint64_t rows, uint64_t width, struct err *e) {
+    struct trace_place at = { s->b->step, layer, -1, part, 0 };
+    return trace_tensor(s->trace, s->d, point, view, rows, width, &at, e);
+}
+
+/* x[rows, D] normalised into out, which may be x; part says which norm it is. */
+static enum rc norm_and_look(scheduler *s, const char *part, int32_t layer,
+                             const struct kern_view *out, const struct kern_view *x,
+                             const struct kern_view *weight, uint32_t rows, struct err *e) {
+    enum rc rc = look(s, TRACE_RMSNORM_IN, part, layer, x, rows, s->c->dim, e);
+    rc = rc ? rc : rmsnorm(s, out, x, weight, rows, s->c->dim, e);
+    rc = rc ? rc : look(s, TRACE_RMSNORM_OUT, part, layer, out, rows, s->c->dim, e);
+    return rc ? rc : look(s, TRACE_RMSNORM_WEIGHT, part, layer, weight, 1, s->c->dim, e);
+}
+
+/* The cache of every sequence in the batch as far as it is filled. */
+static enum rc look_at_cache(scheduler *s, int32_t layer, struct err *e) {
+    const struct scheduler_batch *b = s->b;
+    const struct kvcache_layer *cache = &s->k->layers[layer];
+    uint64_t K = (uint64_t)s->c->kv_heads * s->c->head_size;
+    enum rc rc = RC_OK;
+    for (uint32_t t = 0; !rc && t < b->tokens; t++) {
+        if (t + 1 < b->tokens && b->slots[t + 1] == b->slots[t] + 1)
+            continue; /* not the last of its sequence */
+        uint32_t first = (uint32_t)(b->slots[t] - b->pos[t]), rows = (uint32_t)b->pos[t] + 1;
+        struct trace_place at = { b->step, layer, (int32_t)(first / s->k->context), "keys", first };
+        rc = trace_tensor(s->trace, s->d, TRACE_KV_CACHE, &cache->keys, rows, K, &at, e);
+        at.part = "values";
+        rc =
+            rc ? rc : trace_tensor(s->trace, s->d, TRACE_KV_CACHE, &cache->values, rows, K, &at, e);
+    }
+    return rc;
 }
 
 /* A projection that is added to x as it is computed has no buffer of its own. To be looked at it is
  * computed once more, into norm, which is free at that time. */
-static enum rc trace_product(scheduler *s, uint32_t layer, enum trace_point point,
-                             enum config_tensor weight, enum config_tensor bias,
-                             const struct kern_view *x, uint64_t k, struct err *e) {
+static enum rc look_at_product(scheduler *s, uint32_t layer, enum trace_point point,
+                               enum config_tensor weight, enum config_tensor bias,
+                               const struct kern_view *x, uint64_t k, struct err *e) {
     const struct kern_view *w = s->w->layers[layer].tensor;
     if (!trace_wants(s->trace, point, s->b->step, (int32_t)layer))
         return RC_OK;
     enum rc rc = matmul(s, &s->norm, &w[weight], bias == CONFIG_TENSOR_COUNT ? NULL : &w[bias], x,
                         s->b->tokens, s->c->dim, k, false, e);
-    return rc ? rc
-              : trace_tensor(s->trace, s->d, point, &s->norm, s->b->tokens, s->c->dim, s->b->step,
-                             (int32_t)layer, e);
+    return rc ? rc : look(s, point, NULL, (int32_t)layer, &s->norm, s->b->tokens, s->c->dim, e);
 }
 
 /* q, k, v = norm . Wq, Wk, Wv; heads normalised where the model does that, then rotated */
@@ -225,19 +250,19 @@ static enum rc attention_half(scheduler *s, uint32_t layer, struct err *e) {
     const struct kern_view *w = s->w->layers[layer].tensor;
     uint32_t T = s->b->tokens;
     uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
-    enum rc rc = rmsnorm(s, &s->norm, &s->x, &w[CONFIG_TENSOR_ATTN_NORM], T, c->dim, e);
-    rc = rc ? rc : trace_norm(s, layer, &w[CONFIG_TENSOR_ATTN_NORM], e);
+    int32_t l = (int32_t)layer;
+    enum rc rc =
+        norm_and_look(s, "attn_norm", l, &s->norm, &s->x, &w[CONFIG_TENSOR_ATTN_NORM], T, e);
     rc = rc ? rc : project_qkv(s, layer, e);
-    rc = rc ? rc : TRACE(Q, s->q, T, Q);
-    rc = rc ? rc : TRACE(K, s->key, T, K);
-    rc = rc ? rc : TRACE(V, s->value, T, K);
+    rc = rc ? rc : look(s, TRACE_Q, NULL, l, &s->q, T, Q, e);
+    rc = rc ? rc : look(s, TRACE_K, NULL, l, &s->key, T, K, e);
+    rc = rc ? rc : look(s, TRACE_V, NULL, l, &s->value, T, K, e);
     rc = rc ? rc : attend(s, layer, e);
-    rc = rc ? rc : TRACE(KV_CACHE, s->k->layers[layer].keys, s->k->sequences * s->k->context, K);
-    rc = rc ? rc : TRACE(KV_CACHE, s->k->layers[layer].values, s->k->sequences * s->k->context, K);
-    rc = rc ? rc : TRACE(ATTN_OUT, s->attn_out, T, Q);
+    rc = rc ? rc : look_at_cache(s, l, e);
+    rc = rc ? rc : look(s, TRACE_ATTN_OUT, NULL, l, &s->attn_out, T, Q, e);
     rc = rc ? rc
-            : trace_product(s, layer, TRACE_WO_OUT, CONFIG_TENSOR_ATTN_OUTPUT,
-                            CONFIG_TENSOR_ATTN_OUTPUT_BIAS, &s->attn_out, Q, e);
+            : look_at_product(s, layer, TRACE_WO_OUT, CONFIG_TENSOR_ATTN_OUTPUT,
+                              CONFIG_TENSOR_ATTN_OUTPUT_BIAS, &s->attn_out, Q, e);
     return rc ? rc
               : matmul(s, &s->x, &w[CONFIG_TENSOR_ATTN_OUTPUT], &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS],
                        &s->attn_out, T, c->dim, Q, true, e);
@@ -248,8 +273,8 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
     const struct config *c = s->c;
     const struct kern_view *w = s->w->layers[layer].tensor;
     uint32_t T = s->b->tokens;
-    enum rc rc = rmsnorm(s, &s->norm, &s->x, &w[CONFIG_TENSOR_FFN_NORM], T, c->dim, e);
-    rc = rc ? rc : trace_norm(s, layer, &w[CONFIG_TENSOR_FFN_NORM], e);
+    enum rc rc = norm_and_look(s, "ffn_norm", (int32_t)layer, &s->norm, &s->x,
+                               &w[CONFIG_TENSOR_FFN_NORM], T, e);
     rc = rc ? rc
             : matmul(s, &s->gate, &w[CONFIG_TENSOR_FFN_GATE], NULL, &s->norm, T, c->hidden, c->dim,
                      false, e);
@@ -261,8 +286,8 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
     struct kern_swiglu swiglu = { s->gate, s->gate, s->up, T, c->hidden };
     rc = kern_swiglu(s->d->kernels, s->d->stream, &swiglu, e);
     rc = rc ? rc
-            : trace_product(s, layer, TRACE_MLP, CONFIG_TENSOR_FFN_DOWN, CONFIG_TENSOR_COUNT,
-                            &s->gate, c->hidden, e);
+            : look_at_product(s, layer, TRACE_MLP, CONFIG_TENSOR_FFN_DOWN, CONFIG_TENSOR_COUNT,
+                              &s->gate, c->hidden, e);
     return rc ? rc
               : matmul(s, &s->x, &w[CONFIG_TENSOR_FFN_DOWN], NULL, &s->gate, T, c->dim, c->hidden,
                        true, e);
@@ -279,16 +304,28 @@ static enum rc embed(scheduler *s, struct err *e) {
 
 static enum rc project_logits(scheduler *s, struct err *e) {
     const struct config *c = s->c;
-    const uint32_t layer = (uint32_t)-1;
     uint32_t W = s->b->wanted;
     struct kern_take_rows take = { s->last, s->x, s->rows, W, s->b->tokens, c->dim };
     enum rc rc = kern_take_rows(s->d->kernels, s->d->stream, &take, e);
-    rc =
-        rc ? rc
-           : rmsnorm(s, &s->last, &s->last, &s->w->tensor[CONFIG_TENSOR_OUTPUT_NORM], W, c->dim, e);
+    rc = rc ? rc
+            : norm_and_look(s, "output_norm", NO_LAYER, &s->last, &s->last,
+                            &s->w->tensor[CONFIG_TENSOR_OUTPUT_NORM], W, e);
     rc = rc ? rc
             : matmul(s, &s->logits, &s->w->output, NULL, &s->last, W, c->vocab, c->dim, false, e);
-    return rc ? rc : TRACE(LOGITS, s->logits, W, c->vocab);
+    return rc ? rc : look(s, TRACE_LOGITS, NULL, NO_LAYER, &s->logits, W, c->vocab, e);
+}
+
+/* Launches are queued in no time and take long to run. A batch that would keep the user waiting
+ * after Ctrl-C does not run ahead by more than a layer. */
+static enum rc pause_between_layers(const scheduler *s, struct err *e) {
+    enum { LARGE = 32 };
+    const struct scheduler_batch *b = s->b;
+    if (b->tokens < LARGE || !b->interrupted)
+        return RC_OK;
+    enum rc rc = device_wait(s->d, "hipStreamSynchronize", e);
+    if (!rc && b->interrupted(b->user))
+        rc = err_set(e, RC_BUSY, "interrupted");
+    return rc;
 }
 
 enum rc scheduler_forward(scheduler *s, const struct scheduler_batch *b, float *logits,
@@ -303,6 +340,7 @@ enum rc scheduler_forward(scheduler *s, const struct scheduler_batch *b, float *
     for (uint32_t layer = 0; !rc && layer < s->c->layers; layer++) {
         rc = attention_half(s, layer, e);
         rc = rc ? rc : feed_forward_half(s, layer, e);
+        rc = rc ? rc : pause_between_layers(s, e);
     }
     if (!rc && b->wanted) {
         rc = project_logits(s, e);

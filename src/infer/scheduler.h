@@ -22,6 +22,9 @@ struct scheduler_batch {
     uint32_t wanted;      /* tokens whose logits are wanted */
     const int32_t *rows;  /* [wanted] which ones: indexes below tokens */
     int64_t step;         /* for logs and traces */
+    /* Asked between layers of a large batch; true gives it up. May be NULL. */
+    bool (*interrupted)(void *user);
+    void *user;
 };
 
 /* Buffers for batches of up to max_tokens, of which max_wanted may want logits. trace may be NULL.
@@ -31,8 +34,8 @@ NODISCARD enum rc scheduler_open(scheduler **out, const struct device *d, const 
                                  uint32_t max_tokens, uint32_t max_wanted, trace *t, struct err *e);
 void scheduler_close(scheduler **s); /* sets *s to NULL; *s may be NULL */
 
-/* Runs a batch; logits receives [wanted, vocab]. RC_DEVICE if the device failed: nothing of the
- * batch can be relied on then. */
+/* Runs a batch; logits receives [wanted, vocab]. RC_DEVICE if the device failed, RC_BUSY if
+ * interrupted() said so: nothing of the batch can be relied on then. */
 NODISCARD enum rc scheduler_forward(scheduler *s, const struct scheduler_batch *b, float *logits,
                                     struct err *e);
 

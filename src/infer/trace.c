@@ -190,14 +190,18 @@ static bool reserve(void **buffer, size_t *room, size_t bytes) {
 }
 
 static void write_line(trace *t, const char *tensor, const struct kern_view *view, uint64_t rows,
-                       uint64_t width, int64_t step, int32_t layer, uint64_t bytes) {
+                       uint64_t width, const struct trace_place *at, uint64_t bytes) {
     struct statistics s = measure(t->values, rows * width);
     struct json j = json_begin(t->lines, 0);
     json_object_open(&j, NULL);
     json_string(&j, "tensor", tensor);
+    if (at->part)
+        json_string(&j, "part", at->part);
     json_string(&j, "buffer", view->name);
-    json_i64(&j, "step", step);
-    json_i64(&j, "layer", layer);
+    json_i64(&j, "step", at->step);
+    json_i64(&j, "layer", at->layer);
+    if (at->sequence >= 0)
+        json_i64(&j, "sequence", at->sequence);
     json_array_open(&j, "shape");
     json_u64(&j, NULL, rows);
     json_u64(&j, NULL, width);
@@ -215,16 +219,17 @@ static void write_line(trace *t, const char *tensor, const struct kern_view *vie
         t->failed = true;
 }
 
-static enum rc write_array(const trace *t, const char *tensor, const struct kern_view *view,
-                           uint64_t rows, uint64_t width, int64_t step, int32_t layer,
-                           struct err *e) {
-    char path[700], where[32] = "";
+/* DIR/rmsnorm_in.attn_norm_s0_l3.npy: tensor, part, step, layer, sequence where there is one. */
+static enum rc write_array(const trace *t, const char *tensor, uint64_t rows, uint64_t width,
+                           const struct trace_place *at, struct err *e) {
+    char path[700], layer[24] = "", sequence[24] = "";
     struct npy n;
-    if (layer >= 0)
-        snprintf(where, sizeof where, "_l%d", layer);
-    snprintf(path, sizeof path, "%s/%s%s%s_s%lld%s.npy", t->dump, tensor,
-             strcmp(tensor, view->name) ? "." : "", strcmp(tensor, view->name) ? view->name : "",
-             (long long)step, where);
+    if (at->layer >= 0)
+        snprintf(layer, sizeof layer, "_l%d", at->layer);
+    if (at->sequence >= 0)
+        snprintf(sequence, sizeof sequence, "_q%d", at->sequence);
+    snprintf(path, sizeof path, "%s/%s%s%s_s%lld%s%s.npy", t->dump, tensor, at->part ? "." : "",
+             at->part ? at->part : "", (long long)at->step, layer, sequence);
     enum rc rc = npy_open(&n, path, NPY_F32, width, e);
     rc = rc ? rc : npy_add(&n, t->values, rows, e);
     enum rc closed = npy_close(&n, rc ? NULL : e);
@@ -232,12 +237,12 @@ static enum rc write_array(const trace *t, const char *tensor, const struct kern
 }
 
 enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
-                     const struct kern_view *view, uint64_t rows, uint64_t width, int64_t step,
-                     int32_t layer, struct err *e) {
-    if (!trace_wants(t, point, step, layer))
+                     const struct kern_view *view, uint64_t rows, uint64_t width,
+                     const struct trace_place *at, struct err *e) {
+    if (!trace_wants(t, point, at->step, at->layer))
         return RC_OK;
     enum tensor_type type = (enum tensor_type)view->type;
-    uint64_t bytes = rows * tensor_type_row_bytes(type, width), elements = rows * width;
+    uint64_t row = tensor_type_row_bytes(type, width), bytes = rows * row, elements = rows * width;
     if (!reserve((void **)&t->bytes, &t->bytes_room, bytes) ||
         !reserve((void **)&t->values, &t->values_room, elements * sizeof(float)))
         return err_set(e, RC_MEMORY, "tracing %s: out of memory", points[point].tensor);
@@ -245,7 +250,8 @@ enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
         .to = t->bytes,
         .from = view->ptr,
         .kind = hipMemcpyDeviceToHost,
-        .meta = { points[point].tensor, step, layer, 0, bytes, view->bytes },
+        .meta = { points[point].tensor, at->step, at->layer, at->from_row * row, bytes,
+                  view->bytes },
     };
     struct gcore_d2h_result r;
     if (gcore_d2h_batch(&item, 1, d->stream, &r) != GCORE_D2H_OK)
@@ -253,7 +259,6 @@ enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
     enum rc rc = quant_decode_row(type, t->bytes, t->values, elements, e);
     if (rc)
         return rc;
-    write_line(t, points[point].tensor, view, rows, width, step, layer, bytes);
-    return t->dump ? write_array(t, points[point].tensor, view, rows, width, step, layer, e)
-                   : RC_OK;
+    write_line(t, points[point].tensor, view, rows, width, at, bytes);
+    return t->dump ? write_array(t, points[point].tensor, rows, width, at, e) : RC_OK;
 }

@@ -2,8 +2,9 @@
  *
  * A trace selects points (trace.def), layers and steps: "q,k:0-3:0", "all", "rmsnorm:5". Each
  * tensor that is selected is copied from the device by a checked copy and becomes one line of JSON:
- * shape, min, max, mean, std, counts of NaN and Inf, xxh64 of its bytes; on request also an .npy
- * file. Tracing reads only: it never changes a result. Used by one thread at a time. */
+ * where it was seen, shape, min, max, mean, std, counts of NaN and Inf, xxh64 of its bytes; on
+ * request also an .npy file. Tracing reads only: it never changes a result. Used by one thread at a
+ * time. */
 #ifndef INFER_TRACE_H
 #define INFER_TRACE_H
 
@@ -29,12 +30,23 @@ NODISCARD enum rc trace_open(trace **out, const char *selection, const char *lin
 /* RC_IO if a line could not be written. Sets *t to NULL; *t may be NULL. */
 NODISCARD enum rc trace_close(trace **t, struct err *e);
 
+/* Where in the run a tensor is seen. */
+struct trace_place {
+    int64_t step;
+    int32_t layer;    /* -1: none */
+    int32_t sequence; /* whose it is; -1: of all in the batch */
+    const char
+        *part; /* which of several of that point in a layer, e.g. "attn_norm"; NULL: the one */
+    uint64_t from_row; /* the view's first row to look at */
+};
+
 /* Is the point selected? For tensors that exist only to be looked at. */
 bool trace_wants(const trace *t, enum trace_point point, int64_t step, int32_t layer);
 
-/* Looks at view as [rows, width] if it is selected; layer -1: none. t may be NULL. */
+/* Looks at `rows` rows of the view, whose rows are `width` wide, if the point is selected. t may be
+ * NULL. */
 NODISCARD enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
                                const struct kern_view *view, uint64_t rows, uint64_t width,
-                               int64_t step, int32_t layer, struct err *e);
+                               const struct trace_place *at, struct err *e);
 
 #endif

@@ -11,6 +11,7 @@
 #include "audit/kernel.h"
 #include "base/env.h"
 #include "kernels/cpu/native.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/spec.h"
 
 enum { PARAMS_MAX = 32 };
@@ -79,7 +80,8 @@ enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const st
     if (runtime->kind != HIP_DEVICE_SOFT)
         return err_set(e, RC_UNSUPPORTED,
                        "this build has no GPU kernels: use the software device (--device soft)");
-    enum rc rc = register_native(runtime->library, e);
+    enum rc rc = ops_check(e);
+    rc = rc ? rc : register_native(runtime->library, e);
     if (rc)
         return rc;
     kern_device *d = calloc(1, sizeof *d);
@@ -115,10 +117,12 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
     if (need == 0)
         return RC_OK;
     if (!spec_type_allows(v->type, view->type))
-        return err_set(e, RC_REFUSED,
-                       "kernel %s, argument %s: tensor %s is %s, expected %s; nothing was launched",
-                       s->name, v->name, name, tensor_type_name((enum tensor_type)view->type),
-                       spec_type_name(v->type));
+        return err_set(
+            e, RC_REFUSED,
+            "kernel %s, argument %s: tensor %s is %s, expected %s (%llu bytes there, the "
+            "launch needs %llu); nothing was launched (GCORE_ENFORCE=0 lets it through)",
+            s->name, v->name, name, tensor_type_name((enum tensor_type)view->type),
+            spec_type_name(v->type), (unsigned long long)view->bytes, (unsigned long long)need);
     if (need > view->bytes)
         return err_set(e, RC_REFUSED,
                        "kernel %s, argument %s: tensor %s has %llu bytes, the launch needs %llu; "

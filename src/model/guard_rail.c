@@ -228,12 +228,13 @@ struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct conf
         times(times(times(2 * (uint64_t)c->layers, row_bytes), run->context), run->sequences);
 
     /* For each token at work: residual, normed and projected rows, q, k, v, attention's output, the
-     * two halves of the feed-forward; then a row of logits for each sequence. All in float. */
+     * two halves of the feed-forward; then rows of logits, and what they are made of. In float. */
     uint64_t query = (uint64_t)c->heads * c->head_size;
     uint64_t token = 3 * (uint64_t)c->dim + 2 * query + 2 * row + 2 * (uint64_t)c->hidden;
     uint64_t tokens = run->batch > run->sequences ? run->batch : run->sequences;
+    uint64_t rows = run->logits > run->sequences ? run->logits : run->sequences;
     m.activations = plus(times(times(token, tokens), sizeof(float)),
-                         times(times(c->vocab, run->sequences), sizeof(float)));
+                         times(times((uint64_t)c->vocab + c->dim, rows), sizeof(float)));
     m.total = plus(plus(m.weights, m.kv_cache), m.activations);
     return m;
 }
@@ -249,11 +250,8 @@ static void format_bytes(char *out, size_t room, uint64_t bytes) {
     snprintf(out, room, u ? "%.2f %s" : "%.0f %s", n, units[u]);
 }
 
-void guard_rail_check_memory(const struct config *c, const struct guard_rail_run *run,
-                             const struct guard_rail_memory *need, uint64_t free_bytes,
+void guard_rail_check_memory(const struct guard_rail_memory *need, uint64_t free_bytes,
                              struct guard_rail_report *r) {
-    if (run->context > c->context)
-        add_row(r, "context of this run", "up to %u\n%u", c->context, run->context);
     if (need->total <= free_bytes)
         return;
     char total[24], weights[24], kv[24], available[24];

@@ -71,6 +71,7 @@ struct guard_rail_run {
     uint32_t sequences;       /* continuations side by side */
     uint32_t batch;           /* tokens of a prompt worked on at once */
     enum tensor_type kv_type; /* of the KV cache: F16, Q8_0, ... */
+    uint32_t logits;          /* rows of logits wanted at once; at least one a sequence */
 };
 struct guard_rail_memory {
     uint64_t weights, kv_cache, activations, total;
@@ -80,10 +81,8 @@ struct guard_rail_memory {
 struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct config *c,
                                                 const struct guard_rail_run *run);
 
-/* Adds a row if need is more than there is, and one if the run wants more context than the model
- * was trained with. */
-void guard_rail_check_memory(const struct config *c, const struct guard_rail_run *run,
-                             const struct guard_rail_memory *need, uint64_t free_bytes,
+/* Adds a row if need is more than there is. */
+void guard_rail_check_memory(const struct guard_rail_memory *need, uint64_t free_bytes,
                              struct guard_rail_report *r);
 
 /* RC_OK for an empty report, else RC_REFUSED with a summary that names the first row, the number of

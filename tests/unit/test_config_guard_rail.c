@@ -230,16 +230,19 @@ static void memory_is_counted_before_it_is_taken(void **state) {
     assert_int_equal(m.weights, weights);
     assert_int_equal(m.kv_cache, 2 * 2 * 128 * 2 * 512 * 2); /* K and V, layers, row, bytes */
     assert_int_equal(m.total, m.weights + m.kv_cache + m.activations);
-    guard_rail_check_memory(&c, &run, &m, m.total, &r);
+    guard_rail_check_memory(&m, m.total, &r);
     assert_int_equal(r.count, 0);
-    guard_rail_check_memory(&c, &run, &m, m.total - 1, &r);
+    guard_rail_check_memory(&m, m.total - 1, &r);
     assert_int_equal(r.count, 1);
     assert_non_null(find_row(&r, "free device memory"));
     guard_rail_clear(&r);
-    run.context = 513;
-    guard_rail_check_memory(&c, &run, &m, UINT64_MAX, &r);
-    assert_row(&r, "context of this run", "up to 512", "513");
-    guard_rail_clear(&r);
+    run.context = 513; /* more than it was trained with is the user's affair */
+    guard_rail_check_memory(&m, UINT64_MAX, &r);
+    assert_int_equal(r.count, 0);
+    run.logits = 10;
+    assert_int_equal(guard_rail_memory_need(g, &c, &run).activations - m.activations,
+                     8 * (512 + 256) * sizeof(float));
+    run.logits = 0;
     run.kv_type = TENSOR_TYPE_Q8_0;
     run.context = 512;
     assert_int_equal(guard_rail_memory_need(g, &c, &run).kv_cache, 2 * 2 * 136 * 512 * 2);

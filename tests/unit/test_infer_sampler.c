@@ -128,21 +128,38 @@ static void a_repeated_token_loses_to_the_next(void **state) {
     assert_int_equal(pick(o, logits, before, 3), VOCAB - 1);
 }
 
-static void nan_logits_are_never_drawn_and_nothing_but_nan_is_an_error(void **state) {
+/* A model whose arithmetic is broken must not look as if it worked. */
+static void logits_that_are_no_numbers_are_an_error(void **state) {
+    (void)state;
+    static const float bad[] = { NAN, INFINITY };
+    struct err e = { 0 };
+    struct sampler_options options[] = { options_with(0, 0, 1), options_with(1, 0, 1) };
+    for (int k = 0; k < 4; k++) {
+        float logits[VOCAB] = { 0 };
+        sampler *s = NULL;
+        int32_t id = -1;
+        logits[7] = bad[k / 2];
+        assert_int_equal(sampler_open(&s, &options[k % 2], VOCAB, NULL), RC_OK);
+        assert_int_equal(sampler_pick(s, logits, NULL, 0, &id, &e), RC_FORMAT);
+        assert_non_null(strstr(e.msg, "1 of "));
+        sampler_close(&s);
+    }
+}
+
+static void impossible_tokens_are_never_drawn(void **state) {
     (void)state;
     float logits[VOCAB];
-    struct err e = { 0 };
-    struct sampler_options o = options_with(1, 0, 1);
+    for (int i = 0; i < VOCAB; i++)
+        logits[i] = -INFINITY;
+    logits[7] = -1;
+    assert_int_equal(pick(options_with(1, 0, 1), logits, NULL, 0), 7);
+    assert_int_equal(pick(options_with(0, 0, 1), logits, NULL, 0), 7);
+    logits[7] = -INFINITY;
     sampler *s = NULL;
     int32_t id;
-    for (int i = 0; i < VOCAB; i++)
-        logits[i] = NAN;
-    logits[7] = 1;
-    assert_int_equal(pick(o, logits, NULL, 0), 7);
-    assert_int_equal(pick(options_with(0, 0, 1), logits, NULL, 0), 7);
-    logits[7] = NAN;
+    struct sampler_options o = options_with(1, 0, 1);
     assert_int_equal(sampler_open(&s, &o, VOCAB, NULL), RC_OK);
-    assert_int_equal(sampler_pick(s, logits, NULL, 0, &id, &e), RC_FORMAT);
+    assert_int_equal(sampler_pick(s, logits, NULL, 0, &id, NULL), RC_FORMAT);
     sampler_close(&s);
 }
 
@@ -228,7 +245,8 @@ int main(void) {
         cmocka_unit_test(draws_follow_the_probabilities),
         cmocka_unit_test(top_k_top_p_and_min_p_cut_the_tail),
         cmocka_unit_test(a_repeated_token_loses_to_the_next),
-        cmocka_unit_test(nan_logits_are_never_drawn_and_nothing_but_nan_is_an_error),
+        cmocka_unit_test(logits_that_are_no_numbers_are_an_error),
+        cmocka_unit_test(impossible_tokens_are_never_drawn),
         cmocka_unit_test(options_out_of_range_are_refused_by_name),
         cmocka_unit_test(a_stop_text_is_cut_off_even_when_it_comes_in_pieces),
         cmocka_unit_test(an_npy_file_has_the_header_numpy_wants),

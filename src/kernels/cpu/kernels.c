@@ -12,6 +12,23 @@
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)
 
+enum { BLOCK_MAX = 256 }; /* elements of a block, of any type */
+
+/* This thread's room for decoded weights, or a head; grows to the largest there is. */
+static _Thread_local float *scratch;
+static _Thread_local size_t scratch_room;
+
+static float *need_scratch(size_t floats) {
+    if (scratch_room < floats) {
+        free(scratch);
+        scratch = malloc(floats * sizeof *scratch);
+        scratch_room = scratch ? floats : 0;
+    }
+    if (!scratch)
+        abort(); /* a kernel has nobody to tell */
+    return scratch;
+}
+
 void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
     size_t row = tensor_type_row_bytes((enum tensor_type)a->table.type, a->dim);
     for (uint64_t t = work->first; t < work->last; t++) {
@@ -68,26 +85,13 @@ static void multiply_rows(const struct kern_matmul *a, uint64_t row, unsigned ro
     }
 }
 
-/* Decoded weights of this thread's current rows; grows to the longest row there is. */
-static _Thread_local float *scratch;
-static _Thread_local size_t scratch_room;
-
-static float *need_scratch(size_t floats) {
-    if (scratch_room < floats) {
-        free(scratch);
-        scratch = malloc(floats * sizeof *scratch);
-        scratch_room = scratch ? floats : 0;
-    }
-    return scratch;
-}
-
 void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
     enum tensor_type type = (enum tensor_type)a->weight.type;
     size_t row_bytes = tensor_type_row_bytes(type, a->k);
     const char *weights = a->weight.ptr;
-    float *w = need_scratch(2 * (size_t)a->k);
-    if (!w)
-        abort(); /* a kernel has nobody to tell */
+    /* A block more than k: a launch that was let through with a wrong k decodes whole blocks. */
+    size_t room = (size_t)a->k + BLOCK_MAX;
+    float *w = need_scratch(2 * room), *w1 = w + room;
     for (uint64_t panel = work->first; panel < work->last; panel++) {
         uint64_t from = panel * KERN_PANEL,
                  to = from + KERN_PANEL < a->n ? from + KERN_PANEL : a->n;
@@ -95,41 +99,38 @@ void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a)
             unsigned rows = to - row < 2 ? 1 : 2;
             ops()->decode(type, weights + row * row_bytes, w, a->k);
             if (rows == 2)
-                ops()->decode(type, weights + (row + 1) * row_bytes, w + a->k, a->k);
-            multiply_rows(a, row, rows, w, rows == 2 ? w + a->k : w);
+                ops()->decode(type, weights + (row + 1) * row_bytes, w1, a->k);
+            multiply_rows(a, row, rows, w, rows == 2 ? w1 : w);
         }
     }
 }
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-static void rotate(float *head, uint32_t dims, bool halves, const float *cosines,
-                   const float *sines) {
-    for (uint32_t i = 0; i < dims / 2; i++) {
-        float *x = head + (halves ? i : 2 * i), *y = head + (halves ? i + dims / 2 : 2 * i + 1);
-        float a = *x, b = *y;
-        *x = a * cosines[i] - b * sines[i];
-        *y = a * sines[i] + b * cosines[i];
+/* Turns one pair of elements, at i and j, in each of the heads. */
+static void rotate(float *x, uint32_t heads, uint32_t head_size, uint32_t i, uint32_t j,
+                   float cosine, float sine) {
+    for (uint32_t h = 0; h < heads; h++, x += head_size) {
+        float a = x[i], b = x[j];
+        x[i] = a * cosine - b * sine;
+        x[j] = a * sine + b * cosine;
     }
 }
 
-enum { HEAD_MAX = 512 };
-
 void cpu_rope(const struct greta_soft_work *work, const struct kern_rope *a) {
-    float cosines[HEAD_MAX / 2], sines[HEAD_MAX / 2];
     for (uint64_t t = work->first; t < work->last; t++) {
         int32_t pos = INTS(a->pos)[t];
-        for (uint32_t i = 0; i < a->rope_dims / 2; i++) {
-            double angle = (double)pos * FLOATS(a->freqs)[i];
-            cosines[i] = (float)cos(angle) * a->magnitude;
-            sines[i] = (float)sin(angle) * a->magnitude;
-        }
         float *q = FLOATS(a->q) + t * a->heads * a->head_size;
         float *k = FLOATS(a->k) + t * a->kv_heads * a->head_size;
-        for (uint32_t h = 0; h < a->heads; h++)
-            rotate(q + h * a->head_size, a->rope_dims, a->halves, cosines, sines);
-        for (uint32_t h = 0; h < a->kv_heads; h++)
-            rotate(k + h * a->head_size, a->rope_dims, a->halves, cosines, sines);
+        for (uint32_t pair = 0; pair < a->rope_dims / 2; pair++) {
+            double angle = (double)pos * FLOATS(a->freqs)[pair];
+            float cosine = (float)cos(angle) * a->magnitude;
+            float sine = (float)sin(angle) * a->magnitude;
+            uint32_t i = a->halves ? pair : 2 * pair;
+            uint32_t j = a->halves ? pair + a->rope_dims / 2 : 2 * pair + 1;
+            rotate(q, a->heads, a->head_size, i, j, cosine, sine);
+            rotate(k, a->kv_heads, a->head_size, i, j, cosine, sine);
+        }
     }
 }
 
@@ -161,11 +162,11 @@ static struct past find_past(const struct kern_attention *a, uint64_t t) {
     return (struct past){ slot + 1 - seen, slot + 1 - here, slot + 1, t + 1 - here };
 }
 
-/* One head's key or value at a row: in place if it is F32 or F16 in the cache (*f16), else decoded
- * to `decoded`. */
+/* One head's key or value at a row: in place if it is in the batch, or F16 in the cache (*f16),
+ * else decoded. */
 static const void *row_of(const struct kern_attention *a, const struct past *p, uint64_t row,
                           uint32_t head, const struct kern_view *cache,
-                          const struct kern_view *batch, float *decoded, bool *f16) {
+                          const struct kern_view *batch, bool *f16) {
     size_t width = (size_t)a->kv_heads * a->head_size, at = (size_t)head * a->head_size;
     enum tensor_type type = (enum tensor_type)cache->type;
     *f16 = false;
@@ -175,23 +176,22 @@ static const void *row_of(const struct kern_attention *a, const struct past *p, 
     *f16 = type == TENSOR_TYPE_F16;
     if (*f16)
         return (const uint16_t *)(const void *)bytes + at;
+    float *decoded = need_scratch((size_t)a->head_size + BLOCK_MAX);
     ops()->decode(type, bytes + tensor_type_row_bytes(type, at), decoded, a->head_size);
     return decoded;
 }
 
 static float key_dot(const struct kern_attention *a, const struct past *p, const float *q,
                      uint64_t row, uint32_t head) {
-    float decoded[HEAD_MAX];
     bool f16;
-    const void *key = row_of(a, p, row, head, &a->keys, &a->k, decoded, &f16);
+    const void *key = row_of(a, p, row, head, &a->keys, &a->k, &f16);
     return f16 ? ops()->dot_f16(q, key, a->head_size) : ops()->dot(q, key, a->head_size);
 }
 
 static void add_value(const struct kern_attention *a, const struct past *p, float *out,
                       float weight, uint64_t row, uint32_t head) {
-    float decoded[HEAD_MAX];
     bool f16;
-    const void *value = row_of(a, p, row, head, &a->values, &a->v, decoded, &f16);
+    const void *value = row_of(a, p, row, head, &a->values, &a->v, &f16);
     if (f16)
         ops()->axpy_f16(out, weight, value, a->head_size);
     else

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "model/tensor_type.h"
 
 struct ops {
@@ -28,6 +29,8 @@ struct ops {
 };
 
 const struct ops *ops(void);
+/* RC_USAGE if GRETA_CPU names no set, RC_UNSUPPORTED if it names one that this processor lacks. */
+NODISCARD enum rc ops_check(struct err *e);
 
 extern const struct ops ops_scalar;
 /* NULL where the compiler cannot make it. */
