@@ -2,8 +2,9 @@
  *
  * The SIGSEGV and SIGBUS handlers are the process's, shared with the program: an access outside a
  * guarded call goes on to whatever handler was there before. Inside one, the handler jumps back to
- * soft_fault_guard(). The handler is installed with SA_NODEFER, so the signal is not blocked while
- * it runs and the jump need not restore a mask: entering a guard costs no system call.
+ * soft_fault_guard(), after it has restored the signal mask itself: so entering a guard costs no
+ * system call. SA_ONSTACK is for the program's threads that have a stack for signals: a handler of
+ * theirs may need it.
  *
  * A kernel argument that is neither device memory nor pinned must fault when used, though the host
  * could reach it. soft_fault_poison() moves such a pointer into a window that is never mapped and
@@ -66,6 +67,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
     g->address = (uint64_t)(uintptr_t)info->si_addr;
     g->kind = access_kind(info, context);
     current = NULL;
+    const ucontext_t *u = context;
+    pthread_sigmask(SIG_SETMASK, &u->uc_sigmask, NULL);
     siglongjmp(g->back, 1);
 }
 
@@ -77,7 +80,8 @@ enum rc soft_fault_init(struct err *e) {
                        "cannot reserve the window for bad kernel arguments: raise "
                        "the address space limit (ulimit -v)");
     window = (uint64_t)(uintptr_t)at + size;
-    struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    struct sigaction action = { .sa_sigaction = handle,
+                                .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &previous_segv);
     sigaction(SIGBUS, &action, &previous_bus);
