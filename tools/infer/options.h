@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "infer/sampler.h"
 
 enum { OPTIONS_LIST_MAX = 16 };
 struct options_list {
@@ -38,8 +39,13 @@ struct options {
     bool help, version;
 };
 
-/* RC_USAGE with what is wrong; texts stay in argv. */
+/* RC_USAGE with what is wrong: a word, a value, or options that do not go together or would do
+ * nothing. Texts stay in argv. */
 NODISCARD enum rc options_parse(struct options *o, int argc, char **argv, struct err *e);
+/* How to draw, by the options and a seed. */
+struct sampler_options options_sampling(const struct options *o, uint64_t seed);
+/* A conversation that goes on, line by line, at a terminal. */
+bool options_are_interactive(const struct options *o);
 void options_print_help(FILE *out);
 
 #endif

@@ -1,0 +1,40 @@
+/* app.h - the state of a greta_infer run, shared by its parts. One thread. */
+#ifndef TOOLS_INFER_APP_H
+#define TOOLS_INFER_APP_H
+
+#include "infer/dump.h"
+#include "infer/engine.h"
+#include "infer/options.h"
+
+struct app {
+    struct options options;
+    engine *engine;
+    struct dump dump;
+    uint32_t sequences;
+    uint64_t seed;
+    bool terminal;            /* standard error is one: show progress */
+    int output_errno;         /* why standard output cannot be written; 0: it can */
+    struct token_text prompt; /* what the user gave with --prompt and its like */
+    bool prompted;
+    struct token_text *texts; /* of sequences that are not streamed, [sequences] */
+    struct token_text answer; /* chat: what the model said last */
+};
+
+/* True once Ctrl-C or SIGTERM came, or standard output is gone. */
+bool app_interrupted(const struct app *a);
+
+/* Writes to standard output now; remembers the first failure. */
+void app_print(struct app *a, const char *text, size_t len);
+
+/* Reads what --prompt, --prompt-file or, where they are needed, their defaults say. */
+NODISCARD enum rc app_read_prompt(struct app *a, struct err *e);
+
+/* Goes on from tokens; the text is printed or kept. out->tokens are the caller's. */
+NODISCARD enum rc app_generate(struct app *a, const struct token_list *tokens, bool append,
+                               struct engine_result *out, struct err *e);
+
+/* The two kinds of run: one text or several continuations of it; a conversation. */
+NODISCARD enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e);
+NODISCARD enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e);
+
+#endif

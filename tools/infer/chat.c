@@ -1,0 +1,113 @@
+/* chat.c - a conversation: turns of the user and of the model, in the markup it was trained with.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "infer/app.h"
+#include "model/chat_template.h"
+
+struct conversation {
+    enum chat_template template;
+    struct chat_turn *turns;
+    size_t count, room, done; /* done: turns that the model has seen */
+};
+
+static enum rc add_turn(struct conversation *c, enum chat_role role, const char *text, size_t len,
+                        struct err *e) {
+    if (c->count == c->room) {
+        size_t room = c->room ? 2 * c->room : 8;
+        struct chat_turn *turns = realloc(c->turns, room * sizeof *turns);
+        if (!turns)
+            return err_set(e, RC_MEMORY, "out of memory");
+        c->turns = turns;
+        c->room = room;
+    }
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return err_set(e, RC_MEMORY, "out of memory");
+    if (len)
+        memcpy(copy, text, len);
+    c->turns[c->count++] = (struct chat_turn){ role, copy, len };
+    return RC_OK;
+}
+
+/* Adds a turn's figures to those of the run; its tokens are the whole conversation's. */
+static void add_result(struct engine_result *sum, struct engine_result *one) {
+    sum->generated += one->generated;
+    sum->total_ms += one->total_ms;
+    if (!sum->first_token_ms)
+        sum->first_token_ms = one->first_token_ms;
+    if (one->tokens_per_second > 0)
+        sum->tokens_per_second = one->tokens_per_second;
+    sum->end = one->end;
+    token_list_close(&sum->tokens);
+    sum->tokens = one->tokens;
+}
+
+static enum rc answer(struct app *a, struct conversation *c, struct engine_result *sum,
+                      struct err *e) {
+    struct token_list tokens = { 0 };
+    struct engine_result one = { 0 };
+    enum rc rc = chat_template_encode(c->template, engine_tokenizer(a->engine), c->turns, c->count,
+                                      c->done, true, &tokens, e);
+    a->answer.len = 0;
+    rc = rc ? rc : app_generate(a, &tokens, c->done > 0, &one, e);
+    app_print(a, "\n", 1);
+    add_result(sum, &one);
+    token_list_close(&tokens);
+    rc = rc ? rc : add_turn(c, CHAT_ASSISTANT, a->answer.data, a->answer.len, e);
+    c->done = c->count;
+    return rc;
+}
+
+/* Reads a line of the user's; false at the end of input, or when a signal came. */
+static bool read_line(struct app *a, char **line, size_t *room, size_t *len) {
+    bool show = isatty(STDOUT_FILENO);
+    if (show)
+        app_print(a, "> ", 2);
+    ssize_t n = getline(line, room, stdin);
+    if (n < 0 && show)
+        app_print(a, "\n", 1);
+    while (n > 0 && ((*line)[n - 1] == '\n' || (*line)[n - 1] == '\r'))
+        n--;
+    *len = n > 0 ? (size_t)n : 0;
+    return n >= 0;
+}
+
+static enum rc converse(struct app *a, struct conversation *c, struct engine_result *sum,
+                        struct err *e) {
+    char *line = NULL;
+    size_t room = 0, len;
+    enum rc rc = RC_OK;
+    while (!rc && !app_interrupted(a) && read_line(a, &line, &room, &len)) {
+        if (!len)
+            continue;
+        rc = add_turn(c, CHAT_USER, line, len, e);
+        rc = rc ? rc : answer(a, c, sum, e);
+    }
+    free(line);
+    return rc;
+}
+
+enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e) {
+    const struct options *o = &a->options;
+    struct conversation c = { 0 };
+    const tokenizer *t = engine_tokenizer(a->engine);
+    enum rc rc = o->chat_template ? chat_template_find(&c.template, o->chat_template, t, e)
+                                  : chat_template_detect(&c.template, t, e);
+    if (rc == RC_UNSUPPORTED)
+        rc = err_prefix(e, "--chat needs --chat-template NAME");
+    if (!rc && o->system)
+        rc = add_turn(&c, CHAT_SYSTEM, o->system, strlen(o->system), e);
+    if (!rc && a->prompted) {
+        rc = add_turn(&c, CHAT_USER, a->prompt.data, a->prompt.len, e);
+        rc = rc ? rc : answer(a, &c, sum, e);
+    }
+    if (!rc && options_are_interactive(o))
+        rc = converse(a, &c, sum, e);
+    for (size_t i = 0; i < c.count; i++)
+        free((char *)(uintptr_t)c.turns[i].text);
+    free(c.turns);
+    return rc;
+}

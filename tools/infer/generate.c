@@ -1,0 +1,148 @@
+/* generate.c - prompt in, text out. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "infer/app.h"
+
+enum { PROMPT_MAX = 64 << 20, TOKENS_DEFAULT = 128, TOKENS_DEFAULT_CHAT = 512 };
+
+/* ---- the prompt ----------------------------------------------------------------------------- */
+
+static enum rc read_all(const char *path, struct token_text *out, struct err *e) {
+    FILE *in = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+    const char *name = in == stdin ? "standard input" : path;
+    char part[65536];
+    size_t n;
+    enum rc rc = in ? RC_OK : err_set(e, RC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    while (!rc && (n = fread(part, 1, sizeof part, in)) > 0) {
+        rc = token_text_add(out, part, n, e);
+        if (!rc && out->len > PROMPT_MAX)
+            rc = err_set(e, RC_RANGE, "%s: a prompt of more than %d MiB", name, PROMPT_MAX >> 20);
+    }
+    if (!rc && ferror(in))
+        rc = err_set(e, RC_IO, "%s: cannot be read: %s", name, strerror(errno));
+    if (in && in != stdin)
+        fclose(in);
+    return rc;
+}
+
+enum rc app_read_prompt(struct app *a, struct err *e) {
+    const struct options *o = &a->options;
+    a->prompted = true;
+    if (o->prompt_file)
+        return read_all(o->prompt_file, &a->prompt, e);
+    const char *text = o->prompt ? o->prompt : "Once upon a time";
+    return token_text_add(&a->prompt, text, strlen(text), e);
+}
+
+/* ---- generating ----------------------------------------------------------------------------- */
+
+void app_print(struct app *a, const char *text, size_t len) {
+    if ((fwrite(text, 1, len, stdout) != len || fflush(stdout)) && !a->output_errno)
+        a->output_errno = errno ? errno : EIO;
+}
+
+static void on_text(uint32_t sequence, const char *text, size_t len, void *user) {
+    struct app *a = user;
+    if (a->sequences == 1)
+        app_print(a, text, len);
+    struct token_text *keep = a->options.chat    ? &a->answer
+                              : a->sequences > 1 ? &a->texts[sequence]
+                                                 : NULL;
+    enum rc ignored = keep ? token_text_add(keep, text, len, NULL) : RC_OK;
+    (void)ignored; /* without memory the text is shorter; the run goes on */
+}
+
+static enum rc on_logits(uint32_t position, int32_t token, const float *logits, void *user,
+                         struct err *e) {
+    struct app *a = user;
+    return a->dump.open ? dump_row(&a->dump, position, token, logits, e) : RC_OK;
+}
+
+static bool is_interrupted(void *user) {
+    return app_interrupted(user);
+}
+
+/* As many as were asked for; if none were, no more than there is room for. */
+static uint32_t token_limit(const struct app *a, const struct token_list *tokens, bool append) {
+    const struct options *o = &a->options;
+    if (o->max_tokens.given)
+        return (uint32_t)o->max_tokens.value;
+    size_t taken = tokens->count + (append ? engine_position(a->engine) : 0);
+    size_t room = engine_context(a->engine) > taken ? engine_context(a->engine) - taken : 1;
+    size_t most = o->chat ? TOKENS_DEFAULT_CHAT : TOKENS_DEFAULT;
+    return (uint32_t)(room < most ? room : most);
+}
+
+static struct engine_request request_of(struct app *a, const struct token_list *tokens,
+                                        bool append) {
+    const struct options *o = &a->options;
+    return (struct engine_request){
+        .prompt = tokens->ids,
+        .prompt_count = tokens->count,
+        .append = append,
+        .max_tokens = token_limit(a, tokens, append),
+        .sampling = options_sampling(o, a->seed),
+        .stops = o->stop.items,
+        .stop_count = o->stop.count,
+        .ignore_end = o->ignore_eos,
+        .text = on_text,
+        .logits = on_logits,
+        .interrupted = is_interrupted,
+        .user = a,
+    };
+}
+
+enum rc app_generate(struct app *a, const struct token_list *tokens, bool append,
+                     struct engine_result *out, struct err *e) {
+    struct engine_request r = request_of(a, tokens, append);
+    return engine_generate(a->engine, &r, out, e);
+}
+
+/* ---- one text ------------------------------------------------------------------------------- */
+
+/* The prompt's tokens. The end-of-text token that some models want behind a text would only keep
+ * them from going on with it. */
+static enum rc encode(const struct app *a, struct token_list *tokens, struct err *e) {
+    const tokenizer *t = engine_tokenizer(a->engine);
+    unsigned flags = TOKENIZER_ADD_SPECIAL | (a->options.special ? TOKENIZER_PARSE_SPECIAL : 0);
+    enum rc rc =
+        tokenizer_encode(t, a->prompt.len ? a->prompt.data : "", a->prompt.len, flags, tokens, e);
+    if (!rc && tokenizer_adds_eos(t) && tokens->count &&
+        tokens->ids[tokens->count - 1] == tokenizer_eos(t))
+        tokens->count--;
+    return rc;
+}
+
+static void print_texts(struct app *a) {
+    char title[32];
+    for (uint32_t i = 0; i < a->sequences; i++) {
+        snprintf(title, sizeof title, "--- %u\n", i);
+        app_print(a, title, strlen(title));
+        if (!a->options.quiet)
+            app_print(a, a->prompt.data, a->prompt.len);
+        app_print(a, a->texts[i].data, a->texts[i].len);
+        app_print(a, "\n", 1);
+    }
+}
+
+enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e) {
+    struct token_list tokens = { 0 };
+    enum rc rc = encode(a, &tokens, e);
+    if (!rc) {
+        struct engine_request r = request_of(a, &tokens, false);
+        rc = engine_check(a->engine, &r, e);
+    }
+    if (!rc) {
+        if (a->sequences == 1 && !a->options.quiet)
+            app_print(a, a->prompt.data, a->prompt.len);
+        rc = app_generate(a, &tokens, false, result, e);
+        if (a->sequences == 1)
+            app_print(a, "\n", 1);
+        else
+            print_texts(a); /* also what there is of them after an error */
+    }
+    token_list_close(&tokens);
+    return rc;
+}
