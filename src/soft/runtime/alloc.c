@@ -20,21 +20,26 @@ static hipError_t allocate(void **out, size_t size, enum soft_block_kind kind, u
     return r;
 }
 
-/* Freeing waits for the device, so that nothing that is queued can still want the block. */
-static hipError_t release(void *ptr, bool host) {
+/* Freeing waits for the device (negative: all), so that nothing that is queued can still want the
+ * block. A device that has failed keeps it. */
+static hipError_t release(struct soft_block *b, int device) {
+    soft_schedule_drain(device);
+    hipError_t r = soft_error_observe();
+    if (r != hipSuccess) {
+        soft_memory_unclaim(b);
+        return r;
+    }
+    soft_mempool_return(b);
+    soft_memory_free(b);
+    return hipSuccess;
+}
+
+static hipError_t release_host(void *ptr) {
     hipError_t r = soft_capture_refuse_unsafe();
     if (r != hipSuccess || !ptr)
         return r;
-    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);
-    bool fits =
-        b && (host ? b->kind == SOFT_PINNED : b->kind == SOFT_DEVICE || b->kind == SOFT_MANAGED);
-    if (!fits || b->free_queued || b->keep)
-        return hipErrorInvalidValue;
-    soft_schedule_drain(host ? -1 : b->device);
-    r = soft_error_observe();
-    if (r == hipSuccess)
-        soft_memory_free(b);
-    return r;
+    struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_PINNED);
+    return b ? release(b, -1) : hipErrorInvalidValue;
 }
 
 /* ---- device memory -------------------------------------------------------------------------- */
@@ -54,7 +59,12 @@ hipError_t soft_hipMallocManaged(void **ptr, size_t size, unsigned flags) {
 }
 
 hipError_t soft_hipFree(void *ptr) {
-    return release(ptr, false);
+    hipError_t r = soft_capture_refuse_unsafe();
+    if (r != hipSuccess || !ptr)
+        return r;
+    struct soft_block *b =
+        soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE | 1u << SOFT_MANAGED);
+    return b ? release(b, b->device) : hipErrorInvalidValue;
 }
 
 static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t height,
@@ -122,10 +132,10 @@ hipError_t soft_hipMemAllocHost(void **ptr, size_t size) {
 }
 
 hipError_t soft_hipHostFree(void *ptr) {
-    return release(ptr, true);
+    return release_host(ptr);
 }
 hipError_t soft_hipFreeHost(void *ptr) {
-    return release(ptr, true);
+    return release_host(ptr);
 }
 
 hipError_t soft_hipHostRegister(void *host, size_t size, unsigned flags) {
@@ -138,9 +148,8 @@ hipError_t soft_hipHostRegister(void *host, size_t size, unsigned flags) {
 hipError_t soft_hipHostUnregister(void *host) {
     if (!host)
         return hipErrorInvalidValue;
-    soft_schedule_drain(-1);
-    hipError_t r = soft_error_observe();
-    return r == hipSuccess ? soft_memory_unregister(host) : r;
+    struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)host, 1u << SOFT_REGISTERED);
+    return b ? release(b, -1) : hipErrorHostMemoryNotRegistered;
 }
 
 static bool find_host(const void *host, struct soft_block *b) {

@@ -322,12 +322,22 @@ void soft_memory_free(struct soft_block *b) {
     spin_unlock(&table_lock);
 }
 
-bool soft_memory_queue_free(struct soft_block *b, bool queued) {
+struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds) {
     spin_lock(&table_lock);
-    bool changed = b->free_queued != queued;
-    b->free_queued = queued;
+    struct range *r = rangemap_find(&table, addr);
+    struct soft_block *b = r && r->addr == addr ? r->value : NULL;
+    if (b && (b->state == SOFT_FREED || b->claimed || b->keep || !(kinds & 1u << b->kind)))
+        b = NULL;
+    if (b)
+        b->claimed = true;
     spin_unlock(&table_lock);
-    return changed;
+    return b;
+}
+
+void soft_memory_unclaim(struct soft_block *b) {
+    spin_lock(&table_lock);
+    b->claimed = false;
+    spin_unlock(&table_lock);
 }
 
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
@@ -339,14 +349,6 @@ hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
         return hipSuccess;
     free(b);
     return hipErrorHostMemoryAlreadyRegistered;
-}
-
-hipError_t soft_memory_unregister(void *host) {
-    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)host);
-    if (!b || b->kind != SOFT_REGISTERED)
-        return hipErrorHostMemoryNotRegistered;
-    free_host(b);
-    return hipSuccess;
 }
 
 /* The first block of the device at or after *at that is not freed; moves *at behind it. */

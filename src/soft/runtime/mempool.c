@@ -51,6 +51,23 @@ static void count_used(struct mempool *p, uint64_t size) {
         ;
 }
 
+void soft_mempool_return(const struct soft_block *b) {
+    if (b->pool)
+        atomic_fetch_sub(&((struct mempool *)b->pool)->used, b->size);
+}
+
+static void empty_pool(void *object, void *device) {
+    struct mempool *p = object;
+    if (p->device == *(const int *)device)
+        atomic_store(&p->used, 0);
+}
+
+void soft_mempool_reset(int device) {
+    pthread_once(&once, prepare);
+    if (pools)
+        soft_handles_each(pools, empty_pool, &device);
+}
+
 /* ---- allocation ----------------------------------------------------------------------------- */
 
 static hipError_t allocate(void **out, size_t size, struct mempool *pool, hipStream_t stream,
@@ -107,16 +124,15 @@ hipError_t soft_hipFreeAsync(void *ptr, hipStream_t stream) {
         return r;
     if (st->capture)
         return soft_capture_refuse(st);
-    struct soft_block *b = soft_memory_at((uint64_t)(uintptr_t)ptr);
-    if (!b || b->kind != SOFT_DEVICE || !soft_memory_queue_free(b, true))
+    struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE);
+    if (!b)
         return hipErrorInvalidValue;
     struct soft_op *op = soft_op_new(SOFT_OP_UNMAP, "hipFreeAsync");
     if (!op) {
-        soft_memory_queue_free(b, false);
+        soft_memory_unclaim(b);
         return hipErrorOutOfMemory;
     }
-    if (b->pool)
-        atomic_fetch_sub(&((struct mempool *)b->pool)->used, b->size);
+    soft_mempool_return(b);
     op->u.block = b;
     return soft_submit(st, op, NULL);
 }

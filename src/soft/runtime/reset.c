@@ -15,6 +15,7 @@ hipError_t soft_hipDeviceReset(void) {
     soft_schedule_drain(device);
     soft_handles_each(soft_streams(), close_stream, &device);
     soft_memory_reset(device);
+    soft_mempool_reset(device);
     soft_error_reset(device);
     return hipSuccess;
 }

@@ -133,7 +133,7 @@ struct soft_block {
     int device;                    /* ordinal */
     unsigned flags;                /* of the HIP call that made it */
     void *pool;                    /* hipMemPool_t, or NULL */
-    bool free_queued;              /* hipFreeAsync has been called */
+    bool claimed;                  /* somebody frees it: waits for the device or for a stream */
     bool keep;                     /* belongs to a module: hipDeviceReset leaves it */
     struct soft_block *next_freed; /* quarantine, oldest first */
 };
@@ -149,10 +149,11 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
 hipError_t soft_memory_commit(struct soft_block *block);
 /* Unmaps and quarantines. The struct stays valid until its addresses are reused. */
 void soft_memory_free(struct soft_block *block);
-/* Marks a block as about to be freed by its stream; false if it was already. */
-bool soft_memory_queue_free(struct soft_block *block, bool queued);
+/* The block that starts at addr and is of one of the kinds (bits 1 << kind), if the program may
+ * free it and nobody does so yet; else NULL. It is the caller's to free, or to give back. */
+struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds);
+void soft_memory_unclaim(struct soft_block *block);
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
-hipError_t soft_memory_unregister(void *host);
 /* Frees everything of a device but module variables (hipDeviceReset). */
 void soft_memory_reset(int device);
 
@@ -182,6 +183,13 @@ static inline void *soft_reach(uint64_t addr) {
     return (void *)(uintptr_t)(addr - soft_layout.base < soft_layout.span ? addr + soft_layout.alias
                                                                           : addr);
 }
+
+/* ---- mempool.c ------------------------------------------------------------------------------ */
+
+/* A block is given back: its pool, if it has one, no longer counts it. */
+void soft_mempool_return(const struct soft_block *block);
+/* hipDeviceReset: nothing of the device's pools is in use. */
+void soft_mempool_reset(int device);
 
 /* ---- operations ---------------------------------------------------------------------------- */
 
