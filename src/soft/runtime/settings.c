@@ -69,8 +69,8 @@ static enum rc read_devices(struct err *e) {
     if (env_read_u64("GRETA_SOFT_DEVICES", 1, &physical, e))
         return RC_USAGE;
     if (physical < 1 || physical > SOFT_DEVICES_MAX)
-        return err_set(e, RC_USAGE, "GRETA_SOFT_DEVICES: expected 1 to %d, found %llu",
-                       SOFT_DEVICES_MAX, (unsigned long long)physical);
+        return err_set(e, RC_USAGE, "GRETA_SOFT_DEVICES: expected 1 to %d, found '%s'",
+                       SOFT_DEVICES_MAX, env_get_str("GRETA_SOFT_DEVICES", ""));
     filter_visible((unsigned)physical);
     return RC_OK;
 }
@@ -80,8 +80,8 @@ static enum rc read_memory(struct err *e) {
     if (env_read_u64("GRETA_SOFT_MEMORY", ram / 4 * 3, &settings.memory, e))
         return RC_USAGE;
     if (settings.memory < 1 << 20 || settings.memory > (uint64_t)1 << 42)
-        return err_set(e, RC_USAGE, "GRETA_SOFT_MEMORY: expected 1M to 4T, found %llu",
-                       (unsigned long long)settings.memory);
+        return err_set(e, RC_USAGE, "GRETA_SOFT_MEMORY: expected 1M to 4096G, found '%s'",
+                       env_get_str("GRETA_SOFT_MEMORY", ""));
     return RC_OK;
 }
 
