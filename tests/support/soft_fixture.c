@@ -362,6 +362,45 @@ void soft_kernel_add(const struct greta_soft_kernel *kernel, const void *host) {
     hip->__hipRegisterFunction(NULL, host, NULL, kernel->name, 0, NULL, NULL, NULL, NULL, NULL);
 }
 
+/* ---- the whole table ----------------------------------------------------------------------- */
+
+typedef hipError_t (*any_call)(long, long, long, long, long, long, long, long, long, long, long,
+                               long, long, long, long, long);
+
+static const struct {
+    const char *name;
+    enum hip_class cls;
+    size_t slot;
+    bool error; /* returns hipError_t */
+} table[] = {
+#define IS_hipError_t           true
+#define IS_hiprtcResult         false
+#define IS_hip_cstring          false
+#define IS_hip_fatbin_handle    false
+#define IS_int                  false
+#define IS_bool                 false
+#define IS_hipChannelFormatDesc false
+#define HIP_FN(ret, name, params, args, cls, since)                                                \
+    { #name, HIP_CLASS_##cls, offsetof(struct hip_api, name), IS_##ret },
+#define HIP_VOID_FN(name, params, args, cls, since)
+#include "hip/hip_api.def"
+#undef HIP_FN
+#undef HIP_VOID_FN
+};
+
+SOFT_UNCHECKED static hipError_t call_with_zeroes(size_t slot) {
+    any_call call;
+    memcpy(&call, (const char *)hip + slot, sizeof call);
+    return call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+void soft_call_everything(void (*check)(const char *name, hipError_t found)) {
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].error && table[i].cls != HIP_CLASS_ERROR &&
+            strcmp(table[i].name, "hipDeviceReset") != 0)
+            check(table[i].name, call_with_zeroes(table[i].slot));
+}
+
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 #define PARAM_POINTER(name)                                                                        \

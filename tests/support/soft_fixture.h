@@ -117,6 +117,10 @@ int soft_kernel_register(const struct greta_soft_kernel *kernel);
 /* Registers a kernel and ties it to the address `host` for hipLaunchKernel. */
 void soft_kernel_add(const struct greta_soft_kernel *kernel, const void *host);
 
+/* Calls every function that returns hipError_t, but those that read errors and hipDeviceReset, with
+ * zeroes for arguments: for a device that answers before it looks at them. */
+void soft_call_everything(void (*check)(const char *name, hipError_t found));
+
 /* ---- kernels ------------------------------------------------------------------------------- */
 
 /* Each queues one launch. slow: microseconds that pass before the kernel acts, so that what should
