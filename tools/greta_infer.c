@@ -31,11 +31,12 @@ bool app_interrupted(const struct app *a) {
     return interrupts > 0 || a->output_errno;
 }
 
-static int exit_status(enum rc rc) {
-    return rc == RC_OK        ? EXIT_DONE
-           : rc == RC_USAGE   ? EXIT_WRONG
-           : rc == RC_REFUSED ? EXIT_REFUSED
-                              : EXIT_FAILED;
+/* A run that was refused never began; a launch or a copy that was is how a run failed. */
+static int exit_status(enum rc rc, bool began) {
+    return rc == RC_OK                  ? EXIT_DONE
+           : rc == RC_USAGE             ? EXIT_WRONG
+           : rc == RC_REFUSED && !began ? EXIT_REFUSED
+                                        : EXIT_FAILED;
 }
 
 /* A file that is opened while a standard stream is closed would take its number, and receive what
@@ -204,7 +205,7 @@ static int run_app(struct app *a) {
     token_text_close(&a->answer);
     token_text_close(&a->prompt);
     token_list_close(&result.tokens);
-    return exit_status(rc);
+    return exit_status(rc, opened);
 }
 
 int main(int argc, char **argv) {

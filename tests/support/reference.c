@@ -95,8 +95,7 @@ static void turn_heads(const struct model *m, double *x, uint32_t heads) {
         for (uint32_t h = 0; h < heads; h++)
             for (uint32_t i = 0; i < pairs; i++) {
                 double *head = x + ((uint64_t)t * heads + h) * c->head_size;
-                /* The file's numbers are floats, so the angle's factor is one too. */
-                double angle = t * (double)(float)frequency(c, i, factors ? factors[i] : 1);
+                double angle = t * frequency(c, i, factors ? factors[i] : 1);
                 bool halves = c->rope_style == CONFIG_ROPE_HALVES;
                 double *a = head + (halves ? i : 2 * i),
                        *b = head + (halves ? i + pairs : 2 * i + 1);

@@ -1,0 +1,280 @@
+#!/usr/bin/env bash
+# greta_infer from the outside: every option, wrong values, what it prints, what it leaves behind, and
+# how it ends.
+set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
+infer=$BUILD_DIR/bin/greta_infer
+model=$BUILD_DIR/bin/greta_model
+cd "$TMPDIR" || exit 1
+
+story=', there was a mighty prince who lived in a castle'
+short=(--greedy --max-tokens 14 --quiet)
+
+# says WORDS COMMAND… - succeeds if the command's output has these words; passes its status on.
+says() {
+    local words=$1 text code
+    shift
+    text=$("$@" 2>&1)
+    code=$?
+    printf '%s\n' "$text"
+    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
+    return $code
+}
+
+with() { env "$@"; } # NAME=VALUE… COMMAND…
+
+# text OPTION… - what is generated, without the figures behind it.
+text() { "$infer" --quiet "$@" 2>/dev/null | sed '/^Generated tokens: /,$d'; }
+
+same() { # WANTED FOUND
+    [ -n "$1" ] && [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
+}
+
+# ---- usage -------------------------------------------------------------------------------------
+
+check "help lists the options" status 0 says "--dump-logits-prompt" "$infer" --help
+check "version" status 0 says "greta_infer " "$infer" --version
+wrong() { # WORDS OPTION… - wrong usage that says these words, before anything is loaded
+    check "wrong: ${*:2}" status 2 says "$1" "$infer" "${@:2}"
+}
+wrong "unknown option '--fly'" --fly
+wrong "unknown argument 'fly'" fly
+wrong "a value is missing" --prompt
+wrong "takes no value" --greedy=1
+wrong "expected a whole number, found 'x'" --max-tokens x
+wrong "expected a whole number, found '-1'" --max-tokens -1
+wrong "expected a number" --temperature hot
+wrong "temperature: expected 0 to 100" --temperature nan
+wrong "top-p: expected more than 0" --top-p 2
+wrong "min-p: expected" --min-p 1
+wrong "repeat-penalty: expected" --repeat-penalty 0
+wrong "--top-k: expected" --top-k 4294967297
+wrong "--ctx: expected 1 to" --ctx 0
+wrong "--threads: expected 1 to" --threads 0
+wrong "--batch-size: expected 1 to 256" --batch-size 300
+wrong "expected F16 or Q8_0" --kv-type Q4_0
+wrong "expected auto, hip or soft" --device gpu
+wrong "none empty" --stop ""
+wrong "give one of them" --prompt a --prompt-file b
+wrong "no prompt" --model some.gguf
+wrong "goes with --chat" --system "Be kind"
+wrong "goes with --chat" --chat-template llama3
+wrong "there is no chat template" --chat --chat-template fly
+wrong "one sequence" --chat --batch-size 2
+wrong "goes with --dump-logits" --dump-logits-prompt
+wrong "goes with --trace" --trace-file t.jsonl
+wrong "expected POINTS" --trace fly
+wrong "expected POINTS" --trace q:3-1
+wrong "no known shape" --expect fly
+check "wrong: GRETA_CPU=fly" status 2 says "expected scalar or avx2" with GRETA_CPU=fly "$infer"
+check "wrong: GRETA_DISABLE_GUARD_RAIL=fly" status 2 says "expected 0 or 1" \
+    with GRETA_DISABLE_GUARD_RAIL=fly "$infer"
+
+# ---- text --------------------------------------------------------------------------------------
+
+ends_as_promised() {
+    local out
+    out=$("$infer" --greedy --max-tokens 14 2>err.txt) || return 1
+    printf '%s\n' "$out"
+    grep -q "^greta demo (llama, .* on greta software device" err.txt || return 1
+    tr '\n' '|' <<<"$out" | grep -qE "^Once upon a time$story.*\|Generated tokens: 14\|\
+Total time: [0-9.]+ ms\|Time to first token: [0-9.]+ ms\|Tokens/second: [0-9.]+\|STATUS=OK\|$"
+}
+check "the demo model tells a story and ends with the figures" ends_as_promised
+check "no model, no file" status 1 says "cannot open" "$infer" --model none.gguf --prompt a
+check "no prompt file" status 1 says "none.txt: cannot be read" "$infer" --prompt-file none.txt
+printf 'Once upon a time' >prompt.txt
+check "a prompt from a file" same "$(text "${short[@]}")" "$(text "${short[@]}" --prompt-file prompt.txt)"
+check "a prompt from a pipe" same "$(text "${short[@]}")" \
+    "$(text "${short[@]}" --prompt-file - <prompt.txt)"
+check "an empty prompt is a beginning" status 0 "$infer" "${short[@]}" --prompt ""
+printf 'The cat\xff\xc3 sat \x01' >bad.txt
+check "a prompt that is not UTF-8" status 0 "$infer" "${short[@]}" --prompt-file bad.txt
+is_utf8() { "$infer" --quiet --max-tokens 60 --temperature 50 --top-k 0 --top-p 1 --seed 1 | iconv -f utf-8 -t utf-8 >/dev/null; }
+check "what comes out is UTF-8" is_utf8
+for _ in {1..600}; do printf 'the cat sat '; done >long.txt
+check "a prompt that does not fit" status 1 says "the context room for 512" "$infer" --prompt-file long.txt
+check "a context that is full" status 1 says "greta does not drop the beginning" \
+    "$infer" --greedy --ctx 20 --max-tokens 40
+check "without --max-tokens a context that is full is the end" status 0 says "STATUS=OK" \
+    "$infer" --greedy --ctx 20
+check "more context than trained with is a note" status 0 says "note: a context of 600 positions" \
+    "$infer" --greedy --ctx 600 --max-tokens 3
+check "a stop text ends the run before it" same "$story" \
+    "$(text --greedy --max-tokens 60 --stop zzz --stop '. But')"
+check "no tokens" status 0 says "Generated tokens: 0" "$infer" --max-tokens 0
+check "--special makes tokens of markup" status 1 says "the prompt has 9 tokens" \
+    "$infer" --special --prompt '<s><s><s><s><s><s><s><s>' --ctx 4
+
+# ---- draws -------------------------------------------------------------------------------------
+
+check "a seed repeats a text" same "$(text --seed 4 --max-tokens 20)" "$(text --seed 4 --max-tokens 20)"
+other_seed() { [ "$(text --seed 4 --max-tokens 20)" != "$(text --seed 5 --max-tokens 20)" ]; }
+check "another seed gives another text" other_seed
+check "without a seed the run says which it took" status 0 says "Seed: " "$infer" --max-tokens 2
+batch_is_its_seeds() {
+    local out
+    out=$(text --batch-size 3 --seed 4 --max-tokens 20) || return 1
+    printf '%s\n' "$out"
+    same "$(for i in 0 1 2; do echo "--- $i"; text --seed $((4 + i)) --max-tokens 20; done)" "$out"
+}
+check "a batch is what its seeds give one by one" batch_is_its_seeds
+check "a batch that fills the context shows its texts" status 1 says "$story" \
+    "$infer" --greedy --batch-size 2 --ctx 20 --max-tokens 40
+check "top-k 1 is greedy" same "$(text "${short[@]}")" "$(text --max-tokens 14 --top-k 1 --seed 1)"
+check "min-p near 1 is greedy" same "$(text "${short[@]}")" "$(text --max-tokens 14 --min-p 0.999 --seed 1)"
+penalised() { [ "$(text --greedy --max-tokens 60)" != "$(text --greedy --max-tokens 60 --repeat-penalty 2)" ]; }
+check "a repetition penalty changes the text" penalised
+
+# ---- what must not change the text -------------------------------------------------------------
+
+for threads in 1 2 5; do
+    check "$threads threads" same "$(text "${short[@]}")" "$(text "${short[@]}" --threads $threads)"
+done
+check "chunks of 3 tokens" same "$(text "${short[@]}")" "$(text "${short[@]}" --chunk 3)"
+check "a Q8_0 cache" same "$(text "${short[@]}")" "$(text "${short[@]}" --kv-type Q8_0)"
+for setting in GRETA_SOFT_SCHEDULE=lazy GRETA_SOFT_SCHEDULE=eager GRETA_SOFT_SCHEDULE=random:7 \
+    GRETA_CPU=scalar GCORE_ENFORCE=0 GRETA_DISABLE_GUARD_RAIL=1 GCORE_D2H_AUDIT=1; do
+    check "$setting" same "$(text "${short[@]}")" "$(export "${setting?}"; text "${short[@]}")"
+done
+
+# ---- conversation ------------------------------------------------------------------------------
+
+chat=(--chat --chat-template chatml --greedy --max-tokens 8 --ignore-eos)
+talk() { echo "who are you" | "$infer" "${chat[@]}" "$@"; }
+check "a message from a pipe is answered" status 0 says "Generated tokens: 8" talk
+check "a system message changes the answer" test "$(talk --quiet | head -1)" != \
+    "$(talk --quiet --system "There was a king" | head -1)"
+check "a model without a template says what to do" status 1 says "--chat-template NAME" \
+    "$infer" --chat --prompt hi
+for template in llama2 llama3 chatml mistral zephyr; do
+    check "template $template" status 0 "$infer" --chat --chat-template $template --system s --prompt hi \
+        --max-tokens 2
+done
+at_terminal() { # several turns, ended by Ctrl-D
+    printf 'hello\n\nwho are you?\n' | script -qec "$infer ${chat[*]}" /dev/null | tr -d '\r'
+}
+if command -v script >/dev/null; then
+    check "turns at a terminal" status 0 says "Generated tokens: 16" at_terminal
+    check "a progress bar at a terminal" says "Loading [" at_terminal
+else
+    skip "turns at a terminal" "there is no script(1)"
+fi
+
+# ---- dumps and traces --------------------------------------------------------------------------
+
+shape_of() { head -c 128 "$1" | tr '\0' ' ' | grep -ao "'shape': ([0-9, ]*)"; }
+dumps() {
+    "$infer" --greedy --max-tokens 4 --quiet --dump-logits d --dump-logits-prompt >/dev/null || return 1
+    same "'shape': (10, 1024)" "$(shape_of d/logits.npy)" &&
+        same "'shape': (10,)" "$(shape_of d/tokens.npy)" &&
+        same 41088 "$(stat -c %s d/logits.npy)" && grep -q '"positions": 10' d/metadata.json
+}
+check "--dump-logits-prompt writes every position" dumps
+only_new() {
+    "$infer" --greedy --max-tokens 4 --quiet --dump-logits d >/dev/null &&
+        same "'shape': (4, 1024)" "$(shape_of d/logits.npy)" && grep -q '"first_position": 6' d/metadata.json
+}
+check "--dump-logits writes what was predicted" only_new
+check "a folder that cannot be made" status 1 says "cannot be made" "$infer" --dump-logits none/d
+lines() { # POINTS COUNT
+    "$infer" --greedy --max-tokens 3 --quiet --trace "$1" --trace-file t.jsonl >/dev/null || return 1
+    same "$2" "$(wc -l <t.jsonl)"
+}
+check "trace q: layers times steps" lines q 12
+check "trace q,k,v:0-1:0" lines q,k,v:0-1:0 6
+check "trace post_wo:1" lines post_wo:1 3
+check "trace rmsnorm: three of nine norms" lines "rmsnorm:*:0" 27
+check "trace kv_cache::2" lines kv_cache::2 8
+check "trace logits" lines logits 3
+check "trace all" lines all 180
+from_environment() { { GRETA_TRACE=logits "$infer" "${short[@]}" --trace-file - >/dev/null; } 2>&1; }
+check "GRETA_TRACE, to standard error" says '"tensor": "logits"' from_environment
+trace_dump() {
+    "$infer" --greedy --max-tokens 2 --quiet --trace all --trace-file t.jsonl --trace-dump arrays \
+        >/dev/null && same "$(wc -l <t.jsonl)" "$(find arrays -name '*.npy' | wc -l)" &&
+        same "'shape': (7, 256)" "$(shape_of arrays/rmsnorm_in.ffn_norm_s0_l3.npy)"
+}
+check "--trace-dump writes a file for every line" trace_dump
+
+# ---- guard rail and device ---------------------------------------------------------------------
+
+check "another shape than demanded" status 3 says "number of KV heads   32        2" \
+    "$infer" --expect llama-2-7b
+check "the refusal says how to go on" status 3 says "GRETA_DISABLE_GUARD_RAIL=1" "$infer" --expect llama-3-8b
+check "without the guard rail it goes on" status 0 says "the guard rail is off" \
+    with GRETA_DISABLE_GUARD_RAIL=1 "$infer" --expect llama-2-7b --max-tokens 2
+echo '{"dim": 256, "kv_heads": 2}' >shape.json
+check "a demand from JSON that is met" status 0 "$infer" --expect shape.json --max-tokens 2
+echo '{"kv_heads": 4}' >shape.json
+check "a demand from JSON that is not" status 3 says "number of KV heads  4" "$infer" --expect shape.json
+check "too little device memory" status 3 says "free device memory" with GRETA_SOFT_MEMORY=4M "$infer"
+check "too little device memory, guard rail off" status 1 says "the device has no" \
+    with GRETA_SOFT_MEMORY=4M GRETA_DISABLE_GUARD_RAIL=1 "$infer"
+check "no such device" status 3 says "no HIP device" with HIP_VISIBLE_DEVICES= "$infer" --device hip
+
+# A file whose configuration claims more KV heads than its tensors have: the story that greta is for.
+"$model" synth --shape dim=256,layers=2,heads=4,kv_heads=1,hidden=256,ctx=64 --type F32 -o kv.gguf >/dev/null
+# The value of llama.attention.head_count_kv follows the key's name and type.
+at=$(grep -abo 'llama.attention.head_count_kv' kv.gguf | head -1 | cut -d: -f1)
+printf '\4' | dd of=kv.gguf bs=1 seek=$((at + 29 + 4)) conv=notrunc 2>/dev/null
+lies=(--model kv.gguf --prompt Hi --max-tokens 5 --greedy --quiet)
+check "shapes against the configuration" status 3 says "blk.0.attn_k.weight" "$infer" "${lies[@]}"
+check "guard rail off: the launch is refused by name" status 1 \
+    says "kernel matmul, argument weight: tensor blk.0.attn_k.weight has 65536 bytes, the launch needs 262144" \
+    with GRETA_DISABLE_GUARD_RAIL=1 "$infer" "${lies[@]}"
+check "nothing enforced: the device fails, and says so at the copy" status 1 \
+    says "Generation error: hipMemcpy" \
+    with GRETA_DISABLE_GUARD_RAIL=1 GCORE_ENFORCE=0 "$infer" "${lies[@]}" --record fault.gcr
+fault_is_recorded() { "$BUILD_DIR/bin/greta_audit" dump fault.gcr | grep -q ' fault .*kernel=matmul'; }
+check "the recording names the kernel" fault_is_recorded
+
+# ---- recording ---------------------------------------------------------------------------------
+
+check "a recording says what it holds" status 0 says "all through the safe path" \
+    "$infer" --greedy --max-tokens 3 --record run.gcr
+recorded() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | tail -1; }
+check "and is closed" says "closed cleanly" recorded
+check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record none/run.gcr
+
+# ---- endings -----------------------------------------------------------------------------------
+
+to_full() { "$infer" "${short[@]}" "$@" >/dev/full; }
+to_nowhere() { "$infer" "${short[@]}" "$@" >&-; }
+check "a full standard output" status 1 says "cannot be written: No space" to_full
+check "a closed standard output" status 1 says "cannot be written: Bad file" to_nowhere
+no_text_in_dump() {
+    to_nowhere --dump-logits d 2>/dev/null
+    same "'shape': (1, 1024)" "$(shape_of d/logits.npy)" && same 4224 "$(stat -c %s d/logits.npy)"
+}
+check "which ends up in no other file" no_text_in_dump
+check "a trace that cannot be written" status 1 says "No space" \
+    "$infer" "${short[@]}" --trace all --trace-file /dev/full
+
+# interrupted SECONDS OPTION… - Ctrl-C after that time.
+interrupted() {
+    "$infer" "${@:2}" >out.txt 2>&1 &
+    local job=$! code
+    sleep "$1"
+    kill -INT $job
+    wait $job
+    code=$?
+    cut -c1-300 out.txt
+    grep -q "^Tokens/second: " out.txt || code=98
+    return $code
+}
+check "Ctrl-C while generating keeps what there is" status 0 says "STATUS=OK" \
+    interrupted 0.7 --max-tokens 100000 --ctx 100001 --ignore-eos --record cut.gcr
+cut_short() { "$BUILD_DIR/bin/greta_audit" dump cut.gcr | tail -1; }
+check "and the recording" says "closed cleanly" cut_short
+for _ in {1..9}; do cat long.txt; done >longer.txt
+check "Ctrl-C while reading the prompt" status 1 says "interrupted before the first token" \
+    with GRETA_CPU=scalar bash -c "$(declare -f interrupted); infer=$infer
+        interrupted 0.7 --quiet --prompt-file longer.txt --ctx 100000"
+
+# ---- files that are no models ------------------------------------------------------------------
+
+head -c 100000 "$SOURCE_DIR/models/greta-demo.gguf" >cut.gguf
+check "half a model" status 1 says "cut.gguf" "$infer" --model cut.gguf --prompt a
+finish
