@@ -80,7 +80,7 @@ static enum rc read_memory(struct err *e) {
     if (env_read_u64("GRETA_SOFT_MEMORY", ram / 4 * 3, &settings.memory, e))
         return RC_USAGE;
     if (settings.memory < 1 << 20 || settings.memory > (uint64_t)1 << 42)
-        return err_set(e, RC_USAGE, "GRETA_SOFT_MEMORY: expected 1M to 4096G, found '%s'",
+        return err_set(e, RC_USAGE, "GRETA_SOFT_MEMORY: expected 1M to 4T, found '%s'",
                        env_get_str("GRETA_SOFT_MEMORY", ""));
     return RC_OK;
 }
