@@ -7,14 +7,14 @@
 
 #include "soft/runtime/soft.h"
 
-/* Bytes from the first to the last of a rectangle; false if that wraps. */
+/* Bytes from the first to the last of a rectangle; false if that wraps or slices overlap. */
 static bool extent_of(size_t width, size_t height, size_t depth, size_t pitch, size_t slice,
                       size_t *extent) {
     size_t rows, slices;
     return !__builtin_mul_overflow(height - 1, pitch, &rows) &&
+           !__builtin_add_overflow(rows, width, &rows) && (depth == 1 || slice >= rows) &&
            !__builtin_mul_overflow(depth - 1, slice, &slices) &&
-           !__builtin_add_overflow(rows, slices, extent) &&
-           !__builtin_add_overflow(*extent, width, extent);
+           !__builtin_add_overflow(rows, slices, extent);
 }
 
 enum side { SIDE_PAGEABLE, SIDE_HOST, SIDE_DEVICE };

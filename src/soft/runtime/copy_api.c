@@ -139,23 +139,43 @@ hipError_t soft_hipMemcpyPeerAsync(void *dst, int dst_device, const void *src, i
 
 /* ---- two and three dimensions --------------------------------------------------------------- */
 
+/* Where a position in a pitched block lies. False if that wraps, or leaves the block of base. */
+static bool locate(const void *base, size_t x, size_t y, size_t pitch, size_t z, size_t slice,
+                   uint64_t *at) {
+    uint64_t start = (uint64_t)(uintptr_t)base;
+    size_t rows, slices, offset;
+    struct soft_block b;
+    if (__builtin_mul_overflow(y, pitch, &rows) || __builtin_mul_overflow(z, slice, &slices) ||
+        __builtin_add_overflow(rows, slices, &offset) ||
+        __builtin_add_overflow(offset, x, &offset) || __builtin_add_overflow(start, offset, at))
+        return false;
+    return !soft_memory_find(start, &b) || offset < b.size - (start - b.addr);
+}
+
+static hipError_t copy_2d(const char *what, const struct soft_copy *c, hipMemcpyKind kind,
+                          hipStream_t stream, enum wait wait) {
+    if (c->width && c->height && (c->width > c->dst_pitch || c->width > c->src_pitch))
+        return hipErrorInvalidPitchValue;
+    return copy(what, c, kind, stream, wait);
+}
+
 hipError_t soft_hipMemcpy2D(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
                             size_t height, hipMemcpyKind kind) {
     struct soft_copy c = rows(dst, dpitch, src, spitch, width, height);
-    return copy("hipMemcpy2D", &c, kind, NULL, WAIT_AS_SYNC);
+    return copy_2d("hipMemcpy2D", &c, kind, NULL, WAIT_AS_SYNC);
 }
 
 hipError_t soft_hipMemcpy2D_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
                                 size_t width, size_t height, hipMemcpyKind kind) {
     struct soft_copy c = rows(dst, dpitch, src, spitch, width, height);
-    return copy("hipMemcpy2D", &c, kind, hipStreamPerThread, WAIT_AS_SYNC);
+    return copy_2d("hipMemcpy2D", &c, kind, hipStreamPerThread, WAIT_AS_SYNC);
 }
 
 hipError_t soft_hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
                                  size_t width, size_t height, hipMemcpyKind kind,
                                  hipStream_t stream) {
     struct soft_copy c = rows(dst, dpitch, src, spitch, width, height);
-    return copy("hipMemcpy2DAsync", &c, kind, stream, WAIT_AS_ASYNC);
+    return copy_2d("hipMemcpy2DAsync", &c, kind, stream, WAIT_AS_ASYNC);
 }
 
 hipError_t soft_hipMemcpy2DAsync_spt(void *dst, size_t dpitch, const void *src, size_t spitch,
@@ -178,11 +198,10 @@ static hipError_t copy_param_2d(const char *what, const hip_Memcpy2D *p, hipStre
         return hipErrorNotSupported;
     const char *src = base_of((int)p->srcMemoryType, p->srcHost, p->srcDevice);
     const char *dst = base_of((int)p->dstMemoryType, p->dstHost, p->dstDevice);
-    if (!src || !dst)
+    struct soft_copy c = rows(dst, p->dstPitch, src, p->srcPitch, p->WidthInBytes, p->Height);
+    if (!src || !dst || !locate(dst, p->dstXInBytes, p->dstY, p->dstPitch, 0, 0, &c.dst) ||
+        !locate(src, p->srcXInBytes, p->srcY, p->srcPitch, 0, 0, &c.src))
         return hipErrorInvalidValue;
-    struct soft_copy c =
-        rows(dst + p->dstY * p->dstPitch + p->dstXInBytes, p->dstPitch,
-             src + p->srcY * p->srcPitch + p->srcXInBytes, p->srcPitch, p->WidthInBytes, p->Height);
     return copy(what, &c, hipMemcpyDefault, stream, wait);
 }
 
@@ -198,22 +217,31 @@ hipError_t soft_hipMemcpyParam2DAsync(const hip_Memcpy2D *p, hipStream_t stream)
     return copy_param_2d("hipMemcpyParam2DAsync", p, stream, WAIT_AS_ASYNC);
 }
 
+static bool fits_row(size_t x, size_t width, size_t pitch) {
+    return width <= pitch && x <= pitch - width;
+}
+
 hipError_t soft_copy_from_3d(const hipMemcpy3DParms *p, struct soft_copy *out) {
     if (!p)
         return hipErrorInvalidValue;
     if (p->srcArray || p->dstArray)
         return hipErrorNotSupported;
-    const char *src = p->srcPtr.ptr, *dst = p->dstPtr.ptr;
-    if (!src || !dst)
+    const hipPitchedPtr *src = &p->srcPtr, *dst = &p->dstPtr;
+    if (!src->ptr || !dst->ptr)
         return hipErrorInvalidValue;
-    size_t src_slice = p->srcPtr.pitch * p->srcPtr.ysize;
-    size_t dst_slice = p->dstPtr.pitch * p->dstPtr.ysize;
-    src += p->srcPos.z * src_slice + p->srcPos.y * p->srcPtr.pitch + p->srcPos.x;
-    dst += p->dstPos.z * dst_slice + p->dstPos.y * p->dstPtr.pitch + p->dstPos.x;
-    *out = rows(dst, p->dstPtr.pitch, src, p->srcPtr.pitch, p->extent.width, p->extent.height);
+    if (src->pitch < src->xsize || dst->pitch < dst->xsize)
+        return hipErrorInvalidPitchValue;
+    *out = rows(dst->ptr, dst->pitch, src->ptr, src->pitch, p->extent.width, p->extent.height);
     out->depth = p->extent.depth;
-    out->dst_slice = dst_slice;
-    out->src_slice = src_slice;
+    if (!fits_row(p->srcPos.x, out->width, src->pitch) ||
+        !fits_row(p->dstPos.x, out->width, dst->pitch) ||
+        __builtin_mul_overflow(src->pitch, src->ysize, &out->src_slice) ||
+        __builtin_mul_overflow(dst->pitch, dst->ysize, &out->dst_slice) ||
+        !locate(src->ptr, p->srcPos.x, p->srcPos.y, src->pitch, p->srcPos.z, out->src_slice,
+                &out->src) ||
+        !locate(dst->ptr, p->dstPos.x, p->dstPos.y, dst->pitch, p->dstPos.z, out->dst_slice,
+                &out->dst))
+        return hipErrorInvalidValue;
     return hipSuccess;
 }
 
@@ -272,7 +300,8 @@ static struct soft_fill fill_rect(void *dst, size_t pitch, int value, size_t wid
 static struct soft_fill fill_box(hipPitchedPtr to, int value, hipExtent extent) {
     struct soft_fill f = fill_rect(to.ptr, to.pitch, value, extent.width, extent.height);
     f.depth = extent.depth;
-    f.slice = to.pitch * to.ysize;
+    if (__builtin_mul_overflow(to.pitch, to.ysize, &f.slice))
+        f.slice = 0; /* refused where there are more slices than one */
     return f;
 }
 
