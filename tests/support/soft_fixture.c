@@ -33,6 +33,7 @@ const char *__tsan_default_options(void) {
 static struct hip_runtime runtime;
 const struct hip_api *hip = &runtime.api;
 void *soft_library;
+int soft_abi;
 
 /* ---- children ------------------------------------------------------------------------------ */
 
@@ -534,6 +535,7 @@ int soft_fixture_load(void **state) {
         return -1;
     }
     soft_library = runtime.library;
+    soft_abi = runtime.major;
     const struct greta_soft_kernel *const kernels[] = { &test_nothing, &test_store, &test_move,
                                                         &test_fold,    &test_spin,  &test_touch };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)

@@ -82,6 +82,7 @@ void soft_wrong(soft_program program);
 
 extern const struct hip_api *hip;
 extern void *soft_library; /* for dlsym() of greta_soft_* */
+extern int soft_abi;       /* 5, 6 or 7 */
 
 /* Prints and ends the child as failed; any thread. */
 void soft_fail(const char *file, int line, const char *fmt, ...)
