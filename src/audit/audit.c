@@ -111,11 +111,13 @@ void audit_note_error(enum hip_fn fn, const void *caller, uint64_t seq, hipError
 
 void audit_describe_caller(const void *caller, char *out, size_t size) {
     Dl_info info;
-    /* A return address may already belong to the next function: the call is before it. */
-    const char *call = (const char *)caller - 1;
     if (!caller) {
         snprintf(out, size, "an unknown place");
-    } else if (!dladdr(call, &info) || !info.dli_fname) {
+        return;
+    }
+    /* A return address may already belong to the next function: the call is before it. */
+    const char *call = (const char *)caller - 1;
+    if (!dladdr(call, &info) || !info.dli_fname) {
         snprintf(out, size, "%p", caller);
     } else {
         const char *slash = strrchr(info.dli_fname, '/');

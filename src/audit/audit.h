@@ -64,6 +64,23 @@ const struct hip_api *gcore_hip(struct err *e);
 const struct hip_runtime *gcore_runtime(void);
 
 struct greta_soft_fault; /* <greta/soft.h> */
+struct order_stream;
+
+/* Host memory that an asynchronous copy uses; the copy is over when the stream's done reaches mark.
+ */
+struct audit_host_use {
+    uint64_t address, bytes;
+    bool written; /* by the copy; else it is read */
+    struct order_stream *stream;
+    uint64_t mark, event; /* event: seq of the copy */
+};
+
+/* Who wants to know about such memory: the preloaded library. Called on the program's threads. */
+struct audit_host_observer {
+    void (*queued)(const struct audit_host_use *use); /* the runtime took the copy */
+    void (*waited)(void);                             /* some stream's done went up; may be NULL */
+    void (*host_fn)(uint64_t queued); /* a host function begins, queued by this event; may be NULL */
+};
 
 struct audit {
     struct hip_api raw;    /* the runtime's own functions */
@@ -78,6 +95,7 @@ struct audit {
     void (*soft_tag)(uint64_t tag); /* NULL on ROCm or without a recording */
     void (*soft_observe)(void (*observer)(const struct greta_soft_fault *fault, void *user),
                          void *user);
+    const struct audit_host_observer *host; /* NULL: none */
     _Atomic uint64_t next_op_id;
     /* The first sticky device error: what it was, which call reported it, and where. */
     _Atomic int sticky_error;
@@ -105,7 +123,6 @@ struct d2h_place {
 };
 
 /* The calling thread, as the audit sees it. */
-struct order_stream;
 struct audit_thread {
     uint32_t attachment;  /* which attachment the rest is about; see audit_me() */
     int device;           /* 1 + current device; 0: ask */

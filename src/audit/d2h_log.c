@@ -17,7 +17,7 @@ void d2h_safe_name(char out[D2H_NAME_MAX], const char *name) {
         out[n] = name[n] > ' ' && name[n] < 0x7f ? name[n] : '_';
     out[n] = '\0';
     if (n == 0)
-        strcpy(out, "unnamed");
+        memcpy(out, "unnamed", sizeof "unnamed");
 }
 
 static uint64_t bits(const void *pointer) {

@@ -25,12 +25,13 @@ struct d2h_pending {
     atomic_int state;
     _Atomic int result;
     struct d2h_pending *next, *prev; /* of the free ones, or of those whose lines are due */
+    struct d2h_pending *next_of_all;
 };
 
 /* The lock is held while lines are written, so that d2h_pending_fail() and a callback agree on who
  * writes; it is never held while the runtime is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct d2h_pending *free_ones, *due;
+static struct d2h_pending *all, *free_ones, *due;
 static atomic_uint due_count;
 /* Counts device resets: an event from before one is no more. */
 static atomic_uint resets;
@@ -41,10 +42,14 @@ static struct d2h_pending *take_free(int device, bool wait) {
     while (*link && wait && (*link)->event && (*link)->event_device != device)
         link = &(*link)->next;
     struct d2h_pending *p = *link;
-    if (p)
+    if (p) {
         *link = p->next;
+    } else if ((p = calloc(1, sizeof *p))) {
+        p->next_of_all = all;
+        all = p;
+    }
     pthread_mutex_unlock(&lock);
-    return p ? p : calloc(1, sizeof *p);
+    return p;
 }
 
 static void put_free(struct d2h_pending *p) {
@@ -169,7 +174,7 @@ hipError_t d2h_pending_queued(struct d2h_pending *p) {
 }
 
 hipError_t d2h_pending_wait(struct d2h_pending *p) {
-    if (p->event_resets != atomic_load(&resets)) {
+    if (!p->event || p->event_resets != atomic_load(&resets)) {
         d2h_pending_finish(p, hipErrorContextIsDestroyed);
         return hipErrorContextIsDestroyed;
     }
@@ -217,9 +222,15 @@ void d2h_pending_fork_done(void) {
 void d2h_pending_reset(void) {
     d2h_pending_fail(hipErrorNotReady);
     pthread_mutex_lock(&lock);
-    while (free_ones) {
-        struct d2h_pending *p = free_ones;
-        free_ones = p->next;
+    free_ones = NULL;
+    for (struct d2h_pending **link = &all; *link;) {
+        struct d2h_pending *p = *link;
+        if (atomic_load(&p->holds) > 0) {
+            p->event = NULL; /* a callback may still come, however late */
+            link = &p->next_of_all;
+            continue;
+        }
+        *link = p->next_of_all;
         if (p->event && p->event_resets == atomic_load(&resets))
             (void)audit.raw.hipEventDestroy(p->event);
         free(p);

@@ -21,7 +21,7 @@
 /* The first three arguments as numbers, whatever their types; 0 for those that are not there. If x
  * is nothing, `NO_ARGUMENT x ()` is a call of the macro, which pushes the 0 into second place. */
 #define NO_ARGUMENT()          ~, 0
-#define NUMBER(x)              TAKE_SECOND(NO_ARGUMENT x(), argument_bits(&x, sizeof x))
+#define NUMBER(x)              TAKE_SECOND(NO_ARGUMENT x(), argument_bits(&x, sizeof(__typeof__(x))))
 #define NUMBERS_(a, b, c, ...) NUMBER(a), NUMBER(b), NUMBER(c)
 #define NUMBERS(...)           NUMBERS_(__VA_ARGS__, , , , ~)
 

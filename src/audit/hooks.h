@@ -51,6 +51,9 @@ struct hook_work {
     struct order_stream *stream;
     bool leaves_nothing;    /* complete when the call has returned */
     struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
+    const void *host;       /* memory of an asynchronous copy that audit.host wants to know of */
+    size_t host_bytes;      /* 0: none */
+    bool host_written;
 };
 
 struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,

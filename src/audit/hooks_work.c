@@ -22,9 +22,24 @@ static uint32_t tensor_of_copy(const void *dst, const void *src) {
     return tensor ? tensor : tensor_at(dst);
 }
 
+static void tell_host_use(const struct call *c, const struct hook_work *w) {
+    struct audit_host_use use = {
+        .address = (uint64_t)(uintptr_t)w->host,
+        .bytes = w->host_bytes,
+        .written = w->host_written,
+        .stream = w->stream,
+        .mark = order_mark(w->stream),
+        .event = c->seq,
+    };
+    audit.host->queued(&use);
+}
+
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
-    if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream))
+    if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream)) {
         order_submitted(w->stream);
+        if (w->host_bytes)
+            tell_host_use(c, w);
+    }
     call_end(c, (unsigned)r);
     if (w->op)
         d2h_watch_end(w->op, r);
@@ -35,6 +50,30 @@ void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
 /* A blocking copy to the host is over when it returns; the others may leave a transfer behind. */
 static bool copy_leaves_nothing(hipMemcpyKind kind, unsigned async) {
     return async == HOOK_SYNC && kind == hipMemcpyDeviceToHost;
+}
+
+/* The first byte is the program's own memory, pinned or not. */
+static bool is_host(const void *address) {
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_entry *entry = ledger_at(audit.ledger, (uint64_t)(uintptr_t)address);
+    bool host = !entry || ledger_family_side(entry->family) == LEDGER_SIDE_HOST;
+    ledger_read_end(t);
+    return host;
+}
+
+/* Notes the host's side of an asynchronous copy for who wants to know: the one it writes, if both
+ * sides are the host's. */
+static void note_host_side(struct hook_work *w, const void *dst, size_t dst_bytes, const void *src,
+                           size_t src_bytes, hipMemcpyKind kind) {
+    if (kind == hipMemcpyDeviceToHost || kind == hipMemcpyHostToHost ||
+        (kind == hipMemcpyDefault && is_host(dst))) {
+        w->host = dst;
+        w->host_bytes = dst_bytes;
+        w->host_written = true;
+    } else if (kind == hipMemcpyHostToDevice || (kind == hipMemcpyDefault && is_host(src))) {
+        w->host = src;
+        w->host_bytes = src_bytes;
+    }
 }
 
 void hook_record_copy(struct call *c, const void *dst, const void *src, size_t bytes,
@@ -56,6 +95,8 @@ struct hook_work hook_copy(struct call *c, const void *dst, const void *src, siz
         w.op = d2h_watch_begin(c, dst, src, bytes, stream, async != HOOK_SYNC);
     if (call_is_recorded())
         hook_record_copy(c, dst, src, bytes, kind, stream, async, 0);
+    if (audit.host && async != HOOK_SYNC)
+        note_host_side(&w, dst, bytes, src, bytes, kind);
     return w;
 }
 
@@ -65,6 +106,11 @@ static unsigned rows_slots(union event_slot *slot, const struct hook_rows *rows)
         return 1;
     event_extra_slices(&slot[1], rows->dst_slice, rows->src_slice, rows->depth);
     return 2;
+}
+
+/* From the first byte to the last, the gaps between rows included. */
+static size_t rows_extent(const struct hook_rows *rows, size_t pitch, size_t slice) {
+    return (rows->depth - 1) * slice + (rows->height - 1) * pitch + rows->width;
 }
 
 struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hipMemcpyKind kind,
@@ -81,6 +127,9 @@ struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hi
         call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
         fault_tag(c);
     }
+    if (audit.host && async != HOOK_SYNC && rows->width && rows->height && rows->depth)
+        note_host_side(&w, rows->dst, rows_extent(rows, rows->dst_pitch, rows->dst_slice),
+                       rows->src, rows_extent(rows, rows->src_pitch, rows->src_slice), kind);
     return w;
 }
 
@@ -333,11 +382,17 @@ static void record_host(const struct host_call *h, enum event_kind kind) {
     record_event(audit.writer, &ev);
 }
 
+static void tell_host_fn(const struct host_call *h) {
+    if (audit.host && audit.host->host_fn)
+        audit.host->host_fn(h->queued);
+}
+
 static void run_host_fn(void *data) {
     struct host_call h = *(struct host_call *)data;
     if (h.once)
         free(data);
     record_host(&h, EVENT_HOST_FN_BEGIN);
+    tell_host_fn(&h);
     h.fn(h.data);
     record_host(&h, EVENT_HOST_FN_END);
 }
@@ -347,6 +402,7 @@ static void run_callback(hipStream_t stream, hipError_t status, void *data) {
     if (h.once)
         free(data);
     record_host(&h, EVENT_HOST_FN_BEGIN);
+    tell_host_fn(&h);
     h.callback(stream, status, h.data);
     record_host(&h, EVENT_HOST_FN_END);
 }

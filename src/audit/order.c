@@ -195,6 +195,8 @@ void order_prove(struct order_stream *s, uint64_t mark) {
     while (done < mark && !atomic_compare_exchange_weak_explicit(
                               &s->done, &done, mark, memory_order_release, memory_order_relaxed))
         ;
+    if (audit.host && audit.host->waited)
+        audit.host->waited();
 }
 
 void order_device_reset(int device) {
