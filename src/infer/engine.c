@@ -189,6 +189,18 @@ enum rc engine_close(engine **g, struct err *e) {
     return rc;
 }
 
+enum rc engine_encode(const engine *g, const char *text, size_t len, bool special,
+                      struct token_list *list, struct err *e) {
+    const tokenizer *t = g->tokenizer;
+    size_t before = list->count;
+    unsigned flags = TOKENIZER_ADD_SPECIAL | (special ? TOKENIZER_PARSE_SPECIAL : 0);
+    enum rc rc = tokenizer_encode(t, text, len, flags, list, e);
+    if (!rc && tokenizer_adds_eos(t) && list->count > before &&
+        list->ids[list->count - 1] == tokenizer_eos(t))
+        list->count--;
+    return rc;
+}
+
 const struct config *engine_config(const engine *g) {
     return &g->config;
 }

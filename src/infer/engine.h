@@ -45,6 +45,11 @@ NODISCARD enum rc engine_close(engine **g, struct err *e);
 const struct config *engine_config(const engine *g);
 const tokenizer *engine_tokenizer(const engine *g);
 uint32_t engine_context(const engine *g);
+/* Appends the tokens of a text to go on from, with BOS where the model wants it. The end-of-text
+ * token that some models want behind a text is left out: they would not go on from it. special:
+ * markup such as "<|eot_id|>" in the text becomes those tokens. */
+NODISCARD enum rc engine_encode(const engine *g, const char *text, size_t len, bool special,
+                                struct token_list *list, struct err *e);
 /* Positions that a request with `append` would find taken. */
 uint32_t engine_position(const engine *g);
 /* "greta-demo, llama, 1.6 M parameters; greta software device, 17.6 of 17.6 GiB free" */

@@ -102,19 +102,6 @@ enum rc app_generate(struct app *a, const struct token_list *tokens, bool append
 
 /* ---- one text ------------------------------------------------------------------------------- */
 
-/* The prompt's tokens. The end-of-text token that some models want behind a text would only keep
- * them from going on with it. */
-static enum rc encode(const struct app *a, struct token_list *tokens, struct err *e) {
-    const tokenizer *t = engine_tokenizer(a->engine);
-    unsigned flags = TOKENIZER_ADD_SPECIAL | (a->options.special ? TOKENIZER_PARSE_SPECIAL : 0);
-    enum rc rc =
-        tokenizer_encode(t, a->prompt.len ? a->prompt.data : "", a->prompt.len, flags, tokens, e);
-    if (!rc && tokenizer_adds_eos(t) && tokens->count &&
-        tokens->ids[tokens->count - 1] == tokenizer_eos(t))
-        tokens->count--;
-    return rc;
-}
-
 static void print_texts(struct app *a) {
     char title[32];
     for (uint32_t i = 0; i < a->sequences; i++) {
@@ -129,7 +116,8 @@ static void print_texts(struct app *a) {
 
 enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e) {
     struct token_list tokens = { 0 };
-    enum rc rc = encode(a, &tokens, e);
+    enum rc rc = engine_encode(a->engine, a->prompt.len ? a->prompt.data : "", a->prompt.len,
+                               a->options.special, &tokens, e);
     if (!rc) {
         struct engine_request r = request_of(a, &tokens, false);
         rc = engine_check(a->engine, &r, e);
