@@ -1,0 +1,72 @@
+#include "verdict/vclock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct vclock *c, uint32_t size) {
+    if (size <= c->room)
+        return true;
+    uint32_t room = c->room ? c->room : 8;
+    while (room < size)
+        room *= 2;
+    uint32_t *at = realloc(c->at, (size_t)room * sizeof *at);
+    if (!at)
+        return false;
+    c->at = at;
+    c->room = room;
+    return true;
+}
+
+/* Lanes up to size exist, those that are new at 0. */
+static bool extend(struct vclock *c, uint32_t size) {
+    if (size <= c->size)
+        return true;
+    if (!reserve(c, size))
+        return false;
+    memset(c->at + c->size, 0, (size_t)(size - c->size) * sizeof *c->at);
+    c->size = size;
+    return true;
+}
+
+bool vclock_raise(struct vclock *c, uint32_t lane, uint32_t number) {
+    if (vclock_get(c, lane) >= number)
+        return true;
+    if (!extend(c, lane + 1))
+        return false;
+    c->at[lane] = number;
+    return true;
+}
+
+bool vclock_join(struct vclock *c, const struct vclock *from) {
+    if (c == from || !from->size)
+        return true;
+    if (!extend(c, from->size))
+        return false;
+    for (uint32_t i = 0; i < from->size; i++)
+        if (c->at[i] < from->at[i])
+            c->at[i] = from->at[i];
+    return true;
+}
+
+bool vclock_copy(struct vclock *c, const struct vclock *from) {
+    if (c == from)
+        return true;
+    if (!reserve(c, from->size))
+        return false;
+    if (from->size)
+        memcpy(c->at, from->at, (size_t)from->size * sizeof *c->at);
+    c->size = from->size;
+    return true;
+}
+
+bool vclock_includes(const struct vclock *c, const struct vclock *other) {
+    for (uint32_t i = 0; i < other->size; i++)
+        if (vclock_get(c, i) < other->at[i])
+            return false;
+    return true;
+}
+
+void vclock_free(struct vclock *c) {
+    free(c->at);
+    *c = (struct vclock){ 0 };
+}
