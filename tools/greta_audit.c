@@ -11,6 +11,7 @@ static const struct cmd {
     int (*run)(int argc, char **argv);
 } cmds[] = {
     { "dump", "[options] RECORDING", "print a recording, one line an event", cmd_dump },
+    { "lint", "[options] SOURCE…", "find direct HIP copies in sources", cmd_lint },
 };
 
 static void print_help(FILE *out) {

@@ -1,6 +1,5 @@
 #include "verdict/lint.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -147,16 +146,15 @@ static void note_comment(void *user, const char *text, size_t n, unsigned first,
     const char *end = text + n, *word = at + strlen("gcore-lint:");
     if (n >= 4 && text[1] == '*' && !memcmp(end - 2, "*/", 2))
         end -= 2;
-    while (word < end && isblank((unsigned char)*word))
+    while (word < end && isspace((unsigned char)*word))
         word++;
-    if (end - word < 5 || memcmp(word, "allow", 5) || (end - word > 5 && isalnum(word[5])))
+    if (end - word < 5 || memcmp(word, "allow", 5) || (end - word > 5 && isalnum((unsigned char)word[5])))
         return;
     const char *reason = word + 5;
     while (reason < end && (isspace((unsigned char)*reason) || strchr(":-,", *reason)))
         reason++;
-    size_t length = strcspn(reason, "\r\n");
-    if (reason + length > end)
-        length = (size_t)(end - reason);
+    const char *line_end = memchr(reason, '\n', (size_t)(end - reason));
+    size_t length = (size_t)((line_end ? line_end : end) - reason);
     while (length && isspace((unsigned char)reason[length - 1]))
         length--;
     if (!length) {
@@ -178,11 +176,11 @@ static bool is_live(const struct scan *s) {
     return true;
 }
 
-static bool is_redirected(const struct scan *s, const char *name) {
-    for (const struct redirect *r = s->redirects; r; r = r->next)
-        if (!strcmp(r->name, name))
-            return r->on;
-    return false;
+/* The latest word on a name counts. */
+static bool is_redirected(const struct redirect *r, const char *name) {
+    while (r && strcmp(r->name, name) != 0)
+        r = r->next;
+    return r && r->on;
 }
 
 static void redirect(struct scan *s, const char *name, bool on) {
@@ -228,9 +226,8 @@ static bool is_only_named(const struct lex_token *b) {
 
 /* other::hipMemcpy, but not ::hipMemcpy. */
 static bool is_of_a_scope(const struct lex_token *b) {
-    static const char *const keywords[] = { "return", "else",      "do",       "throw", "case",
-                                            "and",    "co_return", "co_await", "or",    "not",
-                                            NULL };
+    static const char *const keywords[] = { "return",    "else",     "do", "throw", "case", "and",
+                                            "co_return", "co_await", "or", "not",   NULL };
     return is_punct(&b[0], LEX_SCOPE) && (b[1].kind == LEX_NAME || is_punct(&b[1], '>')) &&
            !is_name(&b[1], keywords);
 }
@@ -242,8 +239,9 @@ static bool is_plumbing(const struct lex_token *b, const struct lex_token *next)
 
 static bool is_direct_copy(const struct scan *s, const struct lex_token *t,
                            const struct lex_token *next) {
-    return is_copy(t->name, next) && !is_redirected(s, t->name) && !is_declared(s->before) &&
-           !is_only_named(s->before) && !is_of_a_scope(s->before) && !is_plumbing(s->before, next);
+    return is_copy(t->name, next) && !is_redirected(s->redirects, t->name) &&
+           !is_declared(s->before) && !is_only_named(s->before) && !is_of_a_scope(s->before) &&
+           !is_plumbing(s->before, next);
 }
 
 /* ---- hits ---------------------------------------------------------------------------------- */
@@ -297,8 +295,8 @@ static char direction_of_call(struct lex call) {
 
 static const char *instead_of(const char *name, char direction) {
     bool async = strstr(name, "Async") || strstr(name, "WithStream");
-    static const char *const other[] = { "2D", "3D", "Array", "Symbol", "Peer", "Param",
-                                         "Batch", "AtoH", "HtoA", "AtoA", "AtoD", "DtoA" };
+    static const char *const other[] = { "2D",    "3D",   "Array", "Symbol", "Peer", "Param",
+                                         "Batch", "AtoH", "HtoA",  "AtoA",   "AtoD", "DtoA" };
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (strstr(name, other[i]))
             return "";
@@ -343,6 +341,20 @@ static void apply_allows(struct scan *s) {
                 h->reason = a->reason;
                 s->file->allowed++;
             }
+}
+
+static void see_token(struct scan *s, const struct lex_token *t) {
+    if (t->kind == LEX_NAME && begins_with(t->name, "hip") && is_live(s)) {
+        struct lex ahead = s->lex;
+        struct lex_token next;
+        ahead.comment = NULL;
+        lex_next(&ahead, &next);
+        if (is_direct_copy(s, t, &next))
+            add_hit(s, t);
+    }
+    s->before[2] = s->before[1];
+    s->before[1] = s->before[0];
+    s->before[0] = *t;
 }
 
 /* ---- directives ---------------------------------------------------------------------------- */
@@ -393,25 +405,17 @@ static void begin_define(struct scan *s) {
     if (t.kind == LEX_NEWLINE)
         return;
     /* In the body the name means what it meant before: HIP's, if the macro wraps it. */
-    struct redirect *own = s->redirects && !strcmp(s->redirects->name, t.name) ? s->redirects : NULL;
-    bool on = own && own->on;
+    struct redirect *own = s->redirects;
+    if (own && strcmp(own->name, t.name) != 0)
+        own = NULL;
     if (own)
-        own->on = own->next && is_redirected(&(struct scan){ .redirects = own->next }, t.name);
+        own->on = is_redirected(own->next, t.name);
     memset(s->before, 0, sizeof s->before);
-    for (lex_next(&s->lex, &t); t.kind != LEX_NEWLINE && t.kind != LEX_END;
-         lex_next(&s->lex, &t)) {
-        struct lex ahead = s->lex;
-        struct lex_token next;
-        ahead.comment = NULL;
-        lex_next(&ahead, &next);
-        if (t.kind == LEX_NAME && is_live(s) && is_direct_copy(s, &t, &next))
-            add_hit(s, &t);
-        memmove(&s->before[1], &s->before[0], 2 * sizeof s->before[0]);
-        s->before[0] = t;
-    }
+    for (lex_next(&s->lex, &t); t.kind != LEX_NEWLINE && t.kind != LEX_END; lex_next(&s->lex, &t))
+        see_token(s, &t);
     memset(s->before, 0, sizeof s->before);
     if (own)
-        own->on = on;
+        own->on = true;
 }
 
 static void read_directive(struct scan *s) {
@@ -449,22 +453,12 @@ static void read_directive(struct scan *s) {
 }
 
 static void scan_tokens(struct scan *s) {
-    struct lex_token t, next;
+    struct lex_token t;
     for (lex_next(&s->lex, &t); t.kind != LEX_END; lex_next(&s->lex, &t)) {
-        if (t.kind == LEX_HASH) {
+        if (t.kind == LEX_HASH)
             read_directive(s);
-            continue;
-        }
-        if (t.kind == LEX_NAME && begins_with(t.name, "hip") && is_live(s)) {
-            struct lex ahead = s->lex;
-            ahead.comment = NULL;
-            lex_next(&ahead, &next);
-            if (is_direct_copy(s, &t, &next))
-                add_hit(s, &t);
-        }
-        s->before[2] = s->before[1];
-        s->before[1] = s->before[0];
-        s->before[0] = t;
+        else
+            see_token(s, &t);
     }
 }
 
@@ -500,6 +494,16 @@ enum rc lint_add_text(lint *l, const char *path, const char *text, size_t length
 }
 
 /* ---- files and folders --------------------------------------------------------------------- */
+
+static bool is_source(const char *name) {
+    static const char *const ends[] = { ".c",   ".cc",  ".cpp", ".cxx", ".h",
+                                        ".hh",  ".hpp", ".hxx", ".hip", ".cu",
+                                        ".cuh", ".inc", ".inl", ".ipp", ".tpp" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i]))
+            return true;
+    return false;
+}
 
 struct walk {
     lint *l;
@@ -557,22 +561,33 @@ static void walk_file(struct walk *w, const char *path, int fd, const struct sta
     free(text);
 }
 
-static bool is_source(const char *name) {
-    static const char *const ends[] = { ".c",   ".cc", ".cpp", ".cxx", ".h",   ".hh",  ".hpp",
-                                        ".hxx", ".hip", ".cu",  ".cuh", ".inc", ".inl", ".ipp",
-                                        ".tpp" };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i]))
-            return true;
-    return false;
-}
-
 static int shown(const struct dirent *d) {
     return d->d_name[0] != '.';
 }
 
-/* Opens and reads path; folders by recursion. named: the user did, so that links are followed and
- * any name is a source. */
+static void walk_path(struct walk *w, const char *path, bool named, unsigned depth);
+
+static void walk_folder(struct walk *w, const char *path, unsigned depth) {
+    struct dirent **entries = NULL;
+    size_t length = strlen(path);
+    const char *slash = length && path[length - 1] == '/' ? "" : "/";
+    int n = scandir(path, &entries, shown, alphasort);
+    if (n < 0)
+        walk_problem(w, path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        unsigned char type = entries[i]->d_type;
+        char *inner;
+        if ((type == DT_DIR || type == DT_UNKNOWN || is_source(entries[i]->d_name)) &&
+            asprintf(&inner, "%s%s%s", path, slash, entries[i]->d_name) >= 0) {
+            walk_path(w, inner, false, depth + 1);
+            free(inner);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* named: the user did, so that links are followed and any name is a source. */
 static void walk_path(struct walk *w, const char *path, bool named, unsigned depth) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (named ? 0 : O_NOFOLLOW));
@@ -580,31 +595,16 @@ static void walk_path(struct walk *w, const char *path, bool named, unsigned dep
         return;
     if (fd < 0 || fstat(fd, &st) != 0) {
         walk_problem(w, path, strerror(errno));
+    } else if (S_ISDIR(st.st_mode)) {
+        if (depth < DEPTH_MAX)
+            walk_folder(w, path, depth);
+        else
+            walk_problem(w, path, "folders too deep inside each other");
     } else if (S_ISREG(st.st_mode)) {
-        walk_file(w, path, fd, &st);
-    } else if (!S_ISDIR(st.st_mode)) {
-        if (named)
-            walk_problem(w, path, "neither a file nor a folder");
-    } else if (depth >= DEPTH_MAX) {
-        walk_problem(w, path, "folders too deep inside each other");
-    } else {
-        struct dirent **entries = NULL;
-        int n = scandir(path, &entries, shown, alphasort);
-        if (n < 0)
-            walk_problem(w, path, strerror(errno));
-        for (int i = 0; i < n; i++) {
-            char *inner;
-            bool folder = entries[i]->d_type == DT_DIR || entries[i]->d_type == DT_UNKNOWN;
-            size_t end = strlen(path);
-            if ((folder || is_source(entries[i]->d_name)) &&
-                asprintf(&inner, "%s%s%s", path, end && path[end - 1] == '/' ? "" : "/",
-                         entries[i]->d_name) >= 0) {
-                walk_path(w, inner, false, depth + 1);
-                free(inner);
-            }
-            free(entries[i]);
-        }
-        free(entries);
+        if (named || is_source(path))
+            walk_file(w, path, fd, &st);
+    } else if (named) {
+        walk_problem(w, path, "neither a file nor a folder");
     }
     if (fd >= 0)
         close(fd);

@@ -63,7 +63,7 @@ NODISCARD enum rc lint_add_text(lint *l, const char *path, const char *text, siz
 const struct lint_file *lint_files(const lint *l); /* in the order they were read */
 struct lint_totals lint_totals(const lint *l);
 
-/* file:line:column, the line and a caret for each; counts a file; the total. Allowed ones only if
+/* file:line:column and the line for each; counts a file; the total. Allowed ones only if
  * all is set. Errors of the stream stay in it. */
 void lint_text(FILE *out, const lint *l, bool all);
 NODISCARD enum rc lint_json(FILE *out, const lint *l, struct err *e);

@@ -26,14 +26,14 @@ enum { LEX_NAME_MAX = 96 };
 
 struct lex_token {
     enum lex_kind kind;
-    char punct;              /* LEX_PUNCT: the character; LEX_ARROW and LEX_SCOPE for two */
+    char punct;              /* LEX_PUNCT: which */
     char name[LEX_NAME_MAX]; /* LEX_NAME and LEX_NUMBER, cut; else "" */
     size_t at;               /* offset of its first byte */
     unsigned line, column;   /* of that byte, from 1 */
     bool after_blank;        /* blanks or comments stand before it */
 };
 
-enum { LEX_ARROW = 1, LEX_SCOPE = 2, LEX_EQUAL = 3 /* == */ };
+enum { LEX_ARROW = 1, LEX_SCOPE, LEX_EQUAL }; /* -> :: == */
 
 struct lex {
     const char *text;
