@@ -161,9 +161,4 @@ static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const
                      struct err *e) {                                                              \
         return launch(device, KERN_##k, stream, arguments, e);                                     \
     }
-#define KERN_VIEW(k, name, access, type, bytes)
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
-#define KERN_END(k)
 #include "kernels/kernel.def"

@@ -31,18 +31,7 @@ enum { KERN_PANEL = 16 };
 
 enum kern_id {
 #define KERN_BEGIN(k) KERN_##k,
-#define KERN_VIEW(k, name, access, type, bytes)
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
-#define KERN_END(k)
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
     KERN_COUNT
 };
 
@@ -51,17 +40,10 @@ enum kern_id {
 #define KERN_VIEW(k, name, access, type, bytes) struct kern_view name;
 #define KERN_U32(k, name)                       uint32_t name;
 #define KERN_F32(k, name)                       float name;
-#define KERN_GRID(k, blocks)
 #define KERN_END(k)                                                                                \
     }                                                                                              \
     ;
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 
 typedef struct kern_device kern_device;
 
@@ -78,18 +60,7 @@ void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
 #define KERN_BEGIN(k)                                                                              \
     NODISCARD enum rc kern_##k(kern_device *device, hipStream_t stream,                            \
                                const struct kern_##k *arguments, struct err *e);
-#define KERN_VIEW(k, name, access, type, bytes)
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
-#define KERN_END(k)
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 
 /* "rope", for reports. */
 const char *kern_name(enum kern_id id);

@@ -17,46 +17,27 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
 #define ROWS(view, n, m) rows_bytes(&(view), n, m)
 #define IF(c, bytes)     ((c) ? (bytes) : 0)
 
-#define KERN_BEGIN(k)
 #define KERN_VIEW(k, name, access, type, need)                                                     \
     static uint64_t bytes_##k##_##name(const void *arguments) {                                    \
         const struct kern_##k *a = arguments;                                                      \
         return need;                                                                               \
     }
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
 #define KERN_GRID(k, blocks)                                                                       \
     static uint64_t blocks_##k(const void *arguments) {                                            \
         const struct kern_##k *a = arguments;                                                      \
         return blocks;                                                                             \
     }
-#define KERN_END(k)
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
 #define KERN_BEGIN(k) static const struct spec_view views_##k[] = {
 #define KERN_VIEW(k, name, access, type, need)                                                     \
     { #name, offsetof(struct kern_##k, name), SPEC_##access, SPEC_##type, bytes_##k##_##name },
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
 #define KERN_END(k)                                                                                \
     }                                                                                              \
     ;
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 
 /* ---- arguments: a view is its pointer; its type follows where the kernel must know it ---------
  */
@@ -75,17 +56,10 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
 #define KERN_VIEW(k, name, access, type, need) PARAM_##type(k, name, access)
 #define KERN_U32(k, name)                      { #name, offsetof(struct kern_##k, name), sizeof(uint32_t), SPEC_VALUE },
 #define KERN_F32(k, name)                      { #name, offsetof(struct kern_##k, name), sizeof(float), SPEC_VALUE },
-#define KERN_GRID(k, blocks)
 #define KERN_END(k)                                                                                \
     }                                                                                              \
     ;
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -93,18 +67,7 @@ const struct spec spec_table[KERN_COUNT] = {
 #define KERN_BEGIN(k)                                                                              \
     [KERN_##k] = { #k,        sizeof(struct kern_##k), params_##k, COUNT(params_##k),              \
                    views_##k, COUNT(views_##k),        blocks_##k },
-#define KERN_VIEW(k, name, access, type, need)
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
-#define KERN_END(k)
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
-#undef KERN_VIEW
-#undef KERN_U32
-#undef KERN_F32
-#undef KERN_GRID
-#undef KERN_END
 };
 
 const char *kern_name(enum kern_id id) {

@@ -18,13 +18,7 @@ static void unpack(const struct spec *s, void *const *args, void *out) {
         unpack(&spec_table[KERN_##k], args, &a);                                                   \
         cpu_##k(work, &a);                                                                         \
     }
-#define KERN_VIEW(k, name, access, type, bytes)
-#define KERN_U32(k, name)
-#define KERN_F32(k, name)
-#define KERN_GRID(k, blocks)
-#define KERN_END(k)
 #include "kernels/kernel.def"
-#undef KERN_BEGIN
 
 static const greta_soft_kernel_fn runs[KERN_COUNT] = {
 #define KERN_BEGIN(k) [KERN_##k] = run_##k,
