@@ -26,6 +26,7 @@
  * and put away in batches (struct batch), so that a thread that queues and one that runs seldom
  * meet at the lock. */
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -512,6 +513,18 @@ static void allow_with_dependencies(struct soft_stream *st, uint64_t seq) {
     wake_dispatcher();
 }
 
+/* Waits until an operation that has completed is out of its queue, too, so that the next draw is
+ * among the same streams in every run. */
+static void await_retirement(struct soft_stream *st, uint64_t seq) {
+    for (bool queued = true; queued;) {
+        spin_lock(&s.lock);
+        queued = st->head && st->head->seq <= seq;
+        spin_unlock(&s.lock);
+        if (queued)
+            sched_yield();
+    }
+}
+
 /* random: draws one operation that could run and lets it; false if there is none. */
 static bool run_one_at_random(void) {
     uint64_t draw = soft_schedule_random();
@@ -533,7 +546,8 @@ static bool run_one_at_random(void) {
     if (!drawn)
         return false;
     wake_dispatcher();
-    await(drawn, seq, RANDOM_NS, false);
+    if (await(drawn, seq, RANDOM_NS, false))
+        await_retirement(drawn, seq);
     return true;
 }
 
