@@ -35,7 +35,8 @@ enum rc stopper_push(struct stopper *s, const char *text, size_t len, size_t *re
 }
 
 void stopper_drop(struct stopper *s, size_t len) {
-    memmove(s->held.data, s->held.data + len, s->held.len - len);
+    if (len) /* an empty text has no data */
+        memmove(s->held.data, s->held.data + len, s->held.len - len);
     s->held.len -= len;
 }
 

@@ -114,22 +114,26 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
     const struct kern_view *view = (const struct kern_view *)((const char *)arguments + v->offset);
     const char *name = view->name ? view->name : "unnamed";
     uint64_t need = v->bytes(arguments);
-    if (need == 0)
+    bool right_type = spec_type_allows(v->type, view->type);
+    if (need == 0 || (right_type && need <= view->bytes))
         return RC_OK;
-    if (!spec_type_allows(v->type, view->type))
+    char needed[80];
+    if (need == UINT64_MAX)
+        snprintf(needed, sizeof needed, "rows that are no whole blocks of %s, or too many",
+                 tensor_type_name((enum tensor_type)view->type));
+    else
+        snprintf(needed, sizeof needed, "%llu", (unsigned long long)need);
+    if (!right_type)
         return err_set(
             e, RC_REFUSED,
             "kernel %s, argument %s: tensor %s is %s, expected %s (%llu bytes there, the "
-            "launch needs %llu); nothing was launched (GCORE_ENFORCE=0 lets it through)",
+            "launch needs %s); nothing was launched (GCORE_ENFORCE=0 lets it through)",
             s->name, v->name, name, tensor_type_name((enum tensor_type)view->type),
-            spec_type_name(v->type), (unsigned long long)view->bytes, (unsigned long long)need);
-    if (need > view->bytes)
-        return err_set(e, RC_REFUSED,
-                       "kernel %s, argument %s: tensor %s has %llu bytes, the launch needs %llu; "
-                       "nothing was launched (GCORE_ENFORCE=0 lets it through)",
-                       s->name, v->name, name, (unsigned long long)view->bytes,
-                       (unsigned long long)need);
-    return RC_OK;
+            spec_type_name(v->type), (unsigned long long)view->bytes, needed);
+    return err_set(e, RC_REFUSED,
+                   "kernel %s, argument %s: tensor %s has %llu bytes, the launch needs %s; "
+                   "nothing was launched (GCORE_ENFORCE=0 lets it through)",
+                   s->name, v->name, name, (unsigned long long)view->bytes, needed);
 }
 
 static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const void *arguments,

@@ -39,7 +39,7 @@ enum rc app_read_prompt(struct app *a, struct err *e) {
 /* ---- generating ----------------------------------------------------------------------------- */
 
 void app_print(struct app *a, const char *text, size_t len) {
-    if ((fwrite(text, 1, len, stdout) != len || fflush(stdout)) && !a->output_errno)
+    if (len && (fwrite(text, 1, len, stdout) != len || fflush(stdout)) && !a->output_errno)
         a->output_errno = errno ? errno : EIO;
 }
 
