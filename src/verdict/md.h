@@ -1,0 +1,15 @@
+/* md.h - text in Markdown that stays text: what a recording holds must not become markup.
+ * Errors of the stream stay in it. Any number of threads, each with its own stream. */
+#ifndef VERDICT_MD_H
+#define VERDICT_MD_H
+
+#include <stdio.h>
+
+/* As running text or in a table cell: markup characters escaped, line breaks and control
+ * characters as blanks, bytes that are no UTF-8 as U+FFFD. */
+void md_text(FILE *out, const char *text);
+
+/* As a code span, in a table cell too; "-" for an empty text. */
+void md_code(FILE *out, const char *text);
+
+#endif
