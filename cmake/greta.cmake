@@ -126,14 +126,15 @@ function(greta_gcore)
 endfunction()
 
 # A linker version script for a library that exports the functions of hip_api.def; `extra` is a last
-# node and its patterns. The target is linked again when the list changes.
+# node and its patterns. What is in no node is local, or, if a fourth argument is given, stays as it
+# is but for the patterns of that argument. The target is linked again when the list changes.
 function(greta_version_script target name extra)
     set(script ${PROJECT_BINARY_DIR}/generated/${name}.map)
     greta_glob(definitions src/hip/*.def)
     if(NOT TARGET ${name}_map)
         add_custom_command(OUTPUT ${script}
             COMMAND ${CMAKE_COMMAND} -DCC=${CMAKE_C_COMPILER} -DSOURCE_DIR=${PROJECT_SOURCE_DIR}
-                    "-DEXTRA=${extra}" -DOUTPUT=${script}
+                    "-DEXTRA=${extra}" "-DLOCAL=${ARGN}" -DOUTPUT=${script}
                     -P ${PROJECT_SOURCE_DIR}/cmake/version_script.cmake
             DEPENDS ${definitions} ${PROJECT_SOURCE_DIR}/cmake/version_script.cmake
                     ${PROJECT_SOURCE_DIR}/cmake/hip_exports.h
@@ -172,6 +173,24 @@ function(greta_soft_runtime)
                 ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so)
 endfunction()
 
+# libgcore_preload.so: the audit in front of any program's HIP runtime. It replaces functions of the C
+# library under all their versions, which a symbol without a version does. Always optimised: the
+# exported functions must end in jumps. Sanitizers cannot be preloaded into programs without them.
+function(greta_preload)
+    greta_glob(sources src/preload/*.c)
+    if(NOT sources OR GRETA_SANITIZE OR GRETA_FUZZ)
+        return()
+    endif()
+    greta_objects(objects base hip record audit)
+    add_library(gcore_preload SHARED ${sources} ${objects})
+    add_dependencies(gcore_preload greta_build_info)
+    target_compile_options(gcore_preload PRIVATE -O2)
+    target_link_libraries(gcore_preload PRIVATE greta_system ${GRETA_base_LIBRARIES})
+    set_target_properties(gcore_preload PROPERTIES NO_SONAME ON)
+    greta_shared_options(gcore_preload)
+    greta_version_script(gcore_preload gcore_preload "" "gcore_*")
+endfunction()
+
 # The programs. They contain every layer but soft, which the loader opens at run time.
 function(greta_tools)
     set(layers ${GRETA_LAYERS})
@@ -200,6 +219,9 @@ function(greta_tools)
         target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tools)
         target_link_libraries(${target} PRIVATE ${layers})
         add_dependencies(${target} greta_build_info soft_runtime)
+        if(TARGET gcore_preload)
+            add_dependencies(${target} gcore_preload)
+        endif()
         list(APPEND names ${target})
     endforeach()
     set(GRETA_PROGRAMS ${names} PARENT_SCOPE)

@@ -1,7 +1,8 @@
 # Writes a linker version script from the preprocessed list of HIP functions.
 #   cmake -DCC=cc -DSOURCE_DIR=… -DEXTRA="greta_1 greta_soft_*" -DOUTPUT=… -P version_script.cmake
 # Every function goes into the node of its `since` column (4_2: hip_4.2); a node inherits the one
-# before it, as in ROCm's library. EXTRA adds a last node with a pattern. All else is local.
+# before it, as in ROCm's library. EXTRA adds a last node with a pattern. All else is local, or only
+# what the patterns in LOCAL match.
 
 cmake_minimum_required(VERSION 3.22)
 
@@ -31,7 +32,11 @@ list(SORT nodes COMPARE NATURAL)
 
 set(script)
 set(parent)
-set(locals "local:\n    *;\n")
+if(NOT LOCAL)
+    set(LOCAL "*")
+endif()
+string(REPLACE ";" ";\n    " LOCAL "${LOCAL}")
+set(locals "local:\n    ${LOCAL};\n")
 foreach(node IN LISTS nodes)
     string(REPLACE "_" "." version ${node})
     string(APPEND script "hip_${version} {\nglobal:\n${names_${node}}${locals}}${parent};\n\n")

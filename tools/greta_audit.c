@@ -10,6 +10,7 @@ static const struct cmd {
     const char *name, *arguments, *does;
     int (*run)(int argc, char **argv);
 } cmds[] = {
+    { "run", "[options] -- CMD…", "record a HIP program and judge it", cmd_run },
     { "dump", "[options] RECORDING", "print a recording, one line an event", cmd_dump },
     { "lint", "[options] SOURCE…", "find direct HIP copies in sources", cmd_lint },
 };

@@ -102,6 +102,17 @@ GRETA_SOFT_API void greta_soft_observe_faults(greta_soft_fault_observer observer
 /* Marks whatever this thread queues from now on, so that a fault can be traced to the call. */
 GRETA_SOFT_API void greta_soft_tag(uint64_t tag);
 
+/* ---- host memory --------------------------------------------------------------------------- */
+
+/* Called on the thread that runs a copy, before it touches [address, address + bytes) and after,
+ * for each side that is host memory, so that somebody who protects pages of the host's can let the
+ * device through. NULL removes it. */
+typedef void (*greta_soft_touch_observer)(uint64_t address, uint64_t bytes, int begins, void *user);
+GRETA_SOFT_API void greta_soft_observe_touches(greta_soft_touch_observer observer, void *user);
+
+/* 1 if the calling thread is running a kernel or a copy, else 0. For signal handlers. */
+GRETA_SOFT_API int greta_soft_is_running(void);
+
 /* ---- settings ------------------------------------------------------------------------------ */
 
 /* Version of the software device, e.g. "0.1.0". Its presence tells the software device from

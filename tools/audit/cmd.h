@@ -12,5 +12,6 @@ enum {
 
 int cmd_dump(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 
 #endif

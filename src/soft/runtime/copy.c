@@ -122,10 +122,35 @@ static void copy_rows(void *user, uint64_t first, uint64_t last, unsigned worker
     }
 }
 
+static _Atomic(greta_soft_touch_observer) touch_observer;
+static _Atomic(void *) touch_user;
+
+void greta_soft_observe_touches(greta_soft_touch_observer observer, void *user) {
+    atomic_store(&touch_user, user);
+    atomic_store(&touch_observer, observer);
+}
+
+static void tell_touch(const struct soft_copy *c, int begins) {
+    greta_soft_touch_observer observer = atomic_load(&touch_observer);
+    size_t extent;
+    if (!observer)
+        return;
+    if (!soft_memory_is_device_address(c->dst) &&
+        extent_of(c->width, c->height, c->depth, c->dst_pitch, c->dst_slice, &extent))
+        observer(c->dst, extent, begins, atomic_load(&touch_user));
+    if (!soft_memory_is_device_address(c->src) &&
+        extent_of(c->width, c->height, c->depth, c->src_pitch, c->src_slice, &extent))
+        observer(c->src, extent, begins, atomic_load(&touch_user));
+}
+
 bool soft_copy_run(const struct soft_copy *c, uint64_t *address, int *kind) {
     bool plain = c->height == 1 && c->depth == 1;
-    return soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
-                                 plain ? pieces_of(c->width) : c->height * c->depth, address, kind);
+    tell_touch(c, 1);
+    bool done =
+        soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
+                              plain ? pieces_of(c->width) : c->height * c->depth, address, kind);
+    tell_touch(c, 0);
+    return done;
 }
 
 static void fill_elements(void *at, uint32_t value, uint32_t element, size_t count) {

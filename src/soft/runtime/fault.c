@@ -186,3 +186,7 @@ void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
         abort_as_rocr(&f);
     soft_error_raise(op->device, hipErrorIllegalAddress);
 }
+
+int greta_soft_is_running(void) {
+    return current != NULL;
+}

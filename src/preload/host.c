@@ -1,0 +1,188 @@
+/* host.c - the newest unfinished copies, and the functions that take memory away.
+ *
+ * free() is called far more often than copies are made, and most programs have none pending. So the
+ * first question is answered by three numbers: how many copies are kept, and the lowest and highest
+ * address among them. Only an address between them is looked for. */
+#include "preload/host.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "audit/order.h"
+#include "base/env.h"
+#include "base/spin.h"
+#include "preload/next.h"
+#include "preload/preload.h"
+#include "preload/watch.h"
+
+enum { KEPT = 1024 }; /* a power of two; older copies are forgotten */
+
+static struct spin lock;
+static struct audit_host_use kept[KEPT]; /* bytes 0: none */
+static unsigned next_kept;
+static _Atomic unsigned count;
+static _Atomic uint64_t lowest = UINT64_MAX, highest;
+
+bool host_is_pending(const struct audit_host_use *use) {
+    return atomic_load_explicit(&use->stream->done, memory_order_acquire) < use->mark;
+}
+
+static void lower(_Atomic uint64_t *bound, uint64_t to) {
+    if (atomic_load_explicit(bound, memory_order_relaxed) > to)
+        atomic_store_explicit(bound, to, memory_order_relaxed);
+}
+
+static void raise_to(_Atomic uint64_t *bound, uint64_t to) {
+    if (atomic_load_explicit(bound, memory_order_relaxed) < to)
+        atomic_store_explicit(bound, to, memory_order_relaxed);
+}
+
+/* Takes the lock unless this thread was interrupted while it had it. */
+static bool enter(void) {
+    if (preload_me.inside)
+        return false;
+    preload_me.inside++;
+    spin_lock(&lock);
+    return true;
+}
+
+static void leave(void) {
+    spin_unlock(&lock);
+    preload_me.inside--;
+}
+
+static void queued(const struct audit_host_use *use) {
+    if (!use->stream || !enter())
+        return;
+    struct audit_host_use *slot = &kept[next_kept++ % KEPT];
+    unsigned more = slot->bytes == 0;
+    *slot = *use;
+    lower(&lowest, use->address);
+    raise_to(&highest, use->address + use->bytes);
+    atomic_fetch_add_explicit(&count, more, memory_order_release);
+    leave();
+    watch_add(use);
+}
+
+/* Forgets finished copies and finds the bounds anew. */
+static void forget_finished(void) {
+    uint64_t low = UINT64_MAX, high = 0;
+    unsigned left = 0;
+    for (size_t i = 0; i < KEPT; i++) {
+        if (!kept[i].bytes)
+            continue;
+        if (!host_is_pending(&kept[i])) {
+            kept[i].bytes = 0;
+            continue;
+        }
+        left++;
+        low = kept[i].address < low ? kept[i].address : low;
+        uint64_t end = kept[i].address + kept[i].bytes;
+        high = end > high ? end : high;
+    }
+    atomic_store_explicit(&lowest, low, memory_order_relaxed);
+    atomic_store_explicit(&highest, high, memory_order_relaxed);
+    atomic_store_explicit(&count, left, memory_order_release);
+}
+
+static void record_free(const struct audit_host_use *use, uint64_t at, uint64_t bytes,
+                        const void *caller) {
+    struct event ev = {
+        .kind = EVENT_HOST_FREE,
+        .dst = at,
+        .src = use->event,
+        .len = bytes,
+        .aux = event_aux(EVENT_NO_FN, 0),
+        .site = record_site(audit.writer, caller),
+    };
+    record_event(audit.writer, &ev);
+}
+
+static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
+    int saved = errno;
+    /* The runtime gives its own memory back where its rules allow it. */
+    bool programs = !preload_is_internal(caller);
+    if (enter()) {
+        forget_finished();
+        for (size_t i = 0; i < KEPT; i++) {
+            struct audit_host_use *use = &kept[i];
+            if (!use->bytes || use->address >= at + bytes || at >= use->address + use->bytes)
+                continue;
+            if (programs)
+                record_free(use, at, bytes, caller);
+            use->bytes = 0;
+        }
+        leave();
+    }
+    errno = saved;
+}
+
+/* [at, at + bytes) is about to go away. */
+static inline void going(const void *memory, size_t bytes, const void *caller) {
+    uint64_t at = (uint64_t)(uintptr_t)memory;
+    if (atomic_load_explicit(&count, memory_order_acquire) &&
+        at < atomic_load_explicit(&highest, memory_order_relaxed) &&
+        at + bytes > atomic_load_explicit(&lowest, memory_order_relaxed))
+        going_slow(at, bytes, caller);
+    watch_drop(at, bytes);
+}
+
+/* The same for what malloc gave. Its size is asked for only if it could matter. */
+static inline void going_block(void *memory, const void *caller) {
+    if (memory &&
+        (uint64_t)(uintptr_t)memory < atomic_load_explicit(&highest, memory_order_relaxed))
+        going(memory, malloc_usable_size(memory), caller);
+}
+
+/* ---- what the program calls -------------------------------------------------------------------
+ */
+
+extern void __libc_free(void *memory);
+
+PRELOAD_EXPORT void free(void *memory) {
+    static __thread bool looking __attribute__((tls_model("initial-exec")));
+    static _Atomic(void *) slot;
+    void *found = atomic_load_explicit(&slot, memory_order_relaxed);
+    if (__builtin_expect(!found, 0)) {
+        if (looking) { /* dlsym itself frees something */
+            __libc_free(memory);
+            return;
+        }
+        looking = true;
+        found = next_find("free");
+        looking = false;
+        atomic_store_explicit(&slot, found, memory_order_relaxed);
+    }
+    going_block(memory, __builtin_return_address(0));
+    void (*next)(void *);
+    memcpy(&next, &found, sizeof next);
+    next(memory);
+}
+
+PRELOAD_EXPORT void *realloc(void *memory, size_t size) {
+    /* Counts as going even if the block stays where it is: the program cannot know. */
+    going_block(memory, __builtin_return_address(0));
+    return NEXT(realloc)(memory, size);
+}
+
+PRELOAD_EXPORT int munmap(void *memory, size_t size) {
+    going(memory, size, __builtin_return_address(0));
+    return NEXT(munmap)(memory, size);
+}
+
+/* ---- starting ---------------------------------------------------------------------------------
+ */
+
+void host_start(void) {
+    static const struct audit_host_observer plain = { .queued = queued };
+    static const struct audit_host_observer watching = {
+        .queued = queued,
+        .waited = watch_release_finished,
+        .host_fn = watch_release_before,
+    };
+    bool watch = env_get_bool("GCORE_WATCH_HOST", false);
+    audit.host = watch && watch_start() ? &watching : &plain;
+}

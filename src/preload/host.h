@@ -1,0 +1,20 @@
+/* host.h - host memory that unfinished copies use.
+ *
+ * The audit tells about every asynchronous copy with a side in host memory; it is unfinished until
+ * the program waited for it. What is freed or unmapped in that time is recorded as HOST_FREE; with
+ * GCORE_WATCH_HOST=1 also the first access, see watch.h. Thread-safe; a signal handler that
+ * interrupts this module is not kept waiting: its copies go unobserved. */
+#ifndef PRELOAD_HOST_H
+#define PRELOAD_HOST_H
+
+#include <stdbool.h>
+
+#include "audit/audit.h"
+
+/* Called once, when the audit has started and records. */
+void host_start(void);
+
+/* True if the host has not waited for the copy yet. */
+bool host_is_pending(const struct audit_host_use *use);
+
+#endif

@@ -1,0 +1,37 @@
+/* next.h - the C library's own functions (or those of another preloaded library) behind the ones
+ * that this library exports.
+ *
+ * dlsym cannot be asked for itself here, so it is looked up in the C library's symbol table; the
+ * others are asked from it with RTLD_NEXT, once. Thread-safe. */
+#ifndef PRELOAD_NEXT_H
+#define PRELOAD_NEXT_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+typedef void *(*next_dlsym_fn)(void *handle, const char *name);
+typedef void *(*next_dlvsym_fn)(void *handle, const char *name, const char *version);
+
+/* Never NULL: without them the process is not one that we know how to live in, and it ends. */
+next_dlsym_fn next_dlsym(void);
+next_dlvsym_fn next_dlvsym(void);
+
+/* The next definition of name after this library's; NULL if there is none. */
+void *next_find(const char *name);
+
+/* The next NAME as a function pointer of this function's own type, remembered. The slot is atomic;
+ * two threads that race find the same. */
+#define NEXT(name)                                                                                 \
+    __extension__({                                                                                \
+        static _Atomic(void *) slot;                                                               \
+        void *found = atomic_load_explicit(&slot, memory_order_relaxed);                           \
+        if (__builtin_expect(!found, 0)) {                                                         \
+            found = next_find(#name);                                                              \
+            atomic_store_explicit(&slot, found, memory_order_relaxed);                             \
+        }                                                                                          \
+        __typeof__(&name) function;                                                                \
+        memcpy(&function, &found, sizeof found);                                                   \
+        function;                                                                                  \
+    })
+
+#endif

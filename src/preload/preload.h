@@ -1,0 +1,79 @@
+/* preload.h - libgcore_preload.so: the audit in front of the HIP runtime of any program.
+ *
+ * The library is put into a program by LD_PRELOAD. It exports every function of hip_api.def, so
+ * that the program's calls come here; the first one loads the runtime that the program uses,
+ * attaches the audit to it, and from then on each call goes to the decorated table. That first call
+ * may come before main, from a constructor of another library, from any thread, and from a signal
+ * handler. Where the audit cannot start, one line on standard error says why and the program goes
+ * on without it.
+ *
+ *   start.c    the first call; which table a call belongs to
+ *   exports.c  the HIP functions
+ *   lookup.c   dlsym and relatives, for programs that open the runtime themselves
+ *   next.c     the C library's functions behind those that this library exports
+ *   threads.c  host threads, locks and semaphores: who waited for whom
+ *   host.c     host memory of unfinished copies: free, realloc, munmap
+ *   watch.c    and, if asked for, accesses to it
+ *
+ * Nothing here changes what the program gets: results, errno and signals stay as they were. All
+ * functions may be called from any thread. */
+#ifndef PRELOAD_PRELOAD_H
+#define PRELOAD_PRELOAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "audit/audit.h"
+#include "hip/hip_api.h"
+
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+
+/* The runtime's code; calls from there are its own business. Until the first call has started the
+ * audit, size covers everything and every call takes the slow path. */
+struct preload {
+    _Atomic uintptr_t base, size;
+    atomic_bool recording; /* audit.writer can be used */
+    struct hip_api table;
+};
+extern struct preload preload;
+
+/* The calling thread. */
+struct preload_thread {
+    uint64_t news; /* counts HIP calls and what was heard from other threads; threads.c */
+    int inside;    /* depth of this library's own work: hooks of the C library pass through */
+    bool runtime;  /* made by the HIP runtime and not by the program */
+};
+extern __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
+
+/* Slow path: starts the audit; or the call comes from inside the runtime or from its start. */
+const struct hip_api *preload_pick(const void *caller);
+
+/* The table for a HIP call that returns to caller. */
+static inline const struct hip_api *preload_table(const void *caller) {
+    uintptr_t size = atomic_load_explicit(&preload.size, memory_order_acquire);
+    uintptr_t base = atomic_load_explicit(&preload.base, memory_order_relaxed);
+    preload_me.news++;
+    if (__builtin_expect((uintptr_t)caller - base >= size, 1))
+        return &preload.table;
+    return preload_pick(caller);
+}
+
+/* True if events can be written now, and the call is the program's and not our own. */
+static inline bool preload_is_recording(void) {
+    return atomic_load_explicit(&preload.recording, memory_order_acquire) && !preload_me.inside;
+}
+
+/* True if the address is in the HIP runtime, a library it stands on, or this library. */
+bool preload_is_internal(const void *address);
+
+/* True while names asked from a HIP runtime are to be answered with audited functions. */
+bool preload_is_wanted(void);
+
+/* The runtime's handle, for what is not HIP. */
+void *preload_runtime_library(void);
+
+/* The exported function, which calls the audited one. */
+void *preload_exported(enum hip_fn fn);
+
+#endif

@@ -1,0 +1,286 @@
+/* threads.c - who waited for whom among the program's threads.
+ *
+ * HIP work of two threads is in order if one of them waited for the other: by joining it, by a
+ * lock, a semaphore, a barrier. Where that happens the recording gets HOST_RELEASE before and
+ * HOST_ACQUIRE after, with a token for the object, so that nobody takes ordered work for a race.
+ *
+ * Locks are far more frequent than HIP calls. An event is written only if it can matter: a thread
+ * releases an object if it has news since it last did (a HIP call, or what it heard through another
+ * object), and acquires one if somebody else released it last. Two threads that fight for a lock
+ * and leave HIP alone write nothing. What is known about objects is kept in a table that forgets
+ * on collision; forgetting costs an event more, never one too few.
+ *
+ * Locks of the HIP runtime are not the program's order and are left out. Waiting by atomics and
+ * futexes of the program's own making cannot be seen here. */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <threads.h>
+
+#include "preload/next.h"
+#include "preload/preload.h"
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+/* Tokens that are no object's address have the top bits set. */
+static const uint64_t TOKEN_CREATE = UINT64_C(1) << 62, TOKEN_EXIT = UINT64_C(1) << 61;
+
+static void emit(enum event_kind kind, uint64_t token, const void *caller) {
+    int saved = errno;
+    struct event ev = {
+        .kind = (uint16_t)kind,
+        .dst = token,
+        .aux = event_aux(EVENT_NO_FN, 0),
+        .site = caller ? record_site(audit.writer, caller) : 0,
+    };
+    preload_me.inside++;
+    record_event(audit.writer, &ev);
+    preload_me.inside--;
+    errno = saved;
+}
+
+/* Who released an object last: all of the process's threads see one entry. */
+struct object {
+    _Atomic(const void *) address;
+    _Atomic(const void *) thread; /* its preload_me */
+};
+/* What this thread's news were when it last released the object. */
+struct told {
+    const void *address;
+    uint64_t news;
+};
+enum { OBJECTS = 16384, TOLD = 32 };
+static struct object objects[OBJECTS];
+static __thread struct told told[TOLD] __attribute__((tls_model("initial-exec")));
+
+static size_t hash(const void *address) {
+    return (size_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
+}
+
+static void release_slow(const void *address, const void *caller) {
+    struct object *o = &objects[hash(address) % OBJECTS];
+    struct told *t = &told[hash(address) % TOLD];
+    if (t->address == address && t->news == preload_me.news)
+        return;
+    if (preload_is_internal(caller))
+        return;
+    *t = (struct told){ address, preload_me.news };
+    emit(EVENT_HOST_RELEASE, (uint64_t)(uintptr_t)address, caller);
+    atomic_store_explicit(&o->address, address, memory_order_relaxed);
+    atomic_store_explicit(&o->thread, &preload_me, memory_order_relaxed);
+}
+
+static void acquire_slow(const void *address, const void *caller) {
+    struct object *o = &objects[hash(address) % OBJECTS];
+    struct told *t = &told[hash(address) % TOLD];
+    const void *last = atomic_load_explicit(&o->address, memory_order_relaxed);
+    if (last == address &&
+        atomic_load_explicit(&o->thread, memory_order_relaxed) == (const void *)&preload_me)
+        return;
+    if (preload_is_internal(caller))
+        return;
+    emit(EVENT_HOST_ACQUIRE, (uint64_t)(uintptr_t)address, caller);
+    bool knew = t->address == address && t->news == preload_me.news;
+    preload_me.news++;
+    if (knew) /* what came through an object is no news for it */
+        t->news = preload_me.news;
+}
+
+static inline void release(const void *address, const void *caller) {
+    /* A thread of the runtime runs the program's host functions: it has news without a call. */
+    if ((preload_me.news || preload_me.runtime) && preload_is_recording())
+        release_slow(address, caller);
+}
+
+static inline void acquire(const void *address, const void *caller) {
+    if (atomic_load_explicit(&objects[hash(address) % OBJECTS].address, memory_order_relaxed) &&
+        preload_is_recording())
+        acquire_slow(address, caller);
+}
+
+#define CALLER __builtin_return_address(0)
+
+/* ---- threads ----------------------------------------------------------------------------------
+ */
+
+struct start {
+    void *(*fn)(void *);
+    void *arg;
+    uint64_t token; /* 0: nothing was recorded when the thread was made */
+    bool runtime;
+};
+
+static uint64_t exit_token(pthread_t thread) {
+    return TOKEN_EXIT | (uint64_t)thread;
+}
+
+/* Also runs when the thread ends by pthread_exit or cancellation. */
+static void thread_ends(void *unused) {
+    (void)unused;
+    if (!preload_me.runtime && preload_me.news && preload_is_recording())
+        emit(EVENT_HOST_RELEASE, exit_token(pthread_self()), NULL);
+}
+
+static void *thread_begins(void *data) {
+    struct start s = *(struct start *)data;
+    void *result;
+    free(data);
+    preload_me.runtime = s.runtime;
+    if (s.token && preload_is_recording()) {
+        emit(EVENT_THREAD_START, s.token, NULL);
+        preload_me.news++;
+    }
+    pthread_cleanup_push(thread_ends, NULL);
+    result = s.fn(s.arg);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+static struct start *thread_start(const struct start *what, const void *caller) {
+    static _Atomic uint64_t last;
+    struct start *s = malloc(sizeof *s);
+    if (!s)
+        return NULL; /* then the thread runs unobserved */
+    *s = *what;
+    /* What the runtime makes while it starts, or later, by its own code. */
+    s->runtime = preload_me.inside || preload_me.runtime || preload_is_internal(caller);
+    if (!s->runtime && preload_me.news && preload_is_recording()) {
+        s->token = TOKEN_CREATE | (1 + atomic_fetch_add(&last, 1));
+        emit(EVENT_HOST_RELEASE, s->token, caller);
+    }
+    return s;
+}
+
+PRELOAD_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+                                  void *(*fn)(void *), void *restrict arg) {
+    struct start what = { .fn = fn, .arg = arg };
+    struct start *s = thread_start(&what, CALLER);
+    if (!s)
+        return NEXT(pthread_create)(thread, attr, fn, arg);
+    int r = NEXT(pthread_create)(thread, attr, thread_begins, s);
+    if (r != 0)
+        free(s);
+    return r;
+}
+
+/* C11's functions go their own way inside the C library. */
+static int c11_thread(void *data) {
+    return (int)(intptr_t)thread_begins(data);
+}
+
+struct c11_start {
+    thrd_start_t fn;
+    void *arg;
+};
+
+static void *c11_body(void *data) {
+    struct c11_start s = *(struct c11_start *)data;
+    free(data);
+    return (void *)(intptr_t)s.fn(s.arg);
+}
+
+PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t fn, void *arg) {
+    struct c11_start *body = malloc(sizeof *body);
+    if (!body)
+        return NEXT(thrd_create)(thread, fn, arg);
+    *body = (struct c11_start){ fn, arg };
+    struct start what = { .fn = c11_body, .arg = body };
+    struct start *s = thread_start(&what, CALLER);
+    int r = s ? NEXT(thrd_create)(thread, c11_thread, s) : thrd_nomem;
+    if (r != thrd_success) {
+        free(s);
+        free(body);
+    }
+    return r;
+}
+
+static void joined(pthread_t thread, int failed, const void *caller) {
+    if (!failed && preload_is_recording() && !preload_is_internal(caller)) {
+        emit(EVENT_HOST_ACQUIRE, exit_token(thread), caller);
+        preload_me.news++;
+    }
+}
+
+#define JOIN(name, params, args, thread)                                                           \
+    PRELOAD_EXPORT int name params {                                                               \
+        int r = NEXT(name) args;                                                                   \
+        joined(thread, r, CALLER);                                                                 \
+        return r;                                                                                  \
+    }
+JOIN(pthread_join, (pthread_t t, void **result), (t, result), t)
+JOIN(pthread_tryjoin_np, (pthread_t t, void **result), (t, result), t)
+JOIN(pthread_timedjoin_np, (pthread_t t, void **result, const struct timespec *until),
+     (t, result, until), t)
+JOIN(pthread_clockjoin_np,
+     (pthread_t t, void **result, clockid_t clock, const struct timespec *until),
+     (t, result, clock, until), t)
+JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
+
+/* ---- objects ----------------------------------------------------------------------------------
+ */
+
+/* Nothing else may happen in these: a lock is for the lock's own time. */
+#define ACQUIRES(name, params, args, object)                                                       \
+    PRELOAD_EXPORT int name params {                                                               \
+        int r = NEXT(name) args;                                                                   \
+        if (r == 0 || r == EOWNERDEAD)                                                             \
+            acquire(object, CALLER);                                                               \
+        return r;                                                                                  \
+    }
+#define RELEASES(name, params, args, object)                                                       \
+    PRELOAD_EXPORT int name params {                                                               \
+        release(object, CALLER);                                                                   \
+        return NEXT(name) args;                                                                    \
+    }
+/* Gives the lock back and takes it again, whatever the result. */
+#define WAITS(name, params, args, object)                                                          \
+    PRELOAD_EXPORT int name params {                                                               \
+        release(object, CALLER);                                                                   \
+        int r = NEXT(name) args;                                                                   \
+        acquire(object, CALLER);                                                                   \
+        return r;                                                                                  \
+    }
+
+ACQUIRES(pthread_mutex_lock, (pthread_mutex_t * m), (m), m)
+ACQUIRES(pthread_mutex_trylock, (pthread_mutex_t * m), (m), m)
+ACQUIRES(pthread_mutex_timedlock,
+         (pthread_mutex_t *restrict m, const struct timespec *restrict until), (m, until), m)
+ACQUIRES(pthread_mutex_clocklock,
+         (pthread_mutex_t *restrict m, clockid_t clock, const struct timespec *restrict until),
+         (m, clock, until), m)
+RELEASES(pthread_mutex_unlock, (pthread_mutex_t * m), (m), m)
+
+WAITS(pthread_cond_wait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m), (c, m), m)
+WAITS(pthread_cond_timedwait,
+      (pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
+       const struct timespec *restrict until),
+      (c, m, until), m)
+WAITS(pthread_cond_clockwait,
+      (pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t clock,
+       const struct timespec *restrict until),
+      (c, m, clock, until), m)
+
+ACQUIRES(pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l), l)
+ACQUIRES(pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l), l)
+ACQUIRES(pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l), l)
+ACQUIRES(pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l), l)
+RELEASES(pthread_rwlock_unlock, (pthread_rwlock_t * l), (l), l)
+
+WAITS(pthread_barrier_wait, (pthread_barrier_t * b), (b), b)
+
+ACQUIRES(sem_wait, (sem_t * s), (s), s)
+ACQUIRES(sem_trywait, (sem_t * s), (s), s)
+ACQUIRES(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict until), (s, until), s)
+ACQUIRES(sem_clockwait, (sem_t *restrict s, clockid_t clock, const struct timespec *restrict until),
+         (s, clock, until), s)
+RELEASES(sem_post, (sem_t * s), (s), s)
+
+ACQUIRES(mtx_lock, (mtx_t * m), (m), m)
+ACQUIRES(mtx_trylock, (mtx_t * m), (m), m)
+ACQUIRES(mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict until), (m, until), m)
+RELEASES(mtx_unlock, (mtx_t * m), (m), m)
+WAITS(cnd_wait, (cnd_t * c, mtx_t *m), (c, m), m)
+WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until),
+      (c, m, until), m)

@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# greta_audit run: programs that know nothing of it keep their output and status, and are recorded.
+set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
+audit=$BUILD_DIR/bin/greta_audit
+programs=$BUILD_DIR/programs
+out=$TMPDIR/out
+cd "$TMPDIR" || exit 1
+
+if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+    skip "greta_audit run" "a build with sanitizers has no libgcore_preload.so"
+    finish
+fi
+
+is() { # WANTED FOUND
+    [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
+}
+
+# record OPTION… -- COMMAND… - runs it; output in $TMPDIR/stdout and stderr, lines in $TMPDIR/dump.
+record() {
+    rm -rf "$out"
+    "$audit" run --device soft --out "$out" "$@" >stdout 2>stderr
+    local code=$?
+    "$audit" dump --stacks "$out/record.gcr" >dump || { cat stderr; return 99; }
+    return $code
+}
+
+has() { # PATTERN… - each is in the dump
+    local pattern
+    for pattern; do
+        grep -qE -- "$pattern" dump || { echo "no '$pattern' in:"; cat dump stderr; return 1; }
+    done
+}
+
+lacks() { # PATTERN…
+    local pattern
+    for pattern; do
+        ! grep -E -- "$pattern" dump || { echo "'$pattern' is in it"; return 1; }
+    done
+}
+
+count() { # NUMBER PATTERN
+    is "$1" "$(grep -cE -- "$2" dump)" || { cat dump; return 1; }
+}
+
+# ---- output and status -----------------------------------------------------------------------------
+
+output_stays() {
+    status 3 record --quiet -- "$programs/plain" 3 && is "sum=4950" "$(cat stdout)" &&
+        is "this is for standard error" "$(cat stderr)"
+}
+
+input_reaches() {
+    echo hello | "$audit" run --device soft --out in -- cat >stdout 2>stderr && is hello "$(cat stdout)"
+}
+
+signal_status() { # NAME NUMBER
+    status $((128 + $2)) record -- "$programs/dies" "$1" &&
+        grep -q "was ended by signal $2 " stderr && has '^# not closed' ' set 8bit .*status=hipSuccess'
+}
+
+own_handler() { status 42 record -- "$programs/dies" handler && has 'hipGetDeviceCount.*hipSuccess'; }
+
+early_exit() { status 5 record -- "$programs/dies" exit && has '^# not closed'; }
+
+interrupted() { # SIGNAL CODE
+    rm -rf "$out"
+    # A shell's background jobs ignore SIGINT otherwise.
+    env --default-signal=INT "$audit" run --device soft --timeout 60 --out "$out" -- \
+        "$programs/dies" wait >stdout 2>stderr &
+    local pid=$! i
+    for i in $(seq 200); do
+        "$audit" dump "$out/record.gcr" 2>/dev/null | grep -q ' set 8bit .*status=hipSuccess' && break
+        sleep 0.05
+    done
+    kill "-$1" $pid
+    wait $pid
+    is "$2" $? && "$audit" dump "$out/record.gcr" | grep -q ' set 8bit '
+}
+
+time_limit() {
+    status 143 record --timeout 0.5 -- "$programs/dies" wait && grep -q 'took longer than 0.5 s' stderr
+}
+
+# ---- what is recorded ------------------------------------------------------------------------------
+
+plain_is_whole() {
+    status 0 record -- "$programs/plain" && has ' alloc device .*bytes=400' ' copy H2D ' ' copy D2H ' \
+        ' free device ' '^# closed cleanly' && lacks ' lost '
+}
+
+sites_are_the_programs() {
+    record -- "$programs/plain"
+    has ' copy H2D .*site=.*round_trip' && lacks 'site=libgcore_preload' && count 4 'site=.*round_trip'
+}
+
+opened_runtime() {
+    status 0 record -- "$programs/opened" && is $'set\nnothing=0\nown=1' "$(cat stdout)" &&
+        has 'hipMalloc.*site=.*opened|hipMalloc.*site=.*main' 'call=hipGetProcAddress' ' set 8bit ' \
+            ' free device .*bytes=64'
+}
+
+fault_is_known() {
+    status 1 record -- "$programs/faulty" && grep -q hipErrorIllegalAddress stdout &&
+        has ' fault write .*kernel=fill' ' launch .*kernel=fill' ' copy D2H .*hipErrorIllegalAddress'
+}
+
+no_fault() { status 0 record -- "$programs/faulty" 4096 && is first=7 "$(cat stdout)" && lacks ' fault '; }
+
+before_main() {
+    status 0 record -- "$programs/early" && is first=1 "$(cat stdout)" &&
+        has 'hipGetDeviceCount.*call_early' ' thread_start ' ' host_acquire ' && lacks ' lost '
+}
+
+forked() {
+    status 0 record -- "$programs/processes" fork && is $'child\nparent' "$(cat stdout)" &&
+        has ' fork pid=' '^# closed cleanly: all 3' && count 2 'call=hipGetDeviceCount' &&
+        lacks ' host_release .*site=libc'
+}
+
+executed() {
+    status 0 record -- "$programs/processes" exec && is $'alone\nparent' "$(cat stdout)" &&
+        has '^# closed cleanly: all 3' && count 2 'call=hipMemset'
+}
+
+script_of_two() {
+    status 0 record -- sh -c "'$programs/plain'; '$programs/processes' alone" &&
+        count 1 ' join .*/plain' && count 1 ' join .*/processes' && [ ! -e "$out/record.gcr.old" ]
+}
+
+missing_function() {
+    status 0 record -- "$programs/missing" && is hipErrorNotSupported "$(cat stdout)" &&
+        has 'call=hipArrayDestroy status=hipErrorNotSupported'
+}
+
+waiting() {
+    status 0 record -- "$programs/waits" && count 1 ' thread_start ' && has 'host_acquire .*site=.*main' &&
+        [ "$(grep -c 'host_' dump)" -lt 20 ]
+}
+
+# ---- host memory -----------------------------------------------------------------------------------
+
+host_free() { # HOW
+    status 0 record -- "$programs/memory" "$1" && has ' host_free .*copy=#[0-9]+ .*site=.*main'
+}
+host_free_waited() { status 0 record -- "$programs/memory" "$1" waited && lacks ' host_free '; }
+
+watched() { # HOW SCHEDULE
+    GRETA_SOFT_SCHEDULE=$2 status 0 record --watch-host -- "$programs/memory" "$1" &&
+        count 1 " early_host_access $1 " && grep -q "^last=" stdout
+}
+watched_stack() {
+    record --watch-host -- "$programs/memory" read
+    grep -A3 'early_host_access' dump | grep -q touch_early || { cat dump; return 1; }
+}
+watched_waited() {
+    GRETA_SOFT_SCHEDULE=$2 status 0 record --watch-host -- "$programs/memory" "$1" waited &&
+        lacks ' early_host_access '
+}
+not_watched() { status 0 record -- "$programs/memory" read && lacks ' early_host_access '; }
+
+# ---- refusals --------------------------------------------------------------------------------------
+
+says() { # WORDS COMMAND…
+    local words=$1 text code
+    shift
+    text=$("$@" 2>&1)
+    code=$?
+    printf '%s\n' "$text"
+    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
+    return $code
+}
+
+leaves_nothing() {
+    rm -rf empty && mkdir empty && cd empty || return 1
+    status 3 "$audit" run --device soft -- no-such-program-anywhere && is "" "$(ls -A)"
+}
+
+folder_is_made_up() {
+    rm -rf made && mkdir made && cd made || return 1
+    "$audit" run --device soft -- "$programs/plain" && "$audit" run --device soft -- "$programs/plain"
+    local day
+    day=$(date +%Y-%m-%d)
+    ls -R
+    [ -s "artifacts/$day/plain/record.gcr" ] && [ -s "artifacts/$day/plain-2/record.gcr" ]
+}
+
+check "output and status stay the program's" output_stays
+check "standard input reaches the program" input_reaches
+check "abort: 134, and the recording opens" signal_status abort 6
+check "SIGSEGV: 139, and the recording opens" signal_status segv 11
+check "kill -9: 137, and the recording opens" signal_status kill 9
+check "a handler of the program's own works and may call HIP" own_handler
+check "_exit leaves a recording that says so" early_exit
+check "SIGTERM goes to the program" interrupted TERM 143
+check "SIGINT goes to the program" interrupted INT 130
+check "a time limit ends the program" time_limit
+check "a plain program is recorded whole" plain_is_whole
+check "call sites are the program's" sites_are_the_programs
+check "a runtime opened by the program is recorded" opened_runtime
+check "a kernel's fault is recorded" fault_is_known
+check "and no fault without one" no_fault
+check "constructors and their threads may call HIP" before_main
+check "a forked child is recorded" forked
+check "a started child is recorded" executed
+check "all programs of a script are one recording" script_of_two
+check "a function that the runtime lacks is recorded" missing_function
+check "threads that wait for each other say so, and no more than that" waiting
+for how in free unmap; do
+    check "$how under an unfinished copy is recorded" host_free $how
+    check "$how after waiting is not" host_free_waited $how
+done
+for schedule in fast lazy random:7; do
+    check "an early read is caught ($schedule)" watched read $schedule
+    check "an early write is caught ($schedule)" watched write $schedule
+    check "a read after waiting is none ($schedule)" watched_waited read $schedule
+    check "a write after waiting is none ($schedule)" watched_waited write $schedule
+done
+check "an early access has its call stack" watched_stack
+check "without --watch-host there is none" not_watched
+check "help" status 0 says "--watch-host" "$audit" run --help
+check "unknown options are wrong usage" status 2 says "unknown option: --fly" "$audit" run --fly -- true
+check "a program must be named" status 2 says "name a program" "$audit" run --
+check "an unknown device is wrong usage" status 2 says "auto, hip or soft" "$audit" run --device x -- true
+check "a limit of no time is wrong usage" status 2 "$audit" run --timeout 0 -- true
+check "a missing program is refused" status 3 says "no such program" "$audit" run -- ./none
+check "and leaves nothing behind" leaves_nothing
+check "a program without HIP calls is said to be one" status 0 says "made no HIP call" \
+    "$audit" run --device soft --out none -- true
+check "and is nothing to judge" status 3 "$audit" run --exit-code --device soft --out none -- true
+check "folders are made up and kept apart" folder_is_made_up
+finish
