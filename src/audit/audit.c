@@ -205,8 +205,10 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     atomic_fetch_add(&audit_attachment, 1);
     pthread_once(&once, register_process_hooks);
     fault_attach(options->library);
-    if (audit.writer)
+    if (audit.writer) {
         provenance_write(audit.writer, &audit.raw, options->library_path);
+        record_provenance(audit.writer, "audit.partial", audit.partial ? "1" : "0");
+    }
     decorate_table(table);
     atomic_store_explicit(&attached, true, memory_order_release);
     return RC_OK;

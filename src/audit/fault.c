@@ -13,7 +13,8 @@ static void observe(const struct greta_soft_fault *fault, void *user) {
         [GRETA_SOFT_FAULT_UNKNOWN] = DETAIL_ACCESS_UNKNOWN,
     };
     bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
-    union event_slot slot[2];
+    union event_slot slot[3];
+    unsigned slots = 2;
     slot[0].event = (struct event){
         .kind = EVENT_FAULT,
         .dst = fault->address,
@@ -36,7 +37,10 @@ static void observe(const struct greta_soft_fault *fault, void *user) {
         extra.alloc_seq = entry->made.event;
     ledger_read_end(t);
     event_extra_fault(&slot[1], &extra);
-    record_events(audit.writer, slot, 2);
+    if (fault->argument >= 0 && fault->argument_name)
+        event_extra_argument(&slot[slots++], (uint64_t)fault->argument,
+                             record_string(audit.writer, fault->argument_name));
+    record_events(audit.writer, slot, slots);
 }
 
 /* dlsym() answers for functions with an object pointer; POSIX says that the bits are the same. */

@@ -248,16 +248,38 @@ struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uin
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* One slot of event, one of dimensions, the rest of pointers. */
-enum { LAUNCH_ARGS_MAX = 100, LAUNCH_SLOTS = 2 + LAUNCH_ARGS_MAX / EVENT_ARGS_PER_SLOT };
+/* One slot of event, one of dimensions, the rest of ranges or, where those are unknown, pointers.
+ */
+enum {
+    LAUNCH_ARGS_MAX = 100,
+    LAUNCH_ACCESSES_MAX = 40,
+    LAUNCH_SLOTS = 2 + LAUNCH_ARGS_MAX / EVENT_ARGS_PER_SLOT,
+};
+_Static_assert(LAUNCH_ACCESSES_MAX / EVENT_ACCESSES_PER_SLOT <= LAUNCH_SLOTS - 2, "room");
+
+/* Fills slots with the bytes the launch touches, or the pointers it gets; returns how many. */
+static unsigned launch_buffers(union event_slot *slot, const struct kernel *kernel,
+                               const struct hook_launch *q, uint64_t *bytes) {
+    struct event_access accesses[LAUNCH_ACCESSES_MAX];
+    struct event_arg args[LAUNCH_ARGS_MAX];
+    unsigned slots = 0, done = 0;
+    unsigned count = kernel_accesses(kernel, q->params, accesses, LAUNCH_ACCESSES_MAX);
+    for (*bytes = 0; done < count; slots++)
+        done += event_extra_accesses(&slot[slots], &accesses[done], count - done);
+    if (count)
+        return slots;
+    count = kernel_pointers(kernel, q->params, q->extra, args, LAUNCH_ARGS_MAX, bytes);
+    for (done = 0; done < count; slots++)
+        done += event_extra_args(&slot[slots], &args[done], count - done);
+    return slots;
+}
 
 /* Fills slots with the launch's event and its extras; returns how many. */
 static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct hook_launch *q,
                              struct event ev) {
-    struct event_arg args[LAUNCH_ARGS_MAX];
     struct kernel kernel = kernel_find(q->function);
-    uint64_t bytes;
-    unsigned count = kernel_pointers(&kernel, q->params, q->extra, args, LAUNCH_ARGS_MAX, &bytes);
+    uint64_t bytes, hash = kernel_hash(&kernel, q->params, q->extra);
+    unsigned slots = 2 + launch_buffers(&slot[2], &kernel, q, &bytes);
     ev.dst = (uint64_t)(uintptr_t)q->function;
     ev.src = (uint64_t)(uintptr_t)(q->params ? q->params : q->extra);
     ev.len = bytes;
@@ -267,12 +289,9 @@ static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct h
         .grid = { q->grid[0], q->grid[1], q->grid[2] },
         .block = { q->block[0], q->block[1], q->block[2] },
         .shared = q->shared,
-        .flags = q->cooperative ? EVENT_DIMS_COOPERATIVE : 0,
+        .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) | hash << EVENT_DIMS_HASH_SHIFT,
     };
     event_extra_dims(&slot[1], &dims);
-    unsigned slots = 2;
-    for (unsigned done = 0; done < count; slots++)
-        done += event_extra_args(&slot[slots], &args[done], count - done);
     return slots;
 }
 

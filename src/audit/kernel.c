@@ -5,6 +5,7 @@
 
 #include "audit/audit.h"
 #include "audit/handles.h"
+#include "base/hash.h"
 
 struct kernel_node {
     struct handle_node node; /* key: the function */
@@ -19,6 +20,16 @@ static struct {
     kernel_source ask;
     void *user;
 } source;
+
+static struct {
+    kernel_footprint ask;
+    void *user;
+} footprint;
+
+void kernel_set_footprint(kernel_footprint ask, void *user) {
+    footprint.ask = ask;
+    footprint.user = user;
+}
 
 void kernel_set_source(kernel_source ask, void *user) {
     source.ask = ask;
@@ -115,6 +126,27 @@ unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, st
     const void *buffer = extra_buffer(extra, &size);
     *bytes = size;
     return buffer ? pointers_by_guess(buffer, size, out, room) : 0;
+}
+
+unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,
+                         unsigned room) {
+    return footprint.ask && params && k->layout
+               ? footprint.ask(k->name, params, out, room, footprint.user)
+               : 0;
+}
+
+uint32_t kernel_hash(const struct kernel *k, void **params, void **extra) {
+    uint64_t h = 0;
+    size_t bytes = 0;
+    if (params) {
+        for (unsigned i = 0; k->layout && i < k->layout->count; i++)
+            if (params[i])
+                h = hash_bytes(params[i], k->layout->param[i].size, h);
+    } else {
+        const void *buffer = extra ? extra_buffer(extra, &bytes) : NULL;
+        h = buffer ? hash_bytes(buffer, bytes, 0) : 0;
+    }
+    return (uint32_t)(h ^ h >> 32);
 }
 
 void kernel_reset(void) {

@@ -44,6 +44,21 @@ struct kernel kernel_find(const void *function);
 unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
                          unsigned room, uint64_t *bytes);
 
+/* Which bytes a launch touches, for kernels whose sizes say so. Fills at most room ranges and
+ * returns how many; 0 if it does not know. Called at every launch of a kernel whose layout is
+ * known. */
+typedef unsigned (*kernel_footprint)(const char *name, void **params, struct event_access *out,
+                                     unsigned room, void *user);
+
+/* Asks this from now on; NULL: nobody. Call before the first launch. */
+void kernel_set_footprint(kernel_footprint footprint, void *user);
+
+unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,
+                         unsigned room);
+
+/* A hash of all arguments, so that two launches that do the same can be told; 0 if unknown. */
+uint32_t kernel_hash(const struct kernel *k, void **params, void **extra);
+
 void kernel_reset(void);
 
 #endif

@@ -46,21 +46,69 @@ static enum rc register_native(void *library, struct err *e) {
     return RC_OK;
 }
 
+static const struct spec *find_spec(const char *name) {
+    for (int i = 0; i < KERN_COUNT; i++)
+        if (!strcmp(spec_table[i].name, name))
+            return &spec_table[i];
+    return NULL;
+}
+
 /* What the audit asks to find the buffers among a launch's arguments. */
 static bool describe_kernel(const char *name, struct kernel_layout *out, void *user) {
+    const struct spec *s = find_spec(name);
     (void)user;
-    for (int i = 0; i < KERN_COUNT; i++) {
-        const struct spec *s = &spec_table[i];
-        if (strcmp(s->name, name))
-            continue;
-        out->count = s->param_count;
-        for (uint32_t p = 0; p < s->param_count; p++) {
-            out->param[p].size = s->params[p].size;
-            out->param[p].access = (uint8_t)s->params[p].access;
-        }
-        return true;
+    if (!s)
+        return false;
+    out->count = s->param_count;
+    for (uint32_t p = 0; p < s->param_count; p++) {
+        out->param[p].size = s->params[p].size;
+        out->param[p].access = (uint8_t)s->params[p].access;
     }
-    return false;
+    return true;
+}
+
+/* The kernel's arguments as kern_launch laid them out, NULL if somebody else did. */
+static const void *arguments_of(const struct spec *s, void **params) {
+    const char *arguments = (const char *)params[0] - s->params[0].offset;
+    for (uint32_t i = 0; i < s->param_count; i++)
+        if (params[i] != arguments + s->params[i].offset)
+            return NULL;
+    return arguments;
+}
+
+static bool may_skip_rows(const struct spec *s, const struct spec_view *v) {
+    /* Caches are used up to the token's position, tables where ids point. */
+    return v->type == SPEC_CACHE || s == &spec_table[KERN_embed] ||
+           s == &spec_table[KERN_take_rows];
+}
+
+/* What the audit asks to know which bytes a launch touches: kernel.def's footprints. */
+static unsigned footprint(const char *name, void **params, struct event_access *out, unsigned room,
+                          void *user) {
+    static const unsigned access[] = { [SPEC_READ] = DETAIL_ACCESS_READ,
+                                       [SPEC_WRITE] = DETAIL_ACCESS_WRITE,
+                                       [SPEC_UPDATE] = DETAIL_ACCESS_READ_WRITE };
+    unsigned n = 0;
+    const struct spec *s = find_spec(name);
+    const void *arguments = s ? arguments_of(s, params) : NULL;
+    (void)user;
+    for (uint32_t i = 0; arguments && i < s->view_count && n < room; i++) {
+        const struct spec_view *v = &s->views[i];
+        const struct kern_view *view = (const void *)((const char *)arguments + v->offset);
+        out[n] = (struct event_access){ .address = (uint64_t)(uintptr_t)view->ptr,
+                                        .bytes = v->bytes(arguments),
+                                        .access = access[v->access],
+                                        .argument = EVENT_NO_ARGUMENT };
+        if (v->type != SPEC_I32)
+            out[n].access |= EVENT_ACCESS_SHAPED;
+        if (may_skip_rows(s, v))
+            out[n].access |= EVENT_ACCESS_AT_MOST;
+        for (uint32_t p = 0; p < s->param_count; p++)
+            if (s->params[p].access && !strcmp(s->params[p].name, v->name))
+                out[n].argument = p;
+        n += out[n].bytes != 0;
+    }
+    return n;
 }
 
 static enum rc find_functions(kern_device *d, struct err *e) {
@@ -90,6 +138,7 @@ enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const st
     d->hip = table;
     d->enforce = env_get_bool("GCORE_ENFORCE", true);
     kernel_set_source(describe_kernel, NULL);
+    kernel_set_footprint(footprint, NULL);
     rc = find_functions(d, e);
     if (rc)
         kern_close(&d);

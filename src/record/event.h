@@ -189,9 +189,9 @@ static inline void event_extra_slices(union event_slot *s, uint64_t dst_slice, u
 struct event_dims {
     uint32_t grid[3], block[3];
     uint64_t shared;
-    uint64_t flags; /* EVENT_DIMS_* */
+    uint64_t flags; /* EVENT_DIMS_*, and in the upper half a hash of all arguments, 0: unknown */
 };
-enum { EVENT_DIMS_COOPERATIVE = 1 };
+enum { EVENT_DIMS_COOPERATIVE = 1, EVENT_DIMS_HASH_SHIFT = 32 };
 
 void event_extra_dims(union event_slot *s, const struct event_dims *dims);
 struct event_dims event_dims_of(const struct event_extra *x);
@@ -216,9 +216,13 @@ unsigned event_args_of(const struct event_extra *x, struct event_arg *out);
 
 /* EXTRA_ACCESS: bytes that an operation is known to touch, two ranges a slot. */
 enum { EVENT_ACCESSES_PER_SLOT = 2, EVENT_NO_ARGUMENT = 255 };
+enum event_access_flag {
+    EVENT_ACCESS_SHAPED = 16,  /* the bytes are sizes of the launch multiplied: a shape */
+    EVENT_ACCESS_AT_MOST = 32, /* not more than these; perhaps not all */
+};
 struct event_access {
     uint64_t address, bytes;
-    unsigned access;   /* DETAIL_ACCESS_* */
+    unsigned access;   /* DETAIL_ACCESS_*, and enum event_access_flag */
     unsigned argument; /* through which argument, or EVENT_NO_ARGUMENT */
 };
 
@@ -244,6 +248,13 @@ struct event_fault {
 };
 void event_extra_fault(union event_slot *s, const struct event_fault *fault);
 struct event_fault event_fault_of(const struct event_extra *x);
+
+/* EXTRA_ARGUMENT: the name of an argument, as a string of the recording. */
+static inline void event_extra_argument(union event_slot *s, uint64_t position, uint32_t name) {
+    uint64_t *w = event_extra_init(s, EXTRA_ARGUMENT, 2);
+    w[0] = position;
+    w[1] = name;
+}
 
 /* ---- the tables of event.def --------------------------------------------------------------- */
 
