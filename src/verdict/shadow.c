@@ -175,16 +175,24 @@ static unsigned child_of(const struct inner *n, uint64_t addr) {
 }
 
 /* The leaf where a segment that starts at addr belongs. */
-static struct leaf *descend(const struct shadow *s, uint64_t addr, struct path *path) {
+static struct leaf *descend(const struct shadow *s, uint64_t addr) {
     void *node = s->root;
     for (unsigned d = s->depth; d; d--) {
         struct inner *n = node;
-        unsigned i = child_of(n, addr);
-        if (path) {
-            path->node[d - 1] = n;
-            path->index[d - 1] = i;
-        }
-        node = n->child[i];
+        node = n->child[child_of(n, addr)];
+    }
+    return node;
+}
+
+/* The same, and how it was reached. (One function for both is miscompiled by GCC 12's
+ * -fipa-modref.) */
+static struct leaf *descend_path(const struct shadow *s, uint64_t addr, struct path *path) {
+    void *node = s->root;
+    for (unsigned d = s->depth; d; d--) {
+        struct inner *n = node;
+        path->node[d - 1] = n;
+        path->index[d - 1] = child_of(n, addr);
+        node = n->child[path->index[d - 1]];
     }
     return node;
 }
@@ -216,7 +224,7 @@ static void settle(struct place *p) {
 /* The first segment that ends after addr. One that starts in the leaf before may reach into this
  * leaf's share: keys only bound where segments start. */
 static struct place find(const struct shadow *s, uint64_t addr) {
-    struct place p = { descend(s, addr, NULL), 0 };
+    struct place p = { descend(s, addr), 0 };
     struct leaf *prev = p.leaf->prev;
     p.index = skip_before(p.leaf, addr);
     if (!p.index && prev && prev->count && prev->at[prev->count - 1].end > addr)
@@ -278,7 +286,7 @@ static bool insert_child(struct shadow *s, struct path *path, unsigned d, uint64
 /* The segment overlaps none that is there. */
 static bool insert(struct shadow *s, const struct segment *seg) {
     struct path path = { 0 };
-    struct leaf *leaf = descend(s, seg->start, &path);
+    struct leaf *leaf = descend_path(s, seg->start, &path);
     unsigned at = skip_before(leaf, seg->start);
     if (leaf->count == LEAF_MAX) {
         struct leaf *right = new_leaf(s);
@@ -334,7 +342,7 @@ static void unlink_leaf(struct shadow *s, struct leaf *leaf, struct path *path) 
 /* Takes out the segment that starts there; its list of reads is the caller's. */
 static void remove_at(struct shadow *s, uint64_t start) {
     struct path path = { 0 };
-    struct leaf *leaf = descend(s, start, &path);
+    struct leaf *leaf = descend_path(s, start, &path);
     unsigned at = skip_before(leaf, start);
     leaf->count--;
     memmove(leaf->at + at, leaf->at + at + 1, (leaf->count - at) * sizeof *leaf->at);

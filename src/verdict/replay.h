@@ -1,0 +1,345 @@
+/* replay.h - the run, told again event by event; shared by the files of this folder, not an API.
+ *
+ *   replay.c    reads the events in order and hands each to who understands it
+ *   space.c     memory: what is alive, freed, named
+ *   order.c     streams, events, threads: what is before what (HIP's rules are there)
+ *   graph.c     captures and graphs: operations that run later, again and again
+ *   op.c        an event as an operation: which bytes it reads and writes
+ *   bounds.c    do the ranges of an operation lie where they may?
+ *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
+ *   errors.c    failing calls, faults: who reported what, and who looked at it
+ *   findings.c  collects what was found
+ *   judge.c     puts the hypotheses to the test and makes the verdict
+ *
+ * Memory: functions that need some and do not get it set replay.no_memory and go on as if nothing
+ * had happened; the replay stops at the next event. */
+#ifndef VERDICT_REPLAY_H
+#define VERDICT_REPLAY_H
+
+#include "base/arena.h"
+#include "hip/hip_api.h"
+#include "verdict/space.h"
+#include "verdict/verdict.h"
+
+/* ---- lanes, streams, threads: order.c -------------------------------------------------------- */
+
+struct lane {
+    uint32_t last;  /* number of its last operation */
+    uint64_t *seqs; /* their events, by number - 1 */
+    uint32_t seqs_room;
+};
+
+struct node_list {
+    uint32_t *at;
+    uint32_t count, room;
+};
+
+struct stream {
+    uint32_t id; /* definition; 0: one that the recording does not name */
+    struct space *space;
+    uint32_t device;
+    uint32_t lane;
+    bool is_null, is_blocking; /* the legacy default stream; one that waits for it, and it for */
+    bool destroyed;
+    bool dirty;          /* has work that the device's default stream has not taken in */
+    struct vclock clock; /* all that will have happened when its last operation is done */
+    uint64_t version;    /* changes with clock */
+    /* What clock has taken in already: versions of the default stream and of a thread. */
+    uint64_t seen_null, seen_thread_version;
+    uint32_t seen_thread;
+    /* A capture it takes part in, and the nodes its next operation will depend on. */
+    struct capture *capture;
+    struct node_list frontier;
+    uint32_t *chain_lanes; /* of branches of graphs launched here */
+    uint32_t chain_count;
+};
+
+struct thread {
+    uint32_t id;
+    struct space *space;
+    bool seen;
+    struct vclock known; /* what has happened, as far as this thread can know */
+    uint64_t version;    /* changes with known */
+    uint64_t known_ns;   /* when it learned the last of it */
+    uint64_t last, last_ns;
+    bool last_pending;
+    size_t failure; /* 1 + index of a failing call that it has not shown a reaction to; 0: none */
+    /* The safe copy it is in: calls from the same place belong to it. */
+    uint64_t safe;
+    uint32_t safe_site, safe_tensor;
+    int64_t safe_step, safe_layer;
+    uint64_t safe_dst, safe_src, safe_len;
+    bool safe_counted;
+    int64_t step, layer;      /* as marks said */
+    struct graph *node_graph; /* a node was added by hand and its operation comes next */
+    uint32_t node;
+};
+
+/* What an event (of HIP) stands for since its last record. */
+struct event_state {
+    uint64_t record; /* event number of the record */
+    struct vclock clock;
+    struct capture *capture; /* recorded in this capture; NULL: not captured */
+    struct node_list nodes;
+};
+
+/* ---- operations: op.c ------------------------------------------------------------------------ */
+
+enum { USE_READ = 1, USE_WRITE = 2 };
+enum use_flag {
+    USE_VAGUE = 1,   /* a pointer: where it goes from there is unknown */
+    USE_GUESSED = 2, /* and it may not be a pointer at all */
+    USE_SHAPED = 4,  /* bytes come from sizes multiplied: a shape */
+    USE_HOST = 8,    /* the call names this the host side */
+    USE_DEVICE = 16, /* the device side */
+    USE_BOUND = 32,  /* at most these bytes, not surely all of them */
+};
+
+/* Bytes that an operation touches: slices of rows. */
+struct use {
+    uint64_t start, bytes; /* bytes of a row */
+    uint64_t pitch, rows;  /* rows >= 1 */
+    uint64_t slice, slices;
+    uint8_t access;   /* USE_READ | USE_WRITE, 0: unknown */
+    uint8_t flags;    /* enum use_flag */
+    uint8_t argument; /* of a kernel, or EVENT_NO_ARGUMENT */
+};
+
+enum { USES_MAX = 200 };
+
+struct op {
+    uint64_t seq;    /* its event */
+    uint64_t launch; /* the graph launch that runs it; EVENT_NO_SEQ: none */
+    uint64_t t_ns;
+    uint64_t hash; /* of a kernel's arguments; 0: unknown */
+    uint32_t site, name, stream, thread;
+    enum hip_fn fn; /* HIP_FN_COUNT: none, or one this build does not know */
+    uint16_t kind, status;
+    uint8_t what;      /* enum shadow_what */
+    uint8_t copy_kind; /* hipMemcpyKind */
+    bool async;
+    bool known; /* a launch: at least its buffers are known */
+    bool exact; /* all its bytes are */
+    unsigned count;
+    struct use use[USES_MAX];
+};
+
+/* ---- findings: findings.c -------------------------------------------------------------------- */
+
+enum { EVIDENCE_MAX = 6 };
+
+struct found {
+    enum verdict_hypothesis_id hypothesis;
+    uint32_t also;
+    uint64_t culprit, other, messenger; /* events; EVENT_NO_SEQ: none */
+    uint64_t order;                     /* when it took place: the later of the events it needs */
+    int argument;                       /* of the culprit; -1: none */
+    uint32_t argument_name, tensor;     /* strings; 0: none */
+    bool fault;                         /* the device itself says so */
+    bool failed;                        /* the culprit, or its messenger, returned an error */
+    bool culprit_writes, other_writes;
+    uint64_t address, len; /* the bytes in question */
+    bool has_block;
+    struct block block;
+    uint32_t process;
+    struct space_name name; /* tensor in the block; bytes 0: none */
+    uint64_t evidence[EVIDENCE_MAX];
+    unsigned evidence_count;
+    uint64_t count, key;
+    char text[400];
+};
+
+struct findings {
+    struct found *at;
+    size_t count, room, max;
+    uint64_t left_out;
+    struct table by_key;
+    char **remarks;
+    size_t remark_count, remark_room;
+};
+
+/* ---- failing calls: errors.c ----------------------------------------------------------------- */
+
+struct failure {
+    uint64_t seq, end_ns;
+    uint64_t safe; /* the safe copy it is part of; EVENT_NO_SEQ: none */
+    uint32_t thread, site;
+    struct space *space;
+    enum hip_fn fn;
+    uint16_t kind, status;
+    bool sticky;
+    bool explained;        /* a finding says why */
+    bool looked;           /* the program asked what the error was */
+    bool went_on;          /* the program queued more work without asking */
+    uint64_t surfaced;     /* event where it came up again; EVENT_NO_SEQ: nowhere */
+    uint64_t address, len; /* what it would have written or allocated; len 0: nothing */
+};
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+struct replay {
+    const reader *r;
+    const struct verdict_options *options;
+    bool no_memory;
+    struct reader_event *event; /* the current one */
+    uint64_t now_ns;
+    enum hip_fn fn[EVENT_FN_MAX + 1]; /* the recording's function numbers in this build's */
+    struct space **spaces;
+    size_t space_count;
+    struct thread *threads; /* by definition number; [0]: unknown */
+    size_t thread_count;
+    struct stream **streams; /* by definition number; [0] unused */
+    size_t stream_count;
+    struct lane *lanes;
+    uint32_t lane_count, lane_room;
+    uint32_t *idle_lanes; /* of destroyed streams */
+    uint32_t idle_count, idle_room;
+    struct arena arena; /* for what lives as long as the replay */
+    struct findings found;
+    struct failure *failures;
+    size_t failure_count, failure_room;
+    uint64_t failures_left_out;
+    struct verdict_coverage seen;
+    uint64_t checked[HYPOTHESIS_COUNT];
+    uint64_t doubts[HYPOTHESIS_COUNT];   /* cases that could be neither confirmed nor refuted */
+    const char *doubt[HYPOTHESIS_COUNT]; /* why, the first of them */
+    const char *order_doubt; /* a way to order things that is not understood was used; NULL: none */
+    uint64_t gap;        /* what came before this event and what comes after cannot be compared */
+    uint64_t host_syncs; /* HOST_RELEASE and HOST_ACQUIRE */
+    uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
+    uint64_t registered_async; /* asynchronous copies with registered memory */
+    uint64_t foreign;          /* addresses that were used and never allocated */
+    bool partial;              /* the program also calls the runtime directly */
+    bool is_soft;              /* the device checks every access itself */
+    uint64_t faults;
+};
+
+/* Marks that memory ran out; returns false. */
+static inline bool replay_no_memory(struct replay *r) {
+    r->no_memory = true;
+    return false;
+}
+
+/* Runs through the recording. */
+void replay_run(struct replay *r);
+void replay_free(struct replay *r);
+
+struct space *replay_space(struct replay *r, uint32_t process);
+struct thread *replay_thread(struct replay *r, uint32_t id);
+
+/* ---- order.c --------------------------------------------------------------------------------- */
+
+/* The stream of that number; made from its definition when first met. Never NULL unless memory ran
+ * out. t: who uses it. */
+struct stream *order_stream(struct replay *r, uint32_t id, struct thread *t);
+
+/* A new lane; one of a destroyed stream is used again if t has waited for all of it. */
+bool order_new_lane(struct replay *r, const struct thread *t, uint32_t *lane);
+
+/* What comes next in the stream is after all that HIP's rules put before it: s->clock says what. */
+void order_enter(struct replay *r, struct stream *s, struct thread *t);
+/* It is an operation with this event; returns its number. */
+uint32_t order_number(struct replay *r, uint32_t lane);
+void order_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t seq);
+/* Marks that the stream has new work, for the default stream's rules. */
+void order_changed(struct replay *r, struct stream *s);
+
+/* The thread has waited: for a stream, for all streams of a device (negative: of all), for a clock.
+ * end_ns: when. */
+void order_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns);
+void order_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns);
+void order_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
+                      uint64_t end_ns);
+
+/* True if the operation was over, by the clock of the wall, when t made its present call, although
+ * no order that the recording shows says so. clock then takes that in. */
+bool order_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
+                   uint32_t number);
+
+/* The number of the operation with that event in the lane, 0 if there is none. */
+uint32_t order_find(const struct replay *r, uint32_t lane, uint64_t seq);
+
+/* Events of these kinds. */
+void order_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_on_sync(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_on_host(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
+void order_free_event(struct event_state *ev);
+
+/* ---- graph.c --------------------------------------------------------------------------------- */
+
+void graph_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* A captured operation. */
+void graph_add_op(struct replay *r, const struct op *op, struct thread *t);
+/* A record or a wait that belongs to a capture; false if it does not. */
+bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev);
+bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);
+/* Which node of the launched graph runs an operation of that name; its event, or EVENT_NO_SEQ. */
+uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name);
+void graph_free_space(struct space *s);
+
+/* ---- op.c ------------------------------------------------------------------------------------ */
+
+/* Fills *op from an event of a kind that works on memory; false if it is none. */
+bool op_read(const struct replay *r, const struct reader_event *e, struct op *op);
+/* One past the last byte, 0 if that wraps. */
+uint64_t use_end(const struct use *u);
+
+/* ---- bounds.c -------------------------------------------------------------------------------- */
+
+/* Checks all ranges of an operation that is about to run, or that failed. */
+void bounds_check(struct replay *r, const struct op *op, struct thread *t);
+void bounds_on_free(struct replay *r, const struct reader_event *e, struct thread *t);
+void bounds_on_refused(struct replay *r, const struct reader_event *e, struct thread *t);
+/* Is this side of a copy plain host memory? */
+bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u);
+
+/* ---- races.c --------------------------------------------------------------------------------- */
+
+/* The operation runs as number of lane, with clock before it. */
+void races_check(struct replay *r, const struct op *op, struct thread *t, uint32_t lane,
+                 uint32_t number, struct vclock *clock);
+/* A block comes into being or goes in the order of a stream. */
+void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
+                           struct block *b, bool frees);
+void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t);
+void races_settle(struct space *s, struct block *b, void *replay);
+
+/* ---- errors.c -------------------------------------------------------------------------------- */
+
+bool errors_is_sticky(unsigned status);
+/* Every event of a call passes here once, after it was replayed. */
+void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+void errors_on_fault(struct replay *r, const struct reader_event *e, struct thread *t);
+/* After the last event: messengers for faults, unchecked errors. */
+void errors_finish(struct replay *r);
+/* The failing call with that event, NULL if there is none. */
+struct failure *errors_find(struct replay *r, uint64_t seq);
+
+/* ---- findings.c ------------------------------------------------------------------------------ */
+
+/* Enters what was found, or counts it where the same was found at the same place. Returns the
+ * entry, NULL if it is left out. f->text is filled by the caller. */
+struct found *findings_add(struct replay *r, struct found *f);
+void findings_evidence(struct found *f, uint64_t seq);
+/* Fills in block, tensor and process. */
+void findings_set_block(struct replay *r, struct found *f, const struct space *s,
+                        const struct block *b, uint64_t address);
+/* A sentence that is no finding. */
+void findings_remark(struct replay *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A case of the hypothesis that cannot be decided, and why (static text). */
+void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why);
+void findings_free(struct findings *f);
+
+/* "hipMemcpyAsync (event 12)", "kernel rope (event 7)": how an event is called in sentences. */
+const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room);
+/* "4 KiB", "37 bytes". */
+const char *findings_bytes(uint64_t bytes, char *out, size_t room);
+
+/* ---- judge.c --------------------------------------------------------------------------------- */
+
+NODISCARD enum rc judge_make(struct replay *r, verdict **out, struct err *e);
+
+#endif
