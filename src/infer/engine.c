@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "base/hash.h"
 #include "infer/demo.h"
 #include "infer/engine_internal.h"
 #include "model/gguf.h"
@@ -134,6 +135,34 @@ static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
     return g->logits ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
 }
 
+/* Which model a recording is about: without it, nobody can tell later what was run. */
+static enum rc record_model(const engine *g, const gguf *file, struct err *e) {
+    hash *h = NULL;
+    char text[96];
+    enum rc rc = audit.writer ? hash_open(&h, 0, e) : RC_OK;
+    if (rc || !audit.writer)
+        return rc;
+    for (uint64_t i = 0; i < gguf_tensor_count(file); i++) {
+        const struct gguf_tensor *t = gguf_tensor_at(file, i);
+        hash_add(h, t->name, strlen(t->name));
+        hash_add(h, t->ne, sizeof t->ne);
+        hash_add(h, t->data, t->bytes);
+    }
+    record_provenance(audit.writer, "model.path", gguf_path(file));
+    record_provenance(audit.writer, "model.name", g->config.name);
+    record_provenance(audit.writer, "model.architecture", config_arch_name(g->config.arch));
+    snprintf(text, sizeof text, "dim=%u,layers=%u,heads=%u,kv_heads=%u,hidden=%u,vocab=%u",
+             g->config.dim, g->config.layers, g->config.heads, g->config.kv_heads, g->config.hidden,
+             g->config.vocab);
+    record_provenance(audit.writer, "model.shape", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)gguf_file_bytes(file));
+    record_provenance(audit.writer, "model.bytes", text);
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)hash_value(h));
+    record_provenance(audit.writer, "model.tensors_xxh64", text);
+    hash_close(&h);
+    return RC_OK;
+}
+
 static void describe(engine *g) {
     char device[128];
     double millions = (double)config_parameter_count(&g->config) / 1e6;
@@ -160,6 +189,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     rc = rc ? rc : guard(g, file, o, kv_type, e);
     if (!rc)
         note_context(g, o);
+    rc = rc ? rc : record_model(g, file, e);
     rc = rc ? rc : load(g, file, o, kv_type, e);
     gguf_close(&file);
     if (!rc) {

@@ -262,6 +262,13 @@ static void read_yarn(struct reader *r, struct config *c) {
     c->rope_magnitude *= yarn_magnitude(c->rope_factor, log_multiplier);
 }
 
+/* "NTK-aware": the base grows so that the slowest pair is stretched by the factor and the fastest
+ * is left alone. */
+static double ntk_base(const struct config *c, double factor) {
+    double dims = c->rope_dims ? c->rope_dims : c->head_size ? c->head_size : c->dim / c->heads;
+    return dims > 2 ? c->rope_base * pow(factor, dims / (dims - 2)) : c->rope_base;
+}
+
 static void read_rope(struct reader *r, struct config *c) {
     struct gguf_string type = { "linear", 6 }; /* the format's default, with a factor of 1 */
     double factor = 0;
@@ -284,13 +291,15 @@ static void read_rope(struct reader *r, struct config *c) {
     } else if (gguf_string_is(type, "linear") && c->rope_factor != 1) {
         c->rope_scaling = CONFIG_ROPE_LINEAR;
     } else if (gguf_string_is(type, "none") || gguf_string_is(type, "linear") ||
-               (gguf_string_is(type, "llama3") && c->rope_freqs)) {
+               gguf_string_is(type, "ntk") || (gguf_string_is(type, "llama3") && c->rope_freqs)) {
+        if (gguf_string_is(type, "ntk"))
+            c->rope_base = ntk_base(c, c->rope_factor);
         c->rope_scaling = c->rope_freqs ? CONFIG_ROPE_LLAMA3 : CONFIG_ROPE_NONE;
         c->rope_factor = 1;
     } else {
         r->rc = err_set(r->e, RC_UNSUPPORTED,
-                        "%s: key '%s': '%.*s'; greta knows none, linear, yarn, and llama3 with the"
-                        " tensor rope_freqs.weight",
+                        "%s: key '%s': '%.*s'; greta knows none, linear, ntk, yarn, and llama3 with"
+                        " the tensor rope_freqs.weight",
                         gguf_path(r->g), r->key, (int)(type.len < 64 ? type.len : 64), type.data);
     }
 }

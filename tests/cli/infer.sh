@@ -236,6 +236,8 @@ check "a recording says what it holds" status 0 says "all through the safe path"
     "$infer" --greedy --max-tokens 3 --record run.gcr
 recorded() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | tail -1; }
 check "and is closed" says "closed cleanly" recorded
+knows_model() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | grep '^# provenance model'; }
+check "it knows the model" says "model.tensors_xxh64=" knows_model
 check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record none/run.gcr
 
 # ---- endings -----------------------------------------------------------------------------------

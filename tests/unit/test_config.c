@@ -117,6 +117,13 @@ static void rope_scaling_is_understood(void **state) {
     assert_true(c.yarn_mix == 1 && c.yarn_beta_fast == 32 && c.yarn_beta_slow == 1);
     assert_true(fabs(c.rope_magnitude - (1 + 0.1 * log(8))) < 1e-12);
 
+    make_model("llama", 0, 2);
+    put_key_text("llama.rope.scaling.type", "ntk"), put_key_f32("llama.rope.scaling.factor", 4);
+    c = read_good();
+    double slowest = pow(c.rope_base, -(c.rope_dims - 2.0) / c.rope_dims);
+    assert_true(c.rope_scaling == CONFIG_ROPE_NONE && c.rope_factor == 1);
+    assert_true(fabs(slowest * 4 - pow(10000, -(c.rope_dims - 2.0) / c.rope_dims)) < 1e-12);
+
     make_model("llama", 1, 0);
     put_tensor(&b, "rope_freqs.weight", 1, (uint64_t[]){ 16 }, TENSOR_TYPE_F32, 0);
     put_data(&b, 32, 64);
@@ -125,7 +132,7 @@ static void rope_scaling_is_understood(void **state) {
 
     make_model("llama", 0, 1);
     put_key_text("llama.rope.scaling.type", "longrope");
-    assert_config_refused(RC_UNSUPPORTED, "'longrope'; greta knows none, linear, yarn");
+    assert_config_refused(RC_UNSUPPORTED, "'longrope'; greta knows none, linear, ntk, yarn");
 }
 
 static void per_layer_numbers_must_be_alike(void **state) {
