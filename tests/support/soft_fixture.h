@@ -41,7 +41,7 @@
 #endif
 
 /* For code that does on purpose what a sanitizer would stop. */
-#define SOFT_UNCHECKED __attribute__((noinline, no_sanitize("address,undefined,thread")))
+#define SOFT_UNCHECKED __attribute__((noinline, no_sanitize("address", "undefined", "thread")))
 
 /* ---- for tests ----------------------------------------------------------------------------- */
 
