@@ -68,6 +68,13 @@ function(greta_layer layer)
         target_compile_definitions(greta_hip_objects PRIVATE
             GRETA_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
     endif()
+    if(layer STREQUAL "verdict")
+        # The HTML report carries its page, style and scripts with it.
+        greta_glob(page src/verdict/html/*)
+        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/verdict/report_html.c PROPERTIES
+            COMPILE_DEFINITIONS GRETA_HTML="${PROJECT_SOURCE_DIR}/src/verdict/html"
+            OBJECT_DEPENDS "${page}")
+    endif()
     if(layer STREQUAL "infer")
         set(demo ${PROJECT_SOURCE_DIR}/models/greta-demo.gguf)
         set_source_files_properties(${PROJECT_SOURCE_DIR}/src/infer/demo.c PROPERTIES

@@ -66,7 +66,7 @@ static void put_fence(FILE *out, int n) {
         putc('`', out);
 }
 
-void md_code(FILE *out, const char *text) {
+static void put_code(FILE *out, const char *text, bool cell) {
     if (!*text) {
         putc('-', out);
         return;
@@ -76,11 +76,19 @@ void md_code(FILE *out, const char *text) {
     if (run)
         putc(' ', out);
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        if (*s == '|')
+        if (*s == '|' && cell)
             putc('\\', out); /* tables are cut into cells before code spans are read */
         s += put_character(out, s);
     }
     if (run)
         putc(' ', out);
     put_fence(out, run + 1);
+}
+
+void md_code(FILE *out, const char *text) {
+    put_code(out, text, false);
+}
+
+void md_code_cell(FILE *out, const char *text) {
+    put_code(out, text, true);
 }

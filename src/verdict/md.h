@@ -9,7 +9,9 @@
  * characters as blanks, bytes that are no UTF-8 as U+FFFD. */
 void md_text(FILE *out, const char *text);
 
-/* As a code span, in a table cell too; "-" for an empty text. */
+/* As a code span; "-" for an empty text. In a table cell bars need an escape that would be seen
+ * elsewhere. */
 void md_code(FILE *out, const char *text);
+void md_code_cell(FILE *out, const char *text);
 
 #endif

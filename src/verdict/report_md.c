@@ -36,13 +36,13 @@ static void section(const struct page *p, enum lang_id id) {
 static void actor_name(const struct page *p, const struct verdict_actor *a) {
     if (a->kernel) {
         fprintf(p->out, "%s ", text(p, LANG_KERNEL));
-        md_code(p->out, a->kernel);
+        md_code_cell(p->out, a->kernel);
     } else {
-        md_code(p->out, *a->api ? a->api : event_kind_text(a->kind));
+        md_code_cell(p->out, *a->api ? a->api : event_kind_text(a->kind));
     }
     if (a->argument) {
         fprintf(p->out, ", %s ", text(p, LANG_ARGUMENT));
-        md_code(p->out, a->argument);
+        md_code_cell(p->out, a->argument);
     }
 }
 
@@ -65,24 +65,24 @@ static void cell_event(const struct page *p, const struct verdict_actor *a) {
 }
 
 static void cell_tensor(const struct page *p, const struct verdict_actor *a) {
-    md_code(p->out, a->tensor ? a->tensor : "");
+    md_code_cell(p->out, a->tensor ? a->tensor : "");
 }
 
 static void cell_bytes(const struct page *p, const struct verdict_actor *a) {
     if (a->len)
         fprintf(p->out, "%s %" PRIu64 " %s `0x%" PRIx64 "`",
-                text(p, a->writes ? LANG_WRITES : LANG_READS), a->len, text(p, LANG_IN),
+                text(p, a->writes ? LANG_WRITES : LANG_READS), a->len, text(p, LANG_AT),
                 a->address);
     else
         putc('-', p->out);
 }
 
 static void cell_status(const struct page *p, const struct verdict_actor *a) {
-    md_code(p->out, a->status);
+    md_code_cell(p->out, a->status);
 }
 
 static void cell_site(const struct page *p, const struct verdict_actor *a) {
-    md_code(p->out, a->site);
+    md_code_cell(p->out, a->site);
 }
 
 static void cell_stream(const struct page *p, const struct verdict_actor *a) {
@@ -303,7 +303,7 @@ static void setup_table(const struct page *p, enum lang_id part) {
         fputs("| ", p->out);
         md_text(p->out, from->facts[i].key);
         fputs(" | ", p->out);
-        md_code(p->out, from->facts[i].value);
+        md_code_cell(p->out, from->facts[i].value);
         fputs(" |\n", p->out);
     }
 }
@@ -318,10 +318,10 @@ static const struct lang_variable *known_variable(const char *name) {
 static void variable_row(const struct page *p, const char *name, const char *value,
                          const struct lang_variable *known) {
     fputs("| ", p->out);
-    md_code(p->out, name);
+    md_code_cell(p->out, name);
     fputs(" | ", p->out);
     if (value)
-        md_code(p->out, value);
+        md_code_cell(p->out, value);
     else if (known && *known->fallback)
         fprintf(p->out, "%s (%s)", text(p, LANG_NOT_SET), known->fallback);
     else
@@ -378,7 +378,7 @@ static void matrix(const struct page *p) {
         fputs(" | ", p->out);
         md_text(p->out, row->mode);
         fputs(" | ", p->out);
-        md_code(p->out, row->settings);
+        md_code_cell(p->out, row->settings);
         fprintf(p->out, " | %" PRIu64 " | %" PRIu64 " | ", row->iterations, row->errors);
         md_text(p->out, row->result);
         fputs(" |\n", p->out);

@@ -235,7 +235,8 @@ static void markup_is_escaped(void **state) {
                         "a\\|b \\<c\\> \\*d\\* SIZE_MISMATCH \\_e\\_ \\`f\\` \\[g\\]");
     assert_string_equal(escaped(md_text, "two\nlines\x1b\xff"), "two lines \xef\xbf\xbd");
     assert_string_equal(escaped(md_text, "se\xc3\xb1or \xc3"), "se\xc3\xb1or \xef\xbf\xbd");
-    assert_string_equal(escaped(md_code, "a|b"), "`a\\|b`");
+    assert_string_equal(escaped(md_code, "a|b"), "`a|b`");
+    assert_string_equal(escaped(md_code_cell, "a|b"), "`a\\|b`");
     assert_string_equal(escaped(md_code, "x``y"), "``` x``y ```");
     assert_string_equal(escaped(md_code, ""), "-");
 }
