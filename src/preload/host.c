@@ -57,12 +57,18 @@ static void leave(void) {
 static void queued(const struct audit_host_use *use) {
     if (!use->stream || !enter())
         return;
-    struct audit_host_use *slot = &kept[next_kept++ % KEPT];
-    unsigned more = slot->bytes == 0;
-    *slot = *use;
-    lower(&lowest, use->address);
-    raise_to(&highest, use->address + use->bytes);
-    atomic_fetch_add_explicit(&count, more, memory_order_release);
+    struct audit_host_use *last = &kept[(next_kept - 1) % KEPT];
+    if (last->address == use->address && last->bytes == use->bytes && last->stream == use->stream) {
+        *last = *use; /* the buffer of a loop */
+    } else {
+        struct audit_host_use *slot = &kept[next_kept++ % KEPT];
+        unsigned more = slot->bytes == 0;
+        *slot = *use;
+        lower(&lowest, use->address);
+        raise_to(&highest, use->address + use->bytes);
+        atomic_store_explicit(&count, atomic_load_explicit(&count, memory_order_relaxed) + more,
+                              memory_order_release);
+    }
     leave();
     watch_add(use);
 }

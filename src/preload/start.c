@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,9 @@
 struct preload preload = { .size = UINTPTR_MAX };
 __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
 
-/* What the library does with calls. While it starts, the upper bits are the process that does it: a
- * child that fork made in that moment has nobody to wait for and starts again. */
+/* What the library does with calls. While it starts, the upper bits are the process that does it. A
+ * fork waits for the end of a start, because its child would find locks that nobody gives back; a
+ * child made behind the back of fork() finds another process's number and starts again. */
 enum { STATE_IDLE, STATE_STARTING, STATE_AUDITING, STATE_PASSING, STATE_BITS = 2 };
 static _Atomic uint32_t state;
 
@@ -251,6 +253,50 @@ static uint32_t start(const void *caller) {
     return STATE_AUDITING;
 }
 
+/* ---- forks ------------------------------------------------------------------------------------
+ */
+
+static uint32_t starting(void) {
+    return STATE_STARTING | (uint32_t)getpid() << STATE_BITS;
+}
+
+static __thread bool forking __attribute__((tls_model("initial-exec")));
+
+/* Nobody starts between here and the end of the fork. */
+static void fork_prepare(void) {
+    int saved = errno;
+    while (!preload_me.inside) { /* else it is the thread that starts which forks */
+        uint32_t now = STATE_IDLE;
+        if (atomic_compare_exchange_strong(&state, &now, starting())) {
+            forking = true;
+            preload_me.inside++;
+        } else if (now != starting()) {
+            break;
+        } else {
+            futex_wait(&state, now, -1);
+        }
+    }
+    errno = saved;
+}
+
+static void fork_done(void) {
+    if (!forking)
+        return;
+    int saved = errno;
+    forking = false;
+    preload_me.inside--;
+    atomic_store_explicit(&state, STATE_IDLE, memory_order_release);
+    futex_wake(&state, INT32_MAX);
+    errno = saved;
+}
+
+__attribute__((constructor)) static void watch_forks(void) {
+    pthread_atfork(fork_prepare, fork_done, fork_done);
+}
+
+/* ---- standing back ----------------------------------------------------------------------------
+ */
+
 /* A program that has greta's audit in itself asks the preloaded one to stand back, so that the
  * run is recorded once, with the names that the program gives. */
 PRELOAD_EXPORT void greta_preload_yield(void);
@@ -282,7 +328,7 @@ const struct hip_api *preload_pick(const void *caller) {
     bool nested = preload_me.inside++ > 0;
     while (!table) {
         uint32_t now = atomic_load_explicit(&state, memory_order_acquire);
-        uint32_t mine = STATE_STARTING | (uint32_t)getpid() << STATE_BITS;
+        uint32_t mine = starting();
         if (now == STATE_AUDITING) {
             bool own = (uintptr_t)caller - atomic_load(&preload.base) < atomic_load(&preload.size);
             table = own ? &audit.raw : &preload.table;

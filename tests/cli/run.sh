@@ -44,6 +44,20 @@ count() { # NUMBER PATTERN
     is "$1" "$(grep -cE -- "$2" dump)" || { cat dump; return 1; }
 }
 
+# ---- the library -----------------------------------------------------------------------------------
+
+hip_names() { nm -D --defined-only "$1" | awk '$2 == "T" { print $3 }' | grep -E '^(hip|__hip|_Z)' | sort; }
+
+exports_like_the_runtime() {
+    diff <(hip_names "$BUILD_DIR/lib/soft/libamdhip64.so.6") <(hip_names "$BUILD_DIR/lib/libgcore_preload.so")
+}
+
+exports_no_more() { # C library's functions in all versions; nothing of greta's insides
+    nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
+        grep -vE '^(hip|__hip|_Z)' >names
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names
+}
+
 # ---- output and status -----------------------------------------------------------------------------
 
 output_stays() {
@@ -139,6 +153,32 @@ waiting() {
         [ "$(grep -c 'host_' dump)" -lt 20 ]
 }
 
+all_at_once() {
+    local i
+    for i in 1 2 3 4 5; do
+        status 0 record --timeout 60 -- "$programs/crowd" && is "done" "$(cat stdout)" &&
+            count 16 'call=hipMalloc' && count 16 'call=hipFree' && has '^# closed cleanly' &&
+            status 0 record --timeout 60 -- "$programs/crowd" forks && is "done" "$(cat stdout)" &&
+            count 15 'call=hipMalloc' || return 1
+    done
+}
+
+killed_anywhere() {
+    local i pid child
+    for i in $(seq 15); do
+        rm -rf "$out"
+        "$audit" run --quiet --device soft --out "$out" --timeout 60 -- "$programs/copies" 100000000 \
+            >stdout 2>stderr &
+        pid=$!
+        sleep "0.0$((RANDOM % 10))$((RANDOM % 10))"
+        child=
+        until [ -n "$child" ]; do child=$(pgrep -P $pid -x copies); done
+        kill -9 "$child"
+        wait $pid
+        "$audit" dump "$out/record.gcr" >dump || { cat stderr; return 1; }
+    done
+}
+
 # ---- host memory -----------------------------------------------------------------------------------
 
 host_free() { # HOW
@@ -186,6 +226,8 @@ folder_is_made_up() {
     [ -s "artifacts/$day/plain/record.gcr" ] && [ -s "artifacts/$day/plain-2/record.gcr" ]
 }
 
+check "the library has every HIP function in its version node" exports_like_the_runtime
+check "and nothing else but what it replaces" exports_no_more
 check "output and status stay the program's" output_stays
 check "standard input reaches the program" input_reaches
 check "abort: 134, and the recording opens" signal_status abort 6
@@ -207,6 +249,8 @@ check "a started child is recorded" executed
 check "all programs of a script are one recording" script_of_two
 check "a function that the runtime lacks is recorded" missing_function
 check "threads that wait for each other say so, and no more than that" waiting
+check "first calls of many threads at once" all_at_once
+check "a program that is killed anywhere leaves a recording that opens" killed_anywhere
 for how in free unmap; do
     check "$how under an unfinished copy is recorded" host_free $how
     check "$how after waiting is not" host_free_waited $how
