@@ -114,6 +114,7 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
         enum rc rc = upload(d, view, t, &spec, e);
         if (rc)
             return rc;
+        gguf_release_tensor(g, t); /* it is on the device now */
         done += t->bytes;
         if (progress && !progress(done, total, user))
             return err_set(e, RC_BUSY, "loading was interrupted");

@@ -310,3 +310,10 @@ void gguf_prefetch(const gguf *g) {
         if (g->files[i].mapped)
             madvise((void *)g->files[i].data, g->files[i].size, MADV_WILLNEED);
 }
+
+void gguf_release_tensor(const gguf *g, const struct gguf_tensor *t) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)t->data;
+    uintptr_t from = (at + page - 1) / page * page, to = (at + t->bytes) / page * page;
+    if (g->files[t->part].mapped && from < to)
+        madvise((void *)from, to - from, MADV_DONTNEED);
+}

@@ -125,6 +125,10 @@ const struct gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* 
 /* Tells the kernel that all tensor data will be read soon. */
 void gguf_prefetch(const gguf *g);
 
+/* Takes a tensor's data out of this process's memory, where it may still lie in the system's cache
+ * of the file; the next access brings it back. Does nothing for a gguf over the caller's bytes. */
+void gguf_release_tensor(const gguf *g, const struct gguf_tensor *t);
+
 /* Typed access to one key. A key that is absent is RC_FORMAT, as is a value of another kind or
  * out of range; *out is then untouched. u64 takes every non-negative integer, f64 every number. */
 NODISCARD enum rc gguf_get_u64(const gguf *g, const char *key, uint64_t *out, struct err *e);
