@@ -540,6 +540,7 @@ static void malformed_calls_are_told_so(void **state) {
     struct gcore_d2h_result r;
     assert_int_equal(gcore_d2h_copy(host, host, NULL, NULL, &r), GCORE_D2H_BAD_ARGUMENT);
     assert_non_null(strstr(r.message, "struct gcore_d2h_meta"));
+    assert_non_null(strstr(fake_log(), "[D2H_ERROR] reason=BAD_ARGUMENT: expected a struct gcore"));
     assert_int_equal(gcore_d2h_wait(NULL, &r), GCORE_D2H_BAD_ARGUMENT);
     assert_int_equal(gcore_d2h_batch(NULL, 3, NULL, &r), GCORE_D2H_BAD_ARGUMENT);
     assert_int_equal(gcore_d2h_batch(NULL, 0, NULL, &r), GCORE_D2H_OK);
