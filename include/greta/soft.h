@@ -56,6 +56,10 @@ struct greta_soft_kernel {
     uint32_t param_count;
 };
 
+/* An image for hipModuleLoadData with no code of its own: a module in which hipModuleGetFunction
+ * finds the native kernels. */
+#define GRETA_SOFT_NATIVE_IMAGE "GRETASFT"
+
 /* Makes a kernel launchable by name, from every module. The struct and what it points to must stay
  * valid for the rest of the process. A name that is already registered is replaced.
  * Returns 0, or -1 if the description is malformed or memory ran out. */

@@ -13,7 +13,7 @@
 /* These eight bytes are an image: hipModuleLoadData gives a module with no code of its own, whose
  * functions are the kernels that greta_soft_kernel_register() has made known. So a program in C,
  * built without hipcc, can launch through hipModuleGetFunction. */
-#define SOFT_NATIVE_IMAGE "GRETASFT"
+#define SOFT_NATIVE_IMAGE GRETA_SOFT_NATIVE_IMAGE
 
 /* ---- module_image.c: the code object for this device in what a program hands over ----------- */
 
