@@ -419,10 +419,12 @@ static void *watchdog_main(void *unused) {
         if (atomic_load(&s.queued) == 0) {
             stalled_ns = 0;
             if (++quiet > 50) {
+                /* Not for ever: a thread that queues work reads watchdog_asleep without a fence, so
+                 * it can miss that this one is about to sleep. */
                 atomic_store(&s.watchdog_asleep, 1);
                 if (atomic_load(&s.queued) == 0)
-                    futex_wait(&s.watchdog_asleep, 1, -1);
-                quiet = 0;
+                    futex_wait(&s.watchdog_asleep, 1, (int64_t)IDLE_NS);
+                quiet = atomic_exchange(&s.watchdog_asleep, 0) ? 50 : 0;
             }
         } else if (now == before) {
             watchdog_tick(stalled_ns);
