@@ -112,24 +112,37 @@ function(greta_shared_options target)
     endif()
 endfunction()
 
-# libgcore.so and libgcore.a: the audit for programs that link it. The archive holds one object whose
-# hidden symbols have become local: a program may have a log_open of its own.
-function(greta_gcore)
-    greta_objects(objects base hip record audit)
-    add_library(gcore SHARED ${objects})
-    set_target_properties(gcore PROPERTIES
+# lib<name>.so and lib<name>.a of all of the given layers, for programs that link them; then come the
+# system's libraries. The archive holds one object whose hidden symbols have become local: a program
+# may have a log_open of its own.
+function(greta_library name layers)
+    greta_objects(objects ${layers})
+    add_library(${name} SHARED ${objects})
+    set_target_properties(${name} PROPERTIES
         VERSION ${PROJECT_VERSION} SOVERSION 0 LINKER_LANGUAGE C)
-    greta_shared_options(gcore)
-    target_link_libraries(gcore PRIVATE greta_system ${GRETA_base_LIBRARIES})
+    greta_shared_options(${name})
+    target_link_libraries(${name} PRIVATE greta_system ${ARGN})
 
-    set(whole ${PROJECT_BINARY_DIR}/layers/gcore.o)
+    set(whole ${PROJECT_BINARY_DIR}/layers/${name}.o)
     add_custom_command(OUTPUT ${whole}
         COMMAND ${CMAKE_LINKER} -r -o ${whole} ${objects}
         COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${whole}
-        DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM COMMENT "Joining the objects of libgcore.a")
+        DEPENDS ${objects} COMMAND_EXPAND_LISTS VERBATIM
+        COMMENT "Joining the objects of lib${name}.a")
     set_source_files_properties(${whole} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-    add_library(gcore_static STATIC ${whole})
-    set_target_properties(gcore_static PROPERTIES OUTPUT_NAME gcore LINKER_LANGUAGE C)
+    add_library(${name}_static STATIC ${whole})
+    set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE C)
+endfunction()
+
+# libgcore: the audit. libgreta: the engine, and the audit that it works through.
+function(greta_libraries)
+    set(audit base hip record audit)
+    greta_library(gcore "${audit}" ${GRETA_base_LIBRARIES})
+    if(TARGET greta_infer)
+        greta_library(greta "${audit};model;kernels;infer" ${GRETA_base_LIBRARIES}
+            ${GRETA_model_LIBRARIES})
+        add_dependencies(greta soft_runtime)
+    endif()
 endfunction()
 
 # A linker version script for a library that exports the functions of hip_api.def; `extra` is a last

@@ -1,8 +1,15 @@
 # What `make install` puts where.
 
 set(headers ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS gcore gcore_static
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(library gcore greta)
+    if(TARGET ${library})
+        install(TARGETS ${library} ${library}_static
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        configure_file(cmake/${library}.pc.in generated/${library}.pc @ONLY)
+        install(FILES ${PROJECT_BINARY_DIR}/generated/${library}.pc
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    endif()
+endforeach()
 if(TARGET gcore_preload)
     install(TARGETS gcore_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
@@ -23,9 +30,6 @@ foreach(folder gcore greta)
     endif()
 endforeach()
 
-configure_file(cmake/gcore.pc.in generated/gcore.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/generated/gcore.pc
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 foreach(section 1 3 5 7)
