@@ -18,15 +18,17 @@ static inline const char *sample_fn_name(unsigned fn) {
     return hip_fn_name((enum hip_fn)fn);
 }
 
-static inline writer *sample_writer(void) {
+static inline writer *sample_writer_at(const char *path) {
     struct err e = { 0 };
-    struct record_options o = { .path = record_file,
-                                .fn_count = HIP_FN_COUNT,
-                                .fn_name = sample_fn_name };
+    struct record_options o = { .path = path, .fn_count = HIP_FN_COUNT, .fn_name = sample_fn_name };
     writer *w = NULL;
     if (record_open(&w, &o, &e) != RC_OK)
         fail_msg("%s", e.msg);
     return w;
+}
+
+static inline writer *sample_writer(void) {
+    return sample_writer_at(record_file);
 }
 
 static inline uint64_t sample_event(writer *w, struct event e, unsigned status) {

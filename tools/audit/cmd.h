@@ -10,6 +10,7 @@ enum {
     EXIT_REFUSED = 3, /* will not, and says why */
 };
 
+int cmd_diff(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
 int cmd_run(int argc, char **argv);
