@@ -188,8 +188,18 @@ function(greta_soft_runtime)
             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/soft)
         add_dependencies(soft_runtime ${target})
     endforeach()
-    add_custom_command(TARGET amdhip64_6 POST_BUILD
-        COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.6
+    # Plain libamdhip64.so is what -lamdhip64 links: the one for the HIP headers that are installed.
+    set(major 6)
+    find_file(HIP_VERSION_HEADER hip/hip_version.h PATHS /opt/rocm/include)
+    if(HIP_VERSION_HEADER)
+        file(STRINGS ${HIP_VERSION_HEADER} line REGEX "define HIP_VERSION_MAJOR +[567]")
+        string(REGEX REPLACE ".* ([567]).*" "\\1" major "${line}")
+    endif()
+    if(NOT major MATCHES "^[567]$")
+        set(major 6)
+    endif()
+    add_custom_command(TARGET amdhip64_${major} POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.${major}
                 ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so)
 endfunction()
 

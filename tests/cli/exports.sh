@@ -70,5 +70,9 @@ for major in 5 6 7; do
     check "libamdhip64.so.$major exports every function in its node" every_function_in_its_node $major
     check "libamdhip64.so.$major exports nothing else" nothing_else $major
 done
-check "libamdhip64.so is version 6" test "$(readlink "$lib/soft/libamdhip64.so")" = libamdhip64.so.6
+# What -lamdhip64 links: the version of the HIP headers that are installed, 6 without any.
+header=$(cat /usr/include/hip/hip_version.h /opt/rocm/include/hip/hip_version.h 2>/dev/null || true)
+version=$(sed -n 's/^#define HIP_VERSION_MAJOR *\([567]\)$/\1/p' <<<"$header" | head -n 1)
+check "libamdhip64.so is the version of the installed headers" \
+    test "$(readlink "$lib/soft/libamdhip64.so")" = "libamdhip64.so.${version:-6}"
 finish

@@ -173,12 +173,15 @@ struct batch {
 };
 
 /* Up to BATCH_MAX operations from the head of a stream that may run, none past seq. A host function
- * comes alone. */
+ * comes alone, and so does everything where the schedule is one operation at a time: a batch that
+ * ends in a kernel which waits for the host would keep its first operations in the queue. */
 static struct batch take(struct soft_stream *st, uint64_t seq) {
     struct batch b = { st->head, st->head, 1 };
     b.first->running = true;
     s.running += b.first->kind != SOFT_OP_HOST;
-    for (struct soft_op *op = b.first->next; op && b.count < BATCH_MAX; op = op->next) {
+    enum soft_policy policy = soft_settings()->policy;
+    uint64_t most = policy == SOFT_FAST || policy == SOFT_EAGER ? BATCH_MAX : 1;
+    for (struct soft_op *op = b.first->next; op && b.count < most; op = op->next) {
         if (b.first->kind == SOFT_OP_HOST || op->kind == SOFT_OP_HOST || op->seq > st->allowed ||
             op->seq > seq || !dependencies_met(op))
             break;
