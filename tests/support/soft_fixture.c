@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "hip/hip_load.h"
 
-enum { SEEDS = SOFT_TSAN ? 10 : SOFT_ASAN ? 15 : 100, LAZY_RUNS = 5 };
+enum { SEEDS = SOFT_TSAN ? 20 : SOFT_ASAN ? 30 : 100, LAZY_RUNS = 5 };
 enum { JOBS_MAX = 64, LIMIT_S = 120 };
 enum { EXIT_RIGHT = 0, EXIT_FAILED = 1, EXIT_WRONG = 42 };
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/soft_fixture.h"
 
@@ -68,6 +69,14 @@ static bool read_pinned_after_waiting(void) {
 static bool read_pinned_early(void) {
     return read_pinned(soft_pinned_ints(1), false);
 }
+static bool read_pinned_after_sleeping(void) {
+    hipStream_t s = soft_free_stream();
+    int *x = soft_device_ints(1), *out = soft_pinned_ints(1);
+    soft_store(s, x, 7, 0);
+    OK(hip->hipMemcpyAsync(out, x, sizeof *out, hipMemcpyDeviceToHost, s));
+    usleep(300000); /* is no synchronisation, however well it works on a fast device */
+    return soft_racy_load(out) == 7;
+}
 static bool read_registered_after_waiting(void) {
     return read_pinned(registered_ints(1), true);
 }
@@ -79,6 +88,7 @@ static void a_pinned_destination_is_not_filled_before_a_wait(void **state) {
     (void)state;
     soft_right(read_pinned_after_waiting);
     soft_wrong(read_pinned_early);
+    soft_wrong(read_pinned_after_sleeping);
     soft_right(read_registered_after_waiting);
     soft_wrong(read_registered_early);
 }
