@@ -11,6 +11,7 @@ static const struct cmd {
     int (*run)(int argc, char **argv);
 } cmds[] = {
     { "run", "[options] -- CMD…", "record a HIP program and judge it", cmd_run },
+    { "report", "[options] RECORDING", "judge a recording again", cmd_report },
     { "dump", "[options] RECORDING", "print a recording, one line an event", cmd_dump },
     { "diff", "[--json] A B", "say where two recordings first differ", cmd_diff },
     { "lint", "[options] SOURCE…", "find direct HIP copies in sources", cmd_lint },

@@ -1,4 +1,4 @@
-/* order.c - what is before what.
+/* before.c - what is before what.
  *
  * HIP's rules, as far as the recording shows what they apply to:
  *
@@ -17,7 +17,7 @@
  *
  * Programs also synchronise threads in ways that nobody records (atomics, pipes). So an operation
  * that was over, by the clock on the wall, before another was even submitted is never called
- * unordered with it; order_by_time() finds those, and they are counted, because they prove nothing
+ * unordered with it; before_by_time() finds those, and they are counted, because they prove nothing
  * about the next run.
  *
  * Lanes: the clocks have one component a lane, so that programs which make and destroy streams all
@@ -33,7 +33,7 @@
 /* ---- lanes --------------------------------------------------------------------------------------
  */
 
-bool order_new_lane(struct replay *r, const struct thread *t, uint32_t *lane) {
+bool before_new_lane(struct replay *r, const struct thread *t, uint32_t *lane) {
     enum { LOOK = 64 };
     for (uint32_t n = 0; n < LOOK && n < r->idle_count; n++) {
         uint32_t i = r->idle_count - 1 - n, candidate = r->idle_lanes[i];
@@ -70,11 +70,11 @@ static void retire_lane(struct replay *r, uint32_t lane) {
     r->idle_lanes[r->idle_count++] = lane;
 }
 
-uint32_t order_number(struct replay *r, uint32_t lane) {
+uint32_t before_number(struct replay *r, uint32_t lane) {
     return r->lanes[lane].last + 1;
 }
 
-void order_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t seq) {
+void before_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t seq) {
     struct lane *l = &r->lanes[lane];
     if (l->last == l->seqs_room) {
         uint32_t room = l->seqs_room ? 2 * l->seqs_room : 64;
@@ -91,7 +91,7 @@ void order_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t 
         r->no_memory = true;
 }
 
-uint32_t order_find(const struct replay *r, uint32_t lane, uint64_t seq) {
+uint32_t before_find(const struct replay *r, uint32_t lane, uint64_t seq) {
     const struct lane *l = &r->lanes[lane];
     uint32_t low = 0, high = l->last;
     while (low < high) {
@@ -128,7 +128,7 @@ static struct stream *new_stream(struct replay *r, uint32_t id, struct thread *t
     struct space *space = t->space;
     struct stream *s = calloc(1, sizeof *s);
     if (!s || !grow(&space->streams, &space->stream_room, space->stream_count, sizeof s) ||
-        !order_new_lane(r, t, &s->lane) ||
+        !before_new_lane(r, t, &s->lane) ||
         !vclock_raise(&s->clock, s->lane, r->lanes[s->lane].last)) {
         free(s);
         r->no_memory = true;
@@ -150,7 +150,7 @@ static struct stream *new_stream(struct replay *r, uint32_t id, struct thread *t
     return s;
 }
 
-struct stream *order_stream(struct replay *r, uint32_t id, struct thread *t) {
+struct stream *before_stream(struct replay *r, uint32_t id, struct thread *t) {
     if (id == 0 || id >= r->stream_count) {
         for (size_t i = 0; i < t->space->stream_count; i++)
             if (t->space->streams[i]->id == 0)
@@ -162,7 +162,7 @@ struct stream *order_stream(struct replay *r, uint32_t id, struct thread *t) {
     return r->streams[id];
 }
 
-void order_changed(struct replay *r, struct stream *s) {
+void before_changed(struct replay *r, struct stream *s) {
     struct space *space = s->space;
     s->version++;
     if (!s->is_blocking || s->dirty)
@@ -193,7 +193,7 @@ static bool take_in_blocking(struct stream *null) {
     return ok;
 }
 
-void order_enter(struct replay *r, struct stream *s, struct thread *t) {
+void before_enter(struct replay *r, struct stream *s, struct thread *t) {
     bool ok = true;
     if (s->seen_thread != t->id || s->seen_thread_version != t->version) {
         ok = vclock_join(&s->clock, &t->known);
@@ -216,8 +216,8 @@ void order_enter(struct replay *r, struct stream *s, struct thread *t) {
 /* ---- waiting ------------------------------------------------------------------------------------
  */
 
-void order_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
-                      uint64_t end_ns) {
+void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
+                       uint64_t end_ns) {
     /* The calls that taught it what it knows so far are over: this one has begun. */
     bool ok = t->space->threads <= 1 || vclock_join(&t->space->published, &t->known);
     if (!vclock_includes(&t->known, clock)) {
@@ -229,22 +229,22 @@ void order_wait_clock(struct replay *r, struct thread *t, const struct vclock *c
         r->no_memory = true;
 }
 
-void order_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns) {
+void before_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns) {
     if (s->is_null)
-        order_enter(r, s, t); /* it is done when the blocking streams are */
-    order_wait_clock(r, t, &s->clock, end_ns);
+        before_enter(r, s, t); /* it is done when the blocking streams are */
+    before_wait_clock(r, t, &s->clock, end_ns);
 }
 
-void order_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns) {
+void before_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns) {
     struct space *space = t->space;
-    order_wait_clock(r, t, &space->drained, end_ns);
+    before_wait_clock(r, t, &space->drained, end_ns);
     for (size_t i = 0; i < space->stream_count; i++)
         if (device < 0 || space->streams[i]->device == (uint32_t)device)
-            order_wait_clock(r, t, &space->streams[i]->clock, end_ns);
+            before_wait_clock(r, t, &space->streams[i]->clock, end_ns);
 }
 
-bool order_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
-                   uint32_t number) {
+bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
+                    uint32_t number) {
     struct space *space = t->space;
     const struct vclock *known = NULL;
     if (space->threads <= 1)
@@ -276,15 +276,15 @@ static bool succeeded(const struct event *e) {
     return e->status == hipSuccess;
 }
 
-void order_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (succeeded(&e->event))
-        (void)order_stream(r, e->event.stream, t);
+        (void)before_stream(r, e->event.stream, t);
 }
 
-void order_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (!succeeded(&e->event) || !e->event.stream)
         return;
-    struct stream *s = order_stream(r, e->event.stream, t);
+    struct stream *s = before_stream(r, e->event.stream, t);
     if (!s || s->destroyed || s->is_null)
         return;
     s->destroyed = true;
@@ -302,7 +302,7 @@ void order_on_stream_destroy(struct replay *r, const struct reader_event *e, str
         }
 }
 
-void order_free_event(struct event_state *ev) {
+void before_free_event(struct event_state *ev) {
     if (!ev)
         return;
     vclock_free(&ev->clock);
@@ -323,7 +323,7 @@ static struct event_state *new_event(struct replay *r, struct space *s, uint64_t
 
 static void on_record(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct event_state *ev = table_find(&t->space->events, e->event.dst);
-    struct stream *s = order_stream(r, e->event.stream, t);
+    struct stream *s = before_stream(r, e->event.stream, t);
     if (!ev)
         ev = new_event(r, t->space, e->event.dst);
     if (!ev || !s)
@@ -332,15 +332,15 @@ static void on_record(struct replay *r, const struct reader_event *e, struct thr
     ev->capture = NULL;
     if (event_is_captured(&e->event) && graph_on_record(r, s, ev))
         return;
-    order_enter(r, s, t);
+    before_enter(r, s, t);
     if (!vclock_copy(&ev->clock, &s->clock))
         r->no_memory = true;
-    order_changed(r, s);
+    before_changed(r, s);
 }
 
 static void on_wait(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct event_state *ev = table_find(&t->space->events, e->event.dst);
-    struct stream *s = order_stream(r, e->event.stream, t);
+    struct stream *s = before_stream(r, e->event.stream, t);
     if (!s)
         return;
     if (!ev) {
@@ -351,25 +351,25 @@ static void on_wait(struct replay *r, const struct reader_event *e, struct threa
         (void)graph_on_wait(r, s, ev);
         return;
     }
-    order_enter(r, s, t);
+    before_enter(r, s, t);
     if (!vclock_join(&s->clock, &ev->clock))
         r->no_memory = true;
-    order_changed(r, s);
+    before_changed(r, s);
 }
 
-void order_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *space = t->space;
     if (!succeeded(&e->event))
         return;
     switch (e->event.kind) {
     case EVENT_EVENT_CREATE:
-        order_free_event(table_remove(&space->events, e->event.dst));
+        before_free_event(table_remove(&space->events, e->event.dst));
         if (new_event(r, space, e->event.dst) &&
             r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
             r->order_doubt = "an event of another process was used";
         break;
     case EVENT_EVENT_DESTROY:
-        order_free_event(table_remove(&space->events, e->event.dst));
+        before_free_event(table_remove(&space->events, e->event.dst));
         break;
     case EVENT_EVENT_RECORD:
         on_record(r, e, t);
@@ -380,7 +380,7 @@ void order_on_event(struct replay *r, const struct reader_event *e, struct threa
     case EVENT_EVENT_SYNC: {
         struct event_state *ev = table_find(&space->events, e->event.dst);
         if (ev && !ev->capture)
-            order_wait_clock(r, t, &ev->clock, end_of(&e->event));
+            before_wait_clock(r, t, &ev->clock, end_of(&e->event));
         else if (!ev)
             r->order_doubt = "the host waited for an event whose creation was not recorded";
         break;
@@ -390,28 +390,28 @@ void order_on_event(struct replay *r, const struct reader_event *e, struct threa
     }
 }
 
-void order_on_sync(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_sync(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (!succeeded(&e->event))
         return;
     if (event_detail(&e->event) == DETAIL_SCOPE_DEVICE || !e->event.stream) {
-        order_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
+        before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
         return;
     }
-    struct stream *s = order_stream(r, e->event.stream, t);
+    struct stream *s = before_stream(r, e->event.stream, t);
     if (s)
-        order_wait_stream(r, t, s, end_of(&e->event));
+        before_wait_stream(r, t, s, end_of(&e->event));
 }
 
 /* ---- the host -----------------------------------------------------------------------------------
  */
 
-void order_on_host(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_host(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *space = t->space;
     struct vclock *token = table_find(&space->tokens, e->event.dst);
     r->host_syncs++;
     if (e->event.kind != EVENT_HOST_RELEASE) {
         if (token)
-            order_wait_clock(r, t, token, e->event.t_ns);
+            before_wait_clock(r, t, token, e->event.t_ns);
         return;
     }
     if (!token) {
@@ -427,25 +427,25 @@ void order_on_host(struct replay *r, const struct reader_event *e, struct thread
 }
 
 static void on_host_fn_queued(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct stream *s = order_stream(r, e->event.stream, t);
+    struct stream *s = before_stream(r, e->event.stream, t);
     struct vclock *before = calloc(1, sizeof *before);
     if (!s || !before) {
         free(before);
         r->no_memory = true;
         return;
     }
-    order_enter(r, s, t);
+    before_enter(r, s, t);
     if (!vclock_copy(before, &s->clock) || !table_set(&t->space->host_fns, e->seq, before)) {
         vclock_free(before);
         free(before);
         r->no_memory = true;
         return;
     }
-    order_done(r, &s->clock, s->lane, e->seq);
-    order_changed(r, s);
+    before_done(r, &s->clock, s->lane, e->seq);
+    before_changed(r, s);
 }
 
-void order_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
+void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
     switch (e->event.kind) {
     case EVENT_HOST_FN:
         r->seen.host_functions++;
@@ -456,7 +456,7 @@ void order_on_host_fn(struct replay *r, const struct reader_event *e, struct thr
         /* It runs behind all that the stream was given before it. */
         struct vclock *before = table_find(&t->space->host_fns, e->event.src);
         if (before)
-            order_wait_clock(r, t, before, e->event.t_ns);
+            before_wait_clock(r, t, before, e->event.t_ns);
         break;
     }
     case EVENT_HOST_FN_END: {

@@ -2,12 +2,13 @@
  *
  *   replay.c    reads the events in order and hands each to who understands it
  *   space.c     memory: what is alive, freed, named
- *   order.c     streams, events, threads: what is before what (HIP's rules are there)
+ *   before.c    streams, events, threads: what is before what (HIP's rules are there)
  *   graph.c     captures and graphs: operations that run later, again and again
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
- *   errors.c    failing calls, faults: who reported what, and who looked at it
+ *   errors.c    failing calls: who reported what, and who looked at it
+ *   fault.c     the device's own word on where it failed
  *   findings.c  collects what was found
  *   judge.c     puts the hypotheses to the test and makes the verdict
  *
@@ -21,7 +22,7 @@
 #include "verdict/space.h"
 #include "verdict/verdict.h"
 
-/* ---- lanes, streams, threads: order.c -------------------------------------------------------- */
+/* ---- lanes, streams, threads: before.c ------------------------------------------------------- */
 
 struct lane {
     uint32_t last;  /* number of its last operation */
@@ -69,7 +70,7 @@ struct thread {
     uint32_t safe_site, safe_tensor;
     int64_t safe_step, safe_layer;
     uint64_t safe_dst, safe_src, safe_len;
-    bool safe_counted;
+    uint64_t safe_op;         /* its copy; EVENT_NO_SEQ: not yet */
     int64_t step, layer;      /* as marks said */
     struct graph *node_graph; /* a node was added by hand and its operation comes next */
     uint32_t node;
@@ -135,6 +136,7 @@ struct found {
     uint64_t order;                     /* when it took place: the later of the events it needs */
     int argument;                       /* of the culprit; -1: none */
     uint32_t argument_name, tensor;     /* strings; 0: none */
+    uint32_t kernel;                    /* of a culprit that has no event; 0: none */
     bool fault;                         /* the device itself says so */
     bool failed;                        /* the culprit, or its messenger, returned an error */
     bool culprit_writes, other_writes;
@@ -146,7 +148,7 @@ struct found {
     uint64_t evidence[EVIDENCE_MAX];
     unsigned evidence_count;
     uint64_t count, key;
-    char text[400];
+    char text[600];
 };
 
 struct findings {
@@ -162,17 +164,32 @@ struct findings {
 
 struct failure {
     uint64_t seq, end_ns;
-    uint64_t safe; /* the safe copy it is part of; EVENT_NO_SEQ: none */
+    uint64_t safe; /* the copy of the safe copy it is part of; EVENT_NO_SEQ: none */
     uint32_t thread, site;
     struct space *space;
     enum hip_fn fn;
     uint16_t kind, status;
     bool sticky;
-    bool explained;        /* a finding says why */
-    bool looked;           /* the program asked what the error was */
-    bool went_on;          /* the program queued more work without asking */
-    uint64_t surfaced;     /* event where it came up again; EVENT_NO_SEQ: nowhere */
-    uint64_t address, len; /* what it would have written or allocated; len 0: nothing */
+    bool explained;    /* a finding says why */
+    bool looked;       /* the program asked what the error was */
+    bool went_on;      /* the program queued more work without asking */
+    uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
+};
+
+/* Bytes that a call was to write, and did not, because it failed. */
+enum { LOST_WRITES_MAX = 16 };
+struct lost_write {
+    struct space *space;
+    uint64_t start, end;
+    size_t failure;
+};
+
+/* The device's own word on a fault, which becomes whole when its messenger is known. */
+enum { FAULTS_MAX = 64 };
+struct fault {
+    struct space *space;
+    uint64_t seq, t_ns;
+    size_t found; /* 1 + index of the finding, 0: left out */
 };
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -181,7 +198,8 @@ struct replay {
     const reader *r;
     const struct verdict_options *options;
     bool no_memory;
-    struct reader_event *event; /* the current one */
+    struct reader_event *event, *other; /* the current one; room for another */
+    struct op *op;                      /* room for an operation */
     uint64_t now_ns;
     enum hip_fn fn[EVENT_FN_MAX + 1]; /* the recording's function numbers in this build's */
     struct space **spaces;
@@ -195,6 +213,7 @@ struct replay {
     uint32_t *idle_lanes; /* of destroyed streams */
     uint32_t idle_count, idle_room;
     struct arena arena; /* for what lives as long as the replay */
+    struct capture *captures;
     struct findings found;
     struct failure *failures;
     size_t failure_count, failure_room;
@@ -211,7 +230,12 @@ struct replay {
     uint64_t foreign;          /* addresses that were used and never allocated */
     bool partial;              /* the program also calls the runtime directly */
     bool is_soft;              /* the device checks every access itself */
-    uint64_t faults;
+    struct fault faults[FAULTS_MAX];
+    size_t fault_count;
+    uint64_t faults_seen;
+    struct lost_write lost[LOST_WRITES_MAX];
+    size_t lost_count;
+    uint64_t calls;
 };
 
 /* Marks that memory ran out; returns false. */
@@ -227,46 +251,46 @@ void replay_free(struct replay *r);
 struct space *replay_space(struct replay *r, uint32_t process);
 struct thread *replay_thread(struct replay *r, uint32_t id);
 
-/* ---- order.c --------------------------------------------------------------------------------- */
+/* ---- before.c ------------------------------------------------------------------------------ */
 
 /* The stream of that number; made from its definition when first met. Never NULL unless memory ran
  * out. t: who uses it. */
-struct stream *order_stream(struct replay *r, uint32_t id, struct thread *t);
+struct stream *before_stream(struct replay *r, uint32_t id, struct thread *t);
 
 /* A new lane; one of a destroyed stream is used again if t has waited for all of it. */
-bool order_new_lane(struct replay *r, const struct thread *t, uint32_t *lane);
+bool before_new_lane(struct replay *r, const struct thread *t, uint32_t *lane);
 
 /* What comes next in the stream is after all that HIP's rules put before it: s->clock says what. */
-void order_enter(struct replay *r, struct stream *s, struct thread *t);
+void before_enter(struct replay *r, struct stream *s, struct thread *t);
 /* It is an operation with this event; returns its number. */
-uint32_t order_number(struct replay *r, uint32_t lane);
-void order_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t seq);
+uint32_t before_number(struct replay *r, uint32_t lane);
+void before_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t seq);
 /* Marks that the stream has new work, for the default stream's rules. */
-void order_changed(struct replay *r, struct stream *s);
+void before_changed(struct replay *r, struct stream *s);
 
 /* The thread has waited: for a stream, for all streams of a device (negative: of all), for a clock.
  * end_ns: when. */
-void order_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns);
-void order_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns);
-void order_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
-                      uint64_t end_ns);
+void before_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns);
+void before_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns);
+void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
+                       uint64_t end_ns);
 
 /* True if the operation was over, by the clock of the wall, when t made its present call, although
  * no order that the recording shows says so. clock then takes that in. */
-bool order_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
-                   uint32_t number);
+bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
+                    uint32_t number);
 
 /* The number of the operation with that event in the lane, 0 if there is none. */
-uint32_t order_find(const struct replay *r, uint32_t lane, uint64_t seq);
+uint32_t before_find(const struct replay *r, uint32_t lane, uint64_t seq);
 
 /* Events of these kinds. */
-void order_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_on_sync(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_on_host(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
-void order_free_event(struct event_state *ev);
+void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_sync(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_host(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_free_event(struct event_state *ev);
 
 /* ---- graph.c --------------------------------------------------------------------------------- */
 
@@ -278,6 +302,7 @@ bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev)
 bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);
 /* Which node of the launched graph runs an operation of that name; its event, or EVENT_NO_SEQ. */
 uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name);
+void graph_free(struct replay *r);
 void graph_free_space(struct space *s);
 
 /* ---- op.c ------------------------------------------------------------------------------------ */
@@ -301,6 +326,9 @@ bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u);
 /* The operation runs as number of lane, with clock before it. */
 void races_check(struct replay *r, const struct op *op, struct thread *t, uint32_t lane,
                  uint32_t number, struct vclock *clock);
+/* Something runs as number of lane, and nothing is known about what it touches. */
+void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t lane, uint32_t number,
+                   const struct vclock *clock);
 /* A block comes into being or goes in the order of a stream. */
 void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
                            struct block *b, bool frees);
@@ -310,9 +338,14 @@ void races_settle(struct space *s, struct block *b, void *replay);
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
 bool errors_is_sticky(unsigned status);
-/* Every event of a call passes here once, after it was replayed. */
+/* Every event of a call passes here once, before it is replayed. */
 void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
-void errors_on_fault(struct replay *r, const struct reader_event *e, struct thread *t);
+void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* An operation ran: did it read what a failed call should have written? */
+void errors_on_op(struct replay *r, const struct op *op, struct thread *t);
+/* A call failed that would have written these bytes. */
+void errors_lost_write(struct replay *r, const struct op *op, struct thread *t);
+void errors_on_reset(struct replay *r, struct thread *t);
 /* After the last event: messengers for faults, unchecked errors. */
 void errors_finish(struct replay *r);
 /* The failing call with that event, NULL if there is none. */
@@ -337,6 +370,17 @@ void findings_free(struct findings *f);
 const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room);
 /* "4 KiB", "37 bytes". */
 const char *findings_bytes(uint64_t bytes, char *out, size_t room);
+
+/* ---- actors.c ---------------------------------------------------------------------------------
+ * Plain data for the verdict, in its arena; on failure r->no_memory. */
+
+/* Never NULL. */
+const char *actors_text(struct replay *r, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq);
+struct verdict_block actors_block(struct replay *r, struct arena *a, const struct block *b,
+                                  uint32_t process, const struct space_name *name);
+struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@
 #include "verdict/shadow.h"
 #include "verdict/table.h"
 
-enum { SPACE_FREED_MAX = 1 << 20, SPACE_HULLS = 4, SPACE_NULLS = 16 };
+enum { SPACE_FREED_MAX = 1 << 20, SPACE_HULLS = 4, SPACE_NULLS = 16, SPACE_UNKNOWNS = 16 };
 
 /* Whose side memory is on. Pinned, registered and managed memory is on both. */
 enum space_side { SPACE_UNKNOWN, SPACE_DEVICE, SPACE_BOTH };
@@ -79,6 +79,10 @@ struct space {
     uint64_t sticky, fault;
     uint64_t gap;            /* event before which the history has a hole; 0: none */
     uint64_t unknown_launch; /* last launch about which nothing is known; EVENT_NO_SEQ: none */
+    struct {
+        uint32_t lane, number;
+    } unknown[SPACE_UNKNOWNS]; /* the last such of each lane */
+    unsigned unknown_count;
     /* Called before what is kept in block->use goes. */
     void (*settle)(struct space *s, struct block *b, void *user);
     void *user;

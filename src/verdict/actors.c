@@ -1,0 +1,230 @@
+/* actors.c - calls, blocks and findings as the verdict shows them. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+const char *actors_text(struct replay *r, struct arena *a, const char *fmt, ...) {
+    char text[1200];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    size_t len = n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
+    const char *copy = arena_copy_text(a, text, len);
+    if (copy)
+        return copy;
+    r->no_memory = true;
+    return "";
+}
+
+static const char *site_text(struct replay *r, struct arena *a, uint32_t site) {
+    char text[512];
+    reader_site_text(r->r, site, text, sizeof text);
+    return actors_text(r, a, "%s", text);
+}
+
+/* What kind of thing an event without a HIP function is, in a word that can stand for one. */
+static const char *host_api(unsigned kind) {
+    switch (kind) {
+    case EVENT_REFUSED:
+    case EVENT_SAFE_COPY:
+        return "gcore_d2h_copy";
+    case EVENT_HOST_FREE:
+        return "free";
+    case EVENT_EARLY_HOST_ACCESS:
+        return "host access";
+    default:
+        return "";
+    }
+}
+
+/* Step and layer, as the nearest safe copy or mark of the same thread before it says. */
+static void find_step(struct replay *r, const struct event *e, uint64_t seq,
+                      struct verdict_actor *out) {
+    enum { LOOK = 4096 };
+    struct reader_event *x = r->other;
+    for (uint64_t n = 1; n <= LOOK && n <= seq; n++) {
+        if (!reader_event(r->r, seq - n, x) || x->event.thread != e->thread)
+            continue;
+        const struct event_extra *safe = reader_extra(x, EXTRA_SAFE);
+        if (x->event.kind == EVENT_SAFE_COPY && safe && n < 32 && e->kind == EVENT_COPY &&
+            x->event.dst == e->dst && x->event.src == e->src) {
+            out->step = event_safe_of(safe).step;
+            out->layer = event_safe_of(safe).layer;
+            return;
+        }
+        if (x->event.kind != EVENT_MARK)
+            continue;
+        const char *text = reader_string(r->r, x->event.name);
+        if (!strcmp(text, "layer") && out->layer < 0)
+            out->layer = (int64_t)x->event.dst;
+        if (!strcmp(text, "step")) {
+            out->step = (int64_t)x->event.dst;
+            return;
+        }
+    }
+}
+
+struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq) {
+    struct verdict_actor out = {
+        .event = seq,
+        .api = "",
+        .argument_index = -1,
+        .site = "-",
+        .status = "",
+        .step = -1,
+        .layer = -1,
+    };
+    struct reader_event *x = r->other;
+    if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, x))
+        return out;
+    struct event e = x->event;
+    const struct event_extra *safe = reader_extra(x, EXTRA_SAFE);
+    unsigned fn = event_fn(&e);
+    uint64_t start = reader_info(r->r)->start_ns;
+    out.kind = e.kind;
+    out.api =
+        fn == EVENT_NO_FN ? host_api(e.kind) : actors_text(r, a, "%s", reader_function(r->r, fn));
+    const char *name = e.name ? actors_text(r, a, "%s", reader_string(r->r, e.name)) : NULL;
+    if (e.kind == EVENT_LAUNCH)
+        out.kernel = name ? name : "?";
+    else if (*event_info(e.kind)->name)
+        out.tensor = name;
+    if (safe) {
+        out.step = event_safe_of(safe).step;
+        out.layer = event_safe_of(safe).layer;
+    }
+    out.site = site_text(r, a, e.site);
+    out.site_id = e.site;
+    out.stream = e.stream;
+    out.thread = e.thread;
+    out.status_code = e.status;
+    out.status = e.status == RECORD_PENDING ? "pending" : hip_error_name((hipError_t)e.status);
+    if (e.kind == EVENT_ERROR_READ) {
+        out.status_code = (unsigned)e.dst;
+        out.status = hip_error_name((hipError_t)e.dst);
+    }
+    out.t_ns = e.t_ns > start ? e.t_ns - start : 0;
+    if (!safe)
+        find_step(r, &e, seq, &out);
+    return out;
+}
+
+struct verdict_block actors_block(struct replay *r, struct arena *a, const struct block *b,
+                                  uint32_t process, const struct space_name *name) {
+    struct verdict_block out = {
+        .base = b->base,
+        .bytes = b->bytes,
+        .family = b->family,
+        .alloc = b->alloc,
+        .free = b->free,
+        .alloc_site = site_text(r, a, b->alloc_site),
+        .free_site = b->free == EVENT_NO_SEQ ? "-" : site_text(r, a, b->free_site),
+        .process = process,
+    };
+    if (name && name->bytes) {
+        out.tensor = actors_text(r, a, "%s", reader_string(r->r, name->text));
+        out.tensor_at = name->at;
+        out.tensor_bytes = name->bytes;
+    }
+    return out;
+}
+
+/* ---- findings
+ * ------------------------------------------------------------------------------------- */
+
+static const char *const advice[HYPOTHESIS_COUNT] = {
+    [HYPOTHESIS_SIZE_MISMATCH] = "Compare how the buffer's size and the operation's are computed: "
+                                 "element type, count, and which of the two is meant.",
+    [HYPOTHESIS_BAD_OFFSET] = "Follow how the address is computed; check its index against the "
+                              "buffer before the call.",
+    [HYPOTHESIS_INVALID_POINTER] = "Check that the pointer was allocated, and that the allocation "
+                                   "succeeded, before it is used.",
+    [HYPOTHESIS_USE_AFTER_FREE] = "Free the memory after the last operation that uses it has been "
+                                  "waited for, or free it in the same stream.",
+    [HYPOTHESIS_DOUBLE_FREE] =
+        "Give the memory one owner; set the pointer to null when it is freed.",
+    [HYPOTHESIS_STREAM_UNSYNCED] =
+        "Order the two: the same stream, an event that the later one waits "
+        "for, or a synchronisation in between.",
+    [HYPOTHESIS_OVERLAPPING_COPIES] =
+        "Order the two copies with a common stream or an event, or give "
+        "them different memory.",
+    [HYPOTHESIS_STAGING_REUSE] =
+        "Wait for the first copy before the buffer is used again, or use a "
+        "second buffer.",
+    [HYPOTHESIS_HOST_BUFFER_LIFETIME] = "Wait for the copy before its host memory is given back.",
+    [HYPOTHESIS_UPSTREAM_KERNEL_FAULT] = "Look at the kernel, not at the call that reported it; "
+                                         "AMD_SERIALIZE_KERNEL=3 narrows it down on a GPU.",
+    [HYPOTHESIS_SHAPE_MISMATCH] =
+        "Compare the sizes given to the kernel with the tensor's own: the "
+        "configuration and the file may belong to different models.",
+    [HYPOTHESIS_KIND_MISMATCH] = "Use hipMemcpyDefault, or the kind that agrees with the pointers.",
+    [HYPOTHESIS_UNINITIALISED_READ] = "Write the memory before it is read, or set it when it is "
+                                      "allocated.",
+    [HYPOTHESIS_LEAK] = "Free the memory where its owner ends.",
+    [HYPOTHESIS_UNCHECKED_ERROR] = "Check the result of the call and stop there.",
+    [HYPOTHESIS_STALE_BINARY] =
+        "Build the expected commit, make sure that this binary is what runs, "
+        "and record again.",
+};
+
+static const struct verdict_actor *keep_actor(struct replay *r, struct arena *a, uint64_t seq) {
+    if (seq == EVENT_NO_SEQ)
+        return NULL;
+    struct verdict_actor *out = arena_alloc(a, sizeof *out);
+    if (!out) {
+        r->no_memory = true;
+        return NULL;
+    }
+    *out = actors_make(r, a, seq);
+    return out;
+}
+
+static void fill_culprit(struct replay *r, struct arena *a, const struct found *f,
+                         struct verdict_actor *out) {
+    *out = actors_make(r, a, f->culprit);
+    if (f->culprit == EVENT_NO_SEQ && f->kernel)
+        out->kernel = actors_text(r, a, "%s", reader_string(r->r, f->kernel));
+    if (f->argument >= 0) {
+        out->argument_index = f->argument;
+        out->argument = f->argument_name
+                            ? actors_text(r, a, "%s", reader_string(r->r, f->argument_name))
+                            : actors_text(r, a, "#%d", f->argument);
+    }
+    if (f->tensor)
+        out->tensor = actors_text(r, a, "%s", reader_string(r->r, f->tensor));
+    out->address = f->address;
+    out->len = f->len;
+    out->writes = f->culprit_writes;
+}
+
+struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f) {
+    struct verdict_finding out = {
+        .hypothesis = f->hypothesis,
+        .also = f->also,
+        .other = keep_actor(r, a, f->other),
+        .messenger = keep_actor(r, a, f->messenger),
+        .text = actors_text(r, a, "%s", f->text),
+        .advice = advice[f->hypothesis],
+        .count = f->count,
+        .evidence_count = f->evidence_count,
+    };
+    fill_culprit(r, a, f, &out.culprit);
+    uint64_t *evidence = arena_alloc_array(a, f->evidence_count + 1, sizeof *evidence);
+    struct verdict_block *block = f->has_block ? arena_alloc(a, sizeof *block) : NULL;
+    if (!evidence || (f->has_block && !block)) {
+        r->no_memory = true;
+        return out;
+    }
+    memcpy(evidence, f->evidence, f->evidence_count * sizeof *evidence);
+    out.evidence = evidence;
+    if (block) {
+        *block = actors_block(r, a, &f->block, f->process, &f->name);
+        out.block = block;
+    }
+    return out;
+}

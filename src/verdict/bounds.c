@@ -1,0 +1,474 @@
+/* bounds.c - do the ranges of an operation lie where they may?
+ *
+ * Every range is looked up in the memory of its process at the time of the call: it must start in a
+ * live block, end in it, stay in its tensor, and be on the side the call says. What does not is a
+ * finding if the recording carries it; an address that the recording merely does not know is a gap,
+ * because memory can come from before the recording or past the audit. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { PAGE_BITS = 12, NEAR_LEAST = 64 << 10 };
+#define NEAR_MOST   (UINT64_C(1) << 30)
+#define NULL_REGION UINT64_C(65536) /* what no program can have mapped */
+
+/* ---- words -------------------------------------------------------------------------------------
+ */
+
+static const char *verb(const struct use *u) {
+    return u->access == USE_READ ? "reads" : u->access == USE_WRITE ? "writes" : "uses";
+}
+
+/* "a block of 4 KiB", "tensor logits (4 KiB)". */
+static const char *target(const struct replay *r, const struct space *s, const struct block *b,
+                          uint64_t address, char *out, size_t room) {
+    char bytes[32];
+    const struct space_name *n = space_name_at(s, address);
+    if (n)
+        snprintf(out, room, "tensor %s (%s)", reader_string(r->r, n->text),
+                 findings_bytes(n->bytes, bytes, sizeof bytes));
+    else
+        snprintf(out, room, "a block of %s", findings_bytes(b->bytes, bytes, sizeof bytes));
+    return out;
+}
+
+/* ---- entering ----------------------------------------------------------------------------------
+ */
+
+struct check {
+    struct replay *r;
+    const struct op *op;
+    const struct use *use;
+    struct thread *t;
+    bool failed; /* the call returned an error of its own */
+    bool found;  /* one finding a range is enough */
+    char who[160];
+};
+
+static bool is_own_failure(const struct op *op) {
+    return op->status != hipSuccess && op->status != RECORD_PENDING &&
+           !errors_is_sticky(op->status);
+}
+
+/* Also fills in c->who, which the caller's text needs. */
+static struct found start_finding(struct check *c, enum verdict_hypothesis_id id) {
+    findings_call(c->r, c->op->seq, c->who, sizeof c->who);
+    return (struct found){
+        .hypothesis = id,
+        .culprit = c->op->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = c->failed ? c->op->seq : EVENT_NO_SEQ,
+        .order = c->op->launch != EVENT_NO_SEQ ? c->op->launch : c->op->seq,
+        .argument = c->use->argument == EVENT_NO_ARGUMENT ? -1 : c->use->argument,
+        .failed = c->failed,
+        .culprit_writes = c->use->access & USE_WRITE,
+        .address = c->use->start,
+        .len = use_end(c->use) ? use_end(c->use) - c->use->start : 0,
+        .process = c->t->space->process,
+    };
+}
+
+static void enter_finding(struct check *c, struct found *f) {
+    c->found = true;
+    findings_evidence(f, c->op->launch);
+    findings_add(c->r, f);
+    struct failure *failure = c->failed ? errors_find(c->r, c->op->seq) : NULL;
+    if (failure)
+        failure->explained = true;
+}
+
+/* ---- a range that starts in a live block --------------------------------------------------------
+ */
+
+static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
+    char where[200], past[32], bytes[32];
+    const struct use *u = c->use;
+    bool shaped = u->flags & USE_SHAPED;
+    struct found f =
+        start_finding(c, shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH);
+    findings_set_block(c->r, &f, c->t->space, b, u->start);
+    f.address = block_end(b);
+    f.len = end ? end - block_end(b) : 0;
+    snprintf(f.text, sizeof f.text, "%s %s %s at offset %" PRIu64 " of %s: %s past its end", c->who,
+             verb(u), end ? findings_bytes(end - u->start, bytes, sizeof bytes) : "too many bytes",
+             u->start - b->base, target(c->r, c->t->space, b, u->start, where, sizeof where),
+             end ? findings_bytes(end - block_end(b), past, sizeof past) : "far");
+    enter_finding(c, &f);
+}
+
+static void leaves_tensor(struct check *c, const struct block *b, const struct space_name *n,
+                          uint64_t end) {
+    char bytes[32], past[32];
+    const struct use *u = c->use;
+    bool shaped = u->flags & USE_SHAPED;
+    struct found f =
+        start_finding(c, shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH);
+    findings_set_block(c->r, &f, c->t->space, b, u->start);
+    f.address = n->at + n->bytes;
+    f.len = end - f.address;
+    snprintf(f.text, sizeof f.text,
+             "%s %s %s at offset %" PRIu64
+             " of tensor %s: %s past its end, in memory that belongs to "
+             "another",
+             c->who, verb(u), findings_bytes(end - u->start, bytes, sizeof bytes), u->start - n->at,
+             reader_string(c->r->r, n->text), findings_bytes(f.len, past, sizeof past));
+    enter_finding(c, &f);
+}
+
+/* Copies and sets may take several tensors at once; kernels name the one they mean. */
+static bool means_one_tensor(const struct check *c, const struct block *b,
+                             const struct space_name *n, uint64_t end) {
+    if (c->op->what == SHADOW_LAUNCH)
+        return c->use->start == n->at || !space_is_boundary(c->t->space, b, end);
+    return !space_is_boundary(c->t->space, b, end);
+}
+
+static void check_extent(struct check *c, const struct block *b) {
+    uint64_t end = use_end(c->use);
+    if (b->family == DETAIL_FAMILY_ARRAY || c->use->flags & USE_VAGUE)
+        return;
+    c->r->checked[HYPOTHESIS_SIZE_MISMATCH]++;
+    c->r->checked[HYPOTHESIS_SHAPE_MISMATCH] += (c->use->flags & USE_SHAPED) != 0;
+    if (!end || end > block_end(b)) {
+        /* Past registered memory there may be more memory of the host's. */
+        if (b->family != DETAIL_FAMILY_REGISTERED || c->failed)
+            leaves_block(c, b, end);
+        return;
+    }
+    const struct space_name *n = space_name_at(c->t->space, c->use->start);
+    if (n && end > n->at + n->bytes && means_one_tensor(c, b, n, end))
+        leaves_tensor(c, b, n, end);
+}
+
+/* ---- directions --------------------------------------------------------------------------------
+ */
+
+static const char *const kind_names[] = { "hipMemcpyHostToHost", "hipMemcpyHostToDevice",
+                                          "hipMemcpyDeviceToHost", "hipMemcpyDeviceToDevice",
+                                          "hipMemcpyDefault" };
+
+static void kind_mismatch(struct check *c, const struct block *b, bool is_device) {
+    struct found f = start_finding(c, HYPOTHESIS_KIND_MISMATCH);
+    if (b)
+        findings_set_block(c->r, &f, c->t->space, b, c->use->start);
+    snprintf(f.text, sizeof f.text, "%s says %s, but its %s is %s memory", c->who,
+             kind_names[c->op->copy_kind], c->use->access == USE_WRITE ? "destination" : "source",
+             is_device ? "device" : "plain host");
+    enter_finding(c, &f);
+}
+
+/* A copy that says "host to host" and is between device blocks on both sides is one of kind
+ * hipMemcpyDeviceToDeviceNoCU, whose number the recording does not keep. */
+static bool is_no_cu(struct check *c) {
+    const struct op *op = c->op;
+    if (op->copy_kind != hipMemcpyHostToHost || op->count != 2)
+        return false;
+    return space_side(space_at(c->t->space, op->use[0].start)) == SPACE_DEVICE &&
+           space_side(space_at(c->t->space, op->use[1].start)) == SPACE_DEVICE;
+}
+
+static void check_kind(struct check *c, const struct block *b) {
+    if (c->op->what == SHADOW_COPY && c->use->flags & USE_HOST && space_side(b) == SPACE_DEVICE &&
+        !is_no_cu(c))
+        kind_mismatch(c, b, true);
+}
+
+/* ---- a range that starts in no live block -------------------------------------------------------
+ */
+
+static void use_after_free(struct check *c, const struct block *b) {
+    char free_call[160], where[200];
+    const struct use *u = c->use;
+    struct found f = start_finding(c, HYPOTHESIS_USE_AFTER_FREE);
+    findings_set_block(c->r, &f, c->t->space, b, u->start);
+    findings_evidence(&f, b->free);
+    snprintf(f.text, sizeof f.text, "%s %s offset %" PRIu64 " of %s that %s had freed", c->who,
+             verb(u), u->start - b->base,
+             target(c->r, c->t->space, b, u->start, where, sizeof where),
+             findings_call(c->r, b->free, free_call, sizeof free_call));
+    enter_finding(c, &f);
+}
+
+static bool is_symbol_call(enum hip_fn fn) {
+    return strstr(hip_fn_name(fn), "Symbol") != NULL;
+}
+
+static bool is_near(const struct block *b, uint64_t distance) {
+    uint64_t near = b->bytes < NEAR_MOST / 16 ? 16 * b->bytes : NEAR_MOST;
+    return distance <= (near < NEAR_LEAST ? NEAR_LEAST : near);
+}
+
+static void bad_pointer(struct check *c, const char *what) {
+    struct found f = start_finding(c, HYPOTHESIS_INVALID_POINTER);
+    snprintf(f.text, sizeof f.text, "%s got %s as %s: 0x%" PRIx64, c->who, what,
+             c->use->access == USE_WRITE ? "destination" : "source", c->use->start);
+    enter_finding(c, &f);
+}
+
+static void bad_offset(struct check *c, const struct block *b, uint64_t distance) {
+    char where[200], bytes[32];
+    bool before = c->use->start < b->base;
+    struct found f = start_finding(c, HYPOTHESIS_BAD_OFFSET);
+    findings_set_block(c->r, &f, c->t->space, b, before ? b->base : block_end(b) - 1);
+    snprintf(f.text, sizeof f.text, "%s starts %s %s %s", c->who,
+             findings_bytes(distance, bytes, sizeof bytes), before ? "before" : "past the end of",
+             target(c->r, c->t->space, b, b->base, where, sizeof where));
+    enter_finding(c, &f);
+}
+
+/* Is the address like those of plain host memory that the program copies from and to? */
+static bool looks_like_host(struct check *c, uint64_t address) {
+    if (table_find(&c->t->space->host_pages, address >> PAGE_BITS))
+        return true;
+    for (unsigned i = 0; i < c->op->count; i++) {
+        const struct use *u = &c->op->use[i];
+        uint64_t far = u->start > address ? u->start - address : address - u->start;
+        if (u != c->use && u->flags & USE_HOST && far < NEAR_MOST &&
+            !space_at(c->t->space, u->start))
+            return true;
+    }
+    return false;
+}
+
+/* The recording is whole, so that an address it does not know is not HIP's. */
+static bool knows_all(const struct replay *r, const struct space *s) {
+    return !r->partial && !s->gap && !r->seen.overwritten && !r->seen.lost;
+}
+
+static void check_unknown(struct check *c) {
+    const struct op *op = c->op;
+    uint64_t start = c->use->start, distance;
+    struct space *s = c->t->space;
+    if (c->use->flags & (USE_VAGUE | USE_HOST) && start >= NULL_REGION)
+        return; /* plain host memory, or an argument that may not be a pointer */
+    if (is_symbol_call(op->fn) || c->use->flags & USE_VAGUE)
+        return;
+    if (start < NULL_REGION) {
+        if (op->status != hipSuccess)
+            bad_pointer(c, start ? "an address near null" : "a null pointer");
+        return;
+    }
+    if (!(c->use->flags & USE_DEVICE) && op->what != SHADOW_LAUNCH)
+        return; /* hipMemcpyDefault: host memory as far as anybody can know */
+    if (!knows_all(c->r, s)) {
+        c->r->foreign++;
+        return;
+    }
+    struct block *b = space_near(s, start, &distance);
+    if (op->status == hipSuccess) {
+        if (op->what == SHADOW_COPY)
+            kind_mismatch(c, NULL, false);
+        else
+            c->r->foreign++;
+    } else if (op->what == SHADOW_COPY && looks_like_host(c, start)) {
+        kind_mismatch(c, NULL, false);
+    } else if (b && is_near(b, distance)) {
+        bad_offset(c, b, distance);
+    } else {
+        bad_pointer(c, "an address that no allocation has");
+    }
+}
+
+/* ---- an operation ------------------------------------------------------------------------------
+ */
+
+bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u) {
+    (void)r;
+    return !space_at(s, u->start) && !space_freed_at(s, u->start);
+}
+
+static void remember_host_page(struct replay *r, struct space *s, const struct use *u) {
+    enum { PAGES_MAX = 4096 };
+    static char mark;
+    if (s->host_pages.count < PAGES_MAX && !space_at(s, u->start) &&
+        !table_set(&s->host_pages, u->start >> PAGE_BITS, &mark))
+        r->no_memory = true;
+}
+
+static void check_use(struct check *c) {
+    struct replay *r = c->r;
+    struct space *s = c->t->space;
+    const struct use *u = c->use;
+    const struct block *b = space_at(s, u->start), *freed = NULL;
+    r->checked[HYPOTHESIS_INVALID_POINTER]++;
+    r->checked[HYPOTHESIS_BAD_OFFSET]++;
+    r->checked[HYPOTHESIS_USE_AFTER_FREE]++;
+    if (b) {
+        check_kind(c, b);
+        if (!c->found)
+            check_extent(c, b);
+        return;
+    }
+    freed = space_freed_at(s, u->start);
+    if (!freed) {
+        check_unknown(c);
+        return;
+    }
+    if (freed->free < s->gap)
+        findings_doubt(r, HYPOTHESIS_USE_AFTER_FREE,
+                       "freed memory was used after a hole in the history, in which it may have "
+                       "been allocated again");
+    else if (u->flags & USE_GUESSED)
+        findings_doubt(r, HYPOTHESIS_USE_AFTER_FREE,
+                       "a kernel got what looks like a pointer into freed memory");
+    else if (freed->family == DETAIL_FAMILY_REGISTERED && c->op->what == SHADOW_COPY)
+        return; /* no longer registered, and still the host's */
+    else
+        use_after_free(c, freed);
+}
+
+void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
+    if (op->status != RECORD_PENDING && errors_is_sticky(op->status))
+        return; /* it was never looked at: the device had failed before */
+    struct check c = { .r = r, .op = op, .t = t, .failed = is_own_failure(op) };
+    if (op->what == SHADOW_COPY && op->copy_kind != hipMemcpyDefault && op->count)
+        r->checked[HYPOTHESIS_KIND_MISMATCH]++;
+    for (unsigned i = 0; i < op->count; i++) {
+        c.use = &op->use[i];
+        c.found = false;
+        check_use(&c);
+        if (op->status == hipSuccess && c.use->flags & USE_HOST && !c.found)
+            remember_host_page(r, t->space, c.use);
+        if (c.found && op->what != SHADOW_LAUNCH)
+            return; /* one wrong side is enough */
+    }
+}
+
+/* ---- frees -------------------------------------------------------------------------------------
+ */
+
+static void free_finding(struct replay *r, const struct reader_event *e, struct thread *t,
+                         enum verdict_hypothesis_id id, const struct block *b, const char *text) {
+    struct found f = {
+        .hypothesis = id,
+        .culprit = e->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = e->seq,
+        .order = e->seq,
+        .argument = -1,
+        .failed = true,
+        .address = e->event.dst,
+        .process = t->space->process,
+    };
+    findings_set_block(r, &f, t->space, b, e->event.dst);
+    if (b)
+        findings_evidence(&f, b->free);
+    snprintf(f.text, sizeof f.text, "%s", text);
+    findings_add(r, &f);
+    struct failure *failure = errors_find(r, e->seq);
+    if (failure)
+        failure->explained = true;
+}
+
+static bool is_unregister(enum hip_fn fn) {
+    return fn == HIP_FN_hipHostUnregister;
+}
+
+/* A free that failed: why? */
+static void failed_free(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *s = t->space;
+    uint64_t at = e->event.dst;
+    char who[160], before[160], text[400];
+    const struct block *live = space_at(s, at), *freed = live ? NULL : space_freed_at(s, at);
+    findings_call(r, e->seq, who, sizeof who);
+    if (freed && freed->base == at) {
+        snprintf(text, sizeof text, "%s frees memory that %s had freed before", who,
+                 findings_call(r, freed->free, before, sizeof before));
+        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, text);
+    } else if (live && live->base != at) {
+        snprintf(text, sizeof text,
+                 "%s frees an address %" PRIu64 " bytes inside a block of %" PRIu64 " bytes", who,
+                 at - live->base, live->bytes);
+        free_finding(r, e, t, HYPOTHESIS_BAD_OFFSET, live, text);
+    } else if (live) {
+        snprintf(text, sizeof text, "%s does not free memory of %s", who,
+                 findings_call(r, live->alloc, before, sizeof before));
+        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, live, text);
+    } else if (freed) {
+        snprintf(text, sizeof text, "%s frees an address inside a block that was freed before",
+                 who);
+        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, text);
+    } else if (knows_all(r, s)) {
+        snprintf(text, sizeof text, "%s frees an address that was never allocated: 0x%" PRIx64, who,
+                 at);
+        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, NULL, text);
+    }
+}
+
+void bounds_on_free(struct replay *r, const struct reader_event *e, struct thread *t) {
+    unsigned status = e->event.status;
+    if (!e->event.dst)
+        return;
+    r->checked[HYPOTHESIS_DOUBLE_FREE]++;
+    if (status == RECORD_PENDING || errors_is_sticky(status))
+        return;
+    if (status != hipSuccess && !is_unregister(r->fn[event_fn(&e->event)]))
+        failed_free(r, e, t);
+    else if (status == hipSuccess && !space_at(t->space, e->event.dst))
+        r->foreign++;
+}
+
+/* ---- safe copies that were refused
+ * ---------------------------------------------------------------
+ */
+
+static enum verdict_hypothesis_id hypothesis_of(unsigned decision, bool starts_outside) {
+    switch (decision) {
+    case DETAIL_DECISION_FREED:
+        return HYPOTHESIS_USE_AFTER_FREE;
+    case DETAIL_DECISION_KIND_MISMATCH:
+    case DETAIL_DECISION_WRONG_SIDE:
+        return HYPOTHESIS_KIND_MISMATCH;
+    case DETAIL_DECISION_WRAPS:
+        return HYPOTHESIS_BAD_OFFSET;
+    case DETAIL_DECISION_PAST_ALLOCATION:
+    case DETAIL_DECISION_PAST_TENSOR:
+    case DETAIL_DECISION_HOST_TOO_SMALL:
+    case DETAIL_DECISION_FALSE_CLAIM:
+        return starts_outside ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
+    default:
+        return HYPOTHESIS_INVALID_POINTER;
+    }
+}
+
+void bounds_on_refused(struct replay *r, const struct reader_event *e, struct thread *t) {
+    unsigned decision = event_detail(&e->event);
+    const struct event_extra *x = reader_extra(e, EXTRA_SAFE);
+    struct event_safe safe = x ? event_safe_of(x) : (struct event_safe){ .step = -1, .layer = -1 };
+    struct space *s = t->space;
+    r->seen.copies_refused++;
+    if (decision == DETAIL_DECISION_DEVICE_FAILED || decision == DETAIL_DECISION_PASSED)
+        return; /* errors.c */
+    const struct block *b = space_at(s, e->event.src);
+    if (!b || space_side(b) != SPACE_DEVICE) {
+        const struct block *other = space_at(s, e->event.dst);
+        b = other && (!b || space_side(other) == SPACE_DEVICE) ? other : b;
+    }
+    if (!b)
+        b = space_freed_at(s, e->event.src) ? space_freed_at(s, e->event.src)
+                                            : space_freed_at(s, e->event.dst);
+    const struct space_name *n =
+        b ? space_name_at(s, b->base == e->event.src ? e->event.src : e->event.dst) : NULL;
+    uint64_t room = n ? n->bytes : b ? b->bytes : safe.alloc;
+    struct found f = {
+        .hypothesis = hypothesis_of(decision, room && safe.offset >= room),
+        .culprit = e->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = e->seq,
+        .order = e->seq,
+        .argument = -1,
+        .failed = true,
+        .tensor = e->event.name,
+        .address = e->event.src,
+        .len = e->event.len,
+        .process = s->process,
+    };
+    findings_set_block(r, &f, s, b, e->event.src);
+    snprintf(f.text, sizeof f.text,
+             "a checked copy of %s (offset %" PRIu64 ", %" PRIu64 " bytes) was refused: %s",
+             e->event.name ? reader_string(r->r, e->event.name) : "an unnamed tensor", safe.offset,
+             e->event.len, event_detail_text(&e->event) ? event_detail_text(&e->event) : "?");
+    findings_add(r, &f);
+}

@@ -1,0 +1,480 @@
+/* errors.c - failing calls and device faults: who reported what, and who looked at it.
+ *
+ * A device fault is sticky: it is reported by some later call and by every call after that. So the
+ * first call that returns a sticky error is the messenger of a fault, and the calls after it say
+ * nothing new.
+ *
+ * Whether a program looks at a result cannot be seen. What can be seen is what it does next: asking
+ * for the error's text or for the last error is looking at it; queueing more work is going on. A
+ * failing call whose program went on is only a finding once the failure has come up somewhere else:
+ * the last error was read at another place, a pointer that was never allocated was used, or the
+ * bytes that were not written were read. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { FAILURES_MAX = 100000 };
+
+bool errors_is_sticky(unsigned status) {
+    switch (status) {
+    case hipErrorIllegalAddress:
+    case hipErrorLaunchFailure:
+    case hipErrorLaunchTimeOut:
+    case hipErrorAssert:
+    case hipErrorECCNotCorrectable:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct failure *errors_find(struct replay *r, uint64_t seq) {
+    size_t low = 0, high = r->failure_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (r->failures[middle].seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->failure_count && r->failures[low].seq == seq ? &r->failures[low] : NULL;
+}
+
+/* ---- one event after the other
+ * -------------------------------------------------------------------
+ */
+
+static bool asks_about_errors(const struct replay *r, const struct event *e) {
+    if (e->kind == EVENT_ERROR_READ)
+        return true;
+    if (e->kind != EVENT_CALL)
+        return false;
+    enum hip_fn fn = r->fn[event_fn(e)];
+    return fn != HIP_FN_COUNT && hip_fn_class(fn) == HIP_CLASS_ERROR;
+}
+
+static bool queues_work(const struct event *e) {
+    switch (e->kind) {
+    case EVENT_COPY:
+    case EVENT_COPY2D:
+    case EVENT_SET:
+    case EVENT_LAUNCH:
+    case EVENT_HOST_FN:
+    case EVENT_GRAPH_LAUNCH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Failures of these are part of asking, not of working. */
+static bool may_fail(const struct replay *r, const struct event *e) {
+    enum hip_fn fn = r->fn[event_fn(e)];
+    if (e->kind != EVENT_CALL || fn == HIP_FN_COUNT)
+        return false;
+    enum hip_class c = hip_fn_class(fn);
+    return c == HIP_CLASS_QUERY || c == HIP_CLASS_ERROR || c == HIP_CLASS_DEVICE ||
+           c == HIP_CLASS_RTC;
+}
+
+static bool is_failure(const struct event *e) {
+    switch (e->kind) {
+    case EVENT_ERROR_READ:
+    case EVENT_FAULT:
+    case EVENT_LOST:
+    case EVENT_EXTRA:
+        return false;
+    default:
+        return e->status != hipSuccess && e->status != RECORD_PENDING &&
+               e->status != hipErrorNotReady && e->status != hipErrorPeerAccessAlreadyEnabled &&
+               e->status != hipErrorHostMemoryAlreadyRegistered;
+    }
+}
+
+static void react(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct failure *f = &r->failures[t->failure - 1];
+    if (asks_about_errors(r, &e->event)) {
+        f->looked = true;
+        t->failure = 0;
+    } else if (queues_work(&e->event)) {
+        f->went_on = true;
+        t->failure = 0;
+    }
+}
+
+static struct failure *add_failure(struct replay *r, const struct reader_event *e, struct thread *t,
+                                   unsigned status) {
+    if (r->failure_count == FAILURES_MAX) {
+        r->failures_left_out++;
+        return NULL;
+    }
+    if (r->failure_count == r->failure_room) {
+        size_t room = r->failure_room ? 2 * r->failure_room : 64;
+        struct failure *at = realloc(r->failures, room * sizeof *at);
+        if (!at) {
+            r->no_memory = true;
+            return NULL;
+        }
+        r->failures = at;
+        r->failure_room = room;
+    }
+    struct failure *f = &r->failures[r->failure_count++];
+    *f = (struct failure){
+        .seq = e->seq,
+        .end_ns = e->event.t_ns + event_duration_ns(&e->event),
+        .safe = t->safe == EVENT_NO_SEQ ? EVENT_NO_SEQ : t->safe_op,
+        .thread = e->event.thread,
+        .site = e->event.site,
+        .space = t->space,
+        .fn = r->fn[event_fn(&e->event)],
+        .kind = e->event.kind,
+        .status = (uint16_t)status,
+        .sticky = errors_is_sticky(status),
+        .surfaced = EVENT_NO_SEQ,
+    };
+    if (f->sticky && t->space->sticky == EVENT_NO_SEQ)
+        t->space->sticky = f->seq;
+    return f;
+}
+
+static void on_error_read(struct replay *r, const struct reader_event *e, struct thread *t) {
+    unsigned error = (unsigned)e->event.dst;
+    struct failure *f = e->event.src == EVENT_NO_SEQ ? NULL : errors_find(r, e->event.src);
+    if (f && error != hipSuccess) {
+        /* Asked for at once it is that call's; after other work it is taken for another's. */
+        if (f->went_on && f->surfaced == EVENT_NO_SEQ)
+            f->surfaced = e->seq;
+        f->looked = true;
+    } else if (errors_is_sticky(error) && t->space->sticky == EVENT_NO_SEQ) {
+        struct failure *fresh = add_failure(r, e, t, error);
+        if (fresh)
+            fresh->looked = true;
+    }
+}
+
+/* The safe copy that a thread is in ends with its first call from elsewhere. */
+static void follow_safe_copy(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (e->event.kind == EVENT_SAFE_COPY) {
+        const struct event_extra *x = reader_extra(e, EXTRA_SAFE);
+        struct event_safe safe = x ? event_safe_of(x) : (struct event_safe){ .step = -1 };
+        t->safe = e->seq;
+        t->safe_op = EVENT_NO_SEQ;
+        t->safe_site = e->event.site;
+        t->safe_dst = e->event.dst;
+        t->safe_src = e->event.src;
+        t->safe_len = e->event.len;
+        (void)safe;
+        return;
+    }
+    if (t->safe == EVENT_NO_SEQ)
+        return;
+    if (e->event.site != t->safe_site) {
+        t->safe = EVENT_NO_SEQ;
+    } else if (e->event.kind == EVENT_COPY && t->safe_op == EVENT_NO_SEQ &&
+               e->event.dst == t->safe_dst && e->event.src == t->safe_src &&
+               e->event.len == t->safe_len) {
+        t->safe_op = e->seq;
+        r->seen.copies_safe++;
+        r->seen.copies_d2h_safe += (event_detail(&e->event) & 7) == hipMemcpyDeviceToHost;
+    }
+}
+
+void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    follow_safe_copy(r, e, t);
+    if (t->failure)
+        react(r, e, t);
+    r->calls += event_fn(&e->event) != EVENT_NO_FN;
+    if (e->event.kind == EVENT_ERROR_READ) {
+        on_error_read(r, e, t);
+        return;
+    }
+    if (e->event.kind == EVENT_REFUSED &&
+        event_detail(&e->event) == DETAIL_DECISION_DEVICE_FAILED &&
+        t->space->sticky == EVENT_NO_SEQ) {
+        (void)add_failure(r, e, t, hipErrorIllegalAddress);
+        return;
+    }
+    if (!is_failure(&e->event))
+        return;
+    r->seen.calls_failed++;
+    if (may_fail(r, &e->event) && !errors_is_sticky(e->event.status))
+        return;
+    r->checked[HYPOTHESIS_UNCHECKED_ERROR]++;
+    struct failure *f = add_failure(r, e, t, e->event.status);
+    if (f)
+        t->failure = (size_t)(f - r->failures) + 1;
+}
+
+void errors_on_reset(struct replay *r, struct thread *t) {
+    (void)r;
+    t->space->sticky = t->space->fault = EVENT_NO_SEQ;
+}
+
+/* ---- bytes that were not written
+ * ------------------------------------------------------------------
+ */
+
+static bool reads_lost(const struct op *op, const struct lost_write *l) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct use *u = &op->use[i];
+        if (u->access & USE_READ && u->start < l->end &&
+            (u->flags & USE_VAGUE ? u->start >= l->start : l->start < use_end(u)))
+            return true;
+    }
+    return false;
+}
+
+static bool writes_lost(const struct op *op, const struct lost_write *l) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct use *u = &op->use[i];
+        if (u->access != USE_READ && u->start < l->end &&
+            (u->flags & USE_VAGUE || l->start < use_end(u)))
+            return true;
+    }
+    return false;
+}
+
+void errors_on_op(struct replay *r, const struct op *op, struct thread *t) {
+    size_t kept = 0;
+    for (size_t i = 0; i < r->lost_count; i++) {
+        struct lost_write *l = &r->lost[i];
+        bool same = l->space == t->space;
+        struct failure *f = &r->failures[l->failure];
+        if (same && f->surfaced == EVENT_NO_SEQ && reads_lost(op, l) && op->seq > f->seq)
+            f->surfaced = op->seq;
+        if (!same || !(writes_lost(op, l) || f->surfaced != EVENT_NO_SEQ))
+            r->lost[kept++] = *l;
+    }
+    r->lost_count = kept;
+}
+
+void errors_lost_write(struct replay *r, const struct op *op, struct thread *t) {
+    struct failure *f = errors_find(r, op->seq);
+    if (!f || f->sticky || op->what == SHADOW_LAUNCH)
+        return;
+    for (unsigned i = 0; i < op->count && r->lost_count < LOST_WRITES_MAX; i++) {
+        const struct use *u = &op->use[i];
+        if (u->access & USE_WRITE && use_end(u) && space_at(t->space, u->start))
+            r->lost[r->lost_count++] =
+                (struct lost_write){ t->space, u->start, use_end(u), (size_t)(f - r->failures) };
+    }
+}
+
+/* ---- after the last event
+ * -------------------------------------------------------------------------
+ */
+
+static bool makes_something(const struct failure *f) {
+    return f->kind == EVENT_ALLOC || f->kind == EVENT_STREAM_CREATE ||
+           f->kind == EVENT_EVENT_CREATE || f->kind == EVENT_MODULE_LOAD ||
+           f->kind == EVENT_FUNCTION;
+}
+
+static bool misses_something(const struct failure *f) {
+    return f->status == hipErrorInvalidValue || f->status == hipErrorInvalidHandle ||
+           f->status == hipErrorInvalidDevicePointer || f->status == hipErrorContextIsDestroyed ||
+           f->status == hipErrorInvalidDeviceFunction || f->status == hipErrorNotFound;
+}
+
+/* Where a failure came up again, if nothing has said so yet. */
+static uint64_t find_surface(const struct replay *r, const struct failure *f) {
+    if (f->surfaced != EVENT_NO_SEQ)
+        return f->surfaced;
+    for (const struct failure *g = f + 1; g < r->failures + r->failure_count; g++) {
+        if (g->space != f->space || g->thread != f->thread)
+            continue;
+        if (f->sticky ? g->sticky : makes_something(f) && !g->sticky && misses_something(g))
+            return g->seq;
+    }
+    return EVENT_NO_SEQ;
+}
+
+static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced) {
+    char who[160], where[160];
+    struct found x = {
+        .hypothesis = HYPOTHESIS_UNCHECKED_ERROR,
+        .culprit = f->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = surfaced,
+        .order = f->seq,
+        .argument = -1,
+        .failed = true,
+        .process = f->space->process,
+    };
+    snprintf(x.text, sizeof x.text,
+             "%s failed with %s and the program went on; the failure came up at %s",
+             findings_call(r, f->seq, who, sizeof who), hip_error_name((hipError_t)f->status),
+             findings_call(r, surfaced, where, sizeof where));
+    findings_add(r, &x);
+    struct failure *g = errors_find(r, surfaced);
+    if (g && !f->sticky)
+        g->explained = true;
+    if (!f->sticky)
+        f->explained = true;
+}
+
+static void check_unchecked(struct replay *r) {
+    bool sticky_done = false;
+    for (size_t i = 0; i < r->failure_count; i++) {
+        struct failure *f = &r->failures[i];
+        bool late = f->surfaced != EVENT_NO_SEQ && f->went_on;
+        if (!f->went_on || (f->looked && !late) || f->kind == EVENT_FREE)
+            continue;
+        if (f->sticky && (sticky_done || f->kind == EVENT_LAUNCH))
+            continue;
+        sticky_done |= f->sticky;
+        uint64_t surfaced = find_surface(r, f);
+        if (surfaced != EVENT_NO_SEQ)
+            add_unchecked(r, f, surfaced);
+        else if (!f->explained && !f->sticky && f->kind != EVENT_ALLOC)
+            findings_doubt(r, HYPOTHESIS_UNCHECKED_ERROR,
+                           "a call failed and the program went on; whether it had looked at the "
+                           "result cannot be seen");
+    }
+}
+
+/* The call that first told of a fault: not a launch that nobody checked, if another did. */
+static struct failure *find_messenger(struct replay *r, const struct space *s, uint64_t since_ns) {
+    struct failure *first = NULL;
+    for (size_t i = 0; i < r->failure_count; i++) {
+        struct failure *f = &r->failures[i];
+        if (f->space != s || !f->sticky || f->end_ns < since_ns)
+            continue;
+        if (!first)
+            first = f;
+        if (f->kind != EVENT_LAUNCH || f->looked || !f->went_on)
+            return f->kind != EVENT_LAUNCH || f->looked ? f : first;
+    }
+    return first;
+}
+
+/* The messenger of a failure that is part of a safe copy is that copy. */
+static uint64_t messenger_event(const struct failure *f) {
+    return f->safe != EVENT_NO_SEQ ? f->safe : f->seq;
+}
+
+static void finish_faults(struct replay *r) {
+    for (size_t i = 0; i < r->fault_count; i++) {
+        const struct fault *fault = &r->faults[i];
+        struct failure *f = find_messenger(r, fault->space, fault->t_ns);
+        if (!fault->found || !f)
+            continue;
+        struct found *x = &r->found.at[fault->found - 1];
+        f->explained = true;
+        x->messenger = messenger_event(f);
+        x->failed = true;
+        findings_evidence(x, x->messenger);
+        findings_evidence(x, f->seq);
+    }
+}
+
+/* ---- sticky errors of a device that does not say who did it
+ * ---------------------------------------
+ */
+
+static bool may_fault(enum verdict_hypothesis_id id) {
+    switch (id) {
+    case HYPOTHESIS_SIZE_MISMATCH:
+    case HYPOTHESIS_SHAPE_MISMATCH:
+    case HYPOTHESIS_BAD_OFFSET:
+    case HYPOTHESIS_INVALID_POINTER:
+    case HYPOTHESIS_USE_AFTER_FREE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+struct in_flight {
+    uint64_t first, count;
+    char names[120];
+};
+
+/* Launches that nobody had waited for when the error came. */
+static struct in_flight launches_in_flight(struct replay *r, const struct space *s,
+                                           uint64_t before) {
+    struct in_flight x = { .first = EVENT_NO_SEQ };
+    enum { LOOK = 10000 };
+    unsigned looked = 0;
+    for (size_t i = 0; i < s->stream_count; i++) {
+        const struct lane *l = &r->lanes[s->streams[i]->lane];
+        uint32_t known = 0;
+        for (size_t k = 0; k < r->thread_count; k++)
+            if (r->threads[k].space == s &&
+                vclock_get(&r->threads[k].known, s->streams[i]->lane) > known)
+                known = vclock_get(&r->threads[k].known, s->streams[i]->lane);
+        for (uint32_t n = known; n < l->last && looked < LOOK; n++, looked++) {
+            struct reader_event *e = r->other;
+            if (l->seqs[n] > before || !reader_event(r->r, l->seqs[n], e) ||
+                (e->event.kind != EVENT_LAUNCH && e->event.kind != EVENT_GRAPH_LAUNCH))
+                continue;
+            size_t used = strlen(x.names);
+            if (x.count < 3)
+                snprintf(x.names + used, sizeof x.names - used, "%s%s", used ? ", " : "",
+                         reader_string(r->r, e->event.name));
+            x.first = x.first == EVENT_NO_SEQ || l->seqs[n] < x.first ? l->seqs[n] : x.first;
+            x.count++;
+        }
+    }
+    return x;
+}
+
+static void explain_sticky(struct replay *r, struct failure *f) {
+    char who[160];
+    for (size_t i = 0; i < r->found.count; i++) {
+        struct found *x = &r->found.at[i];
+        if (may_fault(x->hypothesis) && !x->failed && x->order < f->seq &&
+            x->process == f->space->process) {
+            x->failed = true;
+            x->also |= 1u << HYPOTHESIS_UPSTREAM_KERNEL_FAULT;
+            x->messenger = messenger_event(f);
+            f->explained = true;
+            return;
+        }
+    }
+    struct in_flight launches = launches_in_flight(r, f->space, f->seq);
+    struct found x = {
+        .hypothesis = HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
+        .culprit = launches.count == 1 ? launches.first : EVENT_NO_SEQ,
+        .other = EVENT_NO_SEQ,
+        .messenger = messenger_event(f),
+        .order = launches.first != EVENT_NO_SEQ ? launches.first : f->seq,
+        .argument = -1,
+        .failed = true,
+        .process = f->space->process,
+    };
+    findings_call(r, f->seq, who, sizeof who);
+    if (launches.count == 0) {
+        findings_doubt(r, HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
+                       "a sticky error was reported although the recording shows no kernel that "
+                       "could still have been running");
+        return;
+    }
+    if (launches.count == 1)
+        snprintf(x.text, sizeof x.text,
+                 "%s reported %s; the only kernel that had not been waited for is %s", who,
+                 hip_error_name((hipError_t)f->status), launches.names);
+    else
+        snprintf(x.text, sizeof x.text,
+                 "%s reported %s; one of %" PRIu64 " launches that had not been waited for did it "
+                 "(%s%s)",
+                 who, hip_error_name((hipError_t)f->status), launches.count, launches.names,
+                 launches.count > 3 ? ", ..." : "");
+    findings_evidence(&x, launches.first);
+    findings_add(r, &x);
+    f->explained = launches.count == 1;
+}
+
+void errors_finish(struct replay *r) {
+    finish_faults(r);
+    for (size_t i = 0; i < r->space_count; i++) {
+        struct space *s = r->spaces[i];
+        struct failure *f = find_messenger(r, s, 0);
+        if (f && !f->explained && s->fault == EVENT_NO_SEQ)
+            explain_sticky(r, f);
+    }
+    check_unchecked(r);
+}

@@ -1,0 +1,227 @@
+/* fault.c - the device's own word on where it failed, and what that says about the cause.
+ *
+ * The software device names the operation, the address, and the argument that led there. The cause
+ * follows from what lay at the address when the operation ran: freed memory, the far side of a
+ * block's end, memory whose turn in its stream had not come, or nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { NEAR_FAULT = 64 << 10 };
+
+struct fault_facts {
+    uint64_t address, launch;
+    unsigned access;
+    struct event_fault extra;
+    bool has_extra;
+    uint32_t argument_name;
+    bool has_value;
+    uint64_t value; /* of the argument */
+    uint64_t need;  /* bytes its footprint has; 0: unknown */
+    bool shaped;
+    const struct block *meant; /* block that the argument points into, or the nearest */
+    const struct block *at;    /* live block at the address */
+    const struct block *freed; /* freed one */
+};
+
+static void read_launch_facts(struct replay *r, struct fault_facts *x, uint64_t seq) {
+    struct reader_event *e = r->other;
+    if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, e) || !op_read(r, e, r->op))
+        return;
+    for (unsigned i = 0; x->has_extra && i < r->op->count; i++) {
+        const struct use *u = &r->op->use[i];
+        if (u->argument != x->extra.argument || u->argument == EVENT_NO_ARGUMENT)
+            continue;
+        x->has_value = true;
+        x->value = u->start;
+        x->need = u->flags & USE_VAGUE ? 0 : u->bytes;
+        x->shaped = u->flags & USE_SHAPED;
+    }
+}
+
+static struct fault_facts read_facts(struct replay *r, const struct reader_event *e,
+                                     struct space *s) {
+    struct fault_facts x = { .address = e->event.dst,
+                             .launch = e->event.src,
+                             .access = event_detail(&e->event) };
+    const struct event_extra *f = reader_extra(e, EXTRA_FAULT);
+    const struct event_extra *a = reader_extra(e, EXTRA_ARGUMENT);
+    x.has_extra = f != NULL;
+    if (f)
+        x.extra = event_fault_of(f);
+    if (a)
+        x.argument_name = (uint32_t)a->word[1];
+    struct reader_event *launch = r->other;
+    if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
+        launch->event.kind == EVENT_GRAPH_LAUNCH) {
+        uint64_t node = graph_find_op(r, s, x.launch, e->event.name);
+        if (node != EVENT_NO_SEQ)
+            x.launch = node;
+    }
+    read_launch_facts(r, &x, x.launch);
+    x.at = space_at(s, x.address);
+    x.freed = x.at ? NULL : space_freed_at(s, x.address);
+    uint64_t distance;
+    if (x.has_value)
+        x.meant = space_at(s, x.value);
+    if (!x.meant && x.has_value)
+        x.meant = space_freed_at(s, x.value);
+    if (!x.meant && x.has_extra && x.extra.alloc_bytes)
+        x.meant = space_at(s, x.extra.alloc_base);
+    if (!x.meant) {
+        const struct block *b = space_near(s, x.address, &distance);
+        if (b && distance <= NEAR_FAULT)
+            x.meant = b;
+    }
+    return x;
+}
+
+/* What an access outside of all blocks was: past the end, before the start, or nowhere. */
+static enum verdict_hypothesis_id outside(const struct fault_facts *x) {
+    const struct block *b = x->meant;
+    if (!b)
+        return HYPOTHESIS_INVALID_POINTER;
+    if (x->has_value && !(x->value - b->base < b->bytes))
+        return HYPOTHESIS_BAD_OFFSET; /* the argument itself misses its block */
+    if (x->need && x->value + x->need > block_end(b))
+        return x->shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH;
+    if (x->address < b->base)
+        return HYPOTHESIS_BAD_OFFSET;
+    /* A loop that runs too far faults near the end; several cores may start further out. */
+    uint64_t past = x->address - block_end(b);
+    uint64_t near = b->bytes < UINT64_MAX / 16 ? 15 * b->bytes : UINT64_MAX;
+    return past < (near < NEAR_FAULT ? NEAR_FAULT : near) ? HYPOTHESIS_SIZE_MISMATCH
+                                                          : HYPOTHESIS_BAD_OFFSET;
+}
+
+static enum verdict_hypothesis_id classify(const struct fault_facts *x) {
+    enum { NULL_REGION = 65536 };
+    if (x->address < NULL_REGION || (x->has_value && x->value < NULL_REGION))
+        return HYPOTHESIS_INVALID_POINTER;
+    if (x->freed)
+        return HYPOTHESIS_USE_AFTER_FREE;
+    if (x->meant && x->meant->free != EVENT_NO_SEQ && x->has_value)
+        return HYPOTHESIS_USE_AFTER_FREE;
+    if (x->at && x->at->family == DETAIL_FAMILY_ASYNC)
+        return HYPOTHESIS_STREAM_UNSYNCED; /* its turn in its own stream had not come */
+    if (x->at)
+        return HYPOTHESIS_UPSTREAM_KERNEL_FAULT;
+    return outside(x);
+}
+
+static void describe_fault(struct replay *r, const struct reader_event *e,
+                           const struct fault_facts *x, struct found *f) {
+    char who[160], through[100] = "", bytes[32], past[32], where[200] = "an address";
+    const struct block *b = f->has_block ? &f->block : NULL;
+    const char *did = x->access == DETAIL_ACCESS_READ    ? "read"
+                      : x->access == DETAIL_ACCESS_WRITE ? "wrote"
+                                                         : "touched";
+    findings_call(r, f->culprit, who, sizeof who);
+    if (f->culprit == EVENT_NO_SEQ)
+        snprintf(who, sizeof who, "%s", reader_string(r->r, e->event.name));
+    if (x->argument_name)
+        snprintf(through, sizeof through, " through its argument %s",
+                 reader_string(r->r, x->argument_name));
+    else if (f->argument >= 0)
+        snprintf(through, sizeof through, " through its argument #%d", f->argument);
+    if (b && f->name.bytes)
+        snprintf(where, sizeof where, "tensor %s (%s)", reader_string(r->r, f->name.text),
+                 findings_bytes(b->bytes, bytes, sizeof bytes));
+    else if (b)
+        snprintf(where, sizeof where, "a block of %s",
+                 findings_bytes(b->bytes, bytes, sizeof bytes));
+    switch (f->hypothesis) {
+    case HYPOTHESIS_SIZE_MISMATCH:
+    case HYPOTHESIS_SHAPE_MISMATCH:
+        snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
+                 x->address == block_end(b)
+                     ? "just"
+                     : findings_bytes(x->address - block_end(b), past, sizeof past),
+                 where, through);
+        if (x->need) {
+            size_t used = strlen(f->text);
+            snprintf(f->text + used, sizeof f->text - used, ": by its sizes it needs %s",
+                     findings_bytes(x->need, bytes, sizeof bytes));
+        }
+        break;
+    case HYPOTHESIS_BAD_OFFSET:
+        if (x->address < b->base)
+            snprintf(f->text, sizeof f->text, "%s %s %s before the start of %s%s", who, did,
+                     findings_bytes(b->base - x->address, past, sizeof past), where, through);
+        else
+            snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
+                     findings_bytes(x->address - block_end(b), past, sizeof past), where, through);
+        break;
+    case HYPOTHESIS_USE_AFTER_FREE: {
+        char freed[160];
+        snprintf(f->text, sizeof f->text, "%s %s %s that %s had freed%s", who, did, where,
+                 findings_call(r, b ? b->free : EVENT_NO_SEQ, freed, sizeof freed), through);
+        break;
+    }
+    case HYPOTHESIS_STREAM_UNSYNCED:
+        snprintf(f->text, sizeof f->text,
+                 "%s %s %s before the stream that allocates it had come that far%s", who, did,
+                 where, through);
+        break;
+    case HYPOTHESIS_INVALID_POINTER:
+        snprintf(f->text, sizeof f->text, "%s %s address 0x%" PRIx64 ", where nothing is%s", who,
+                 did, x->address, through);
+        break;
+    default:
+        snprintf(f->text, sizeof f->text, "%s faulted at 0x%" PRIx64 "%s", who, x->address,
+                 through);
+    }
+}
+
+void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *s = t->space;
+    r->faults_seen++;
+    if (s->fault != EVENT_NO_SEQ || r->fault_count == FAULTS_MAX)
+        return; /* what the device does after its first fault is no news */
+    s->fault = e->seq;
+    struct fault_facts x = read_facts(r, e, s);
+    struct found f = {
+        .hypothesis = classify(&x),
+        .also = 1u << HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
+        .culprit = x.launch,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = x.launch != EVENT_NO_SEQ ? x.launch : e->seq,
+        .argument =
+            x.has_extra && x.extra.argument != EVENT_NO_ARGUMENT ? (int)x.extra.argument : -1,
+        .argument_name = x.argument_name,
+        .kernel = e->event.name,
+        .fault = true,
+        .failed = true,
+        .culprit_writes = x.access == DETAIL_ACCESS_WRITE,
+        .address = x.address,
+        .len = 1,
+    };
+    const struct block *b = x.freed ? x.freed : x.at ? x.at : x.meant;
+    findings_set_block(r, &f, s, f.hypothesis == HYPOTHESIS_INVALID_POINTER ? NULL : b,
+                       b ? b->base : x.address);
+    /* Freed in the order of a stream while this was queued in another: the free came too early. */
+    if (f.hypothesis == HYPOTHESIS_USE_AFTER_FREE && b && b->free_async && b->free > f.culprit) {
+        f.other = f.culprit;
+        f.culprit = b->free;
+        f.argument = -1;
+    }
+    findings_evidence(&f, e->seq);
+    if (b)
+        findings_evidence(&f, b->free);
+    describe_fault(r, e, &x, &f);
+    struct found *entered = findings_add(r, &f);
+    if (entered) {
+        entered->fault = true;
+        /* Suspected before from its sizes alone: now the device has said it. */
+        entered->address = f.address;
+    }
+    r->faults[r->fault_count++] = (struct fault){
+        .space = s,
+        .seq = e->seq,
+        .t_ns = e->event.t_ns,
+        .found = entered ? (size_t)(entered - r->found.at) + 1 : 0,
+    };
+}

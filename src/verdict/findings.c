@@ -1,0 +1,172 @@
+/* findings.c - collects what was found, once for every place in the program. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "verdict/replay.h"
+
+enum { REMARKS_MAX = 40 };
+
+void findings_evidence(struct found *f, uint64_t seq) {
+    if (seq == EVENT_NO_SEQ || f->evidence_count == EVIDENCE_MAX)
+        return;
+    unsigned at = 0;
+    while (at < f->evidence_count && f->evidence[at] < seq)
+        at++;
+    if (at < f->evidence_count && f->evidence[at] == seq)
+        return;
+    memmove(&f->evidence[at + 1], &f->evidence[at], (f->evidence_count - at) * sizeof(uint64_t));
+    f->evidence[at] = seq;
+    f->evidence_count++;
+}
+
+void findings_set_block(struct replay *r, struct found *f, const struct space *s,
+                        const struct block *b, uint64_t address) {
+    (void)r;
+    f->process = s->process;
+    if (!b)
+        return;
+    f->has_block = true;
+    f->block = *b;
+    f->block.use = NULL;
+    f->block.older = f->block.newer = NULL;
+    const struct space_name *n = space_name_at(s, address);
+    if (!n && b->bytes)
+        n = space_name_at(s, b->base);
+    if (n) {
+        f->name = *n;
+        if (!f->tensor)
+            f->tensor = n->text;
+    }
+    findings_evidence(f, b->alloc);
+}
+
+/* Where in the program an event comes from, for telling findings apart. */
+static void place(const struct replay *r, uint64_t seq, uint64_t out[2]) {
+    struct reader_event *e = r->other;
+    out[0] = out[1] = 0;
+    if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, e))
+        return;
+    out[0] = e->event.site;
+    out[1] = e->event.kind == EVENT_LAUNCH ? e->event.name : 0;
+}
+
+static uint64_t key_of(const struct replay *r, const struct found *f) {
+    uint64_t words[8] = { (uint64_t)f->hypothesis, f->process, (uint64_t)f->argument };
+    place(r, f->culprit, &words[3]);
+    place(r, f->other, &words[5]);
+    if (!words[3]) /* the place is unknown: then memory tells findings apart */
+        words[7] = f->has_block ? f->block.alloc : f->address;
+    uint64_t key = hash_bytes(words, sizeof words, 0);
+    return key ? key : 1;
+}
+
+struct found *findings_add(struct replay *r, struct found *f) {
+    struct findings *all = &r->found;
+    f->key = key_of(r, f);
+    f->count = 1;
+    findings_evidence(f, f->culprit);
+    findings_evidence(f, f->other);
+    findings_evidence(f, f->messenger);
+    size_t known = (size_t)(uintptr_t)table_find(&all->by_key, f->key);
+    if (known) {
+        struct found *old = &all->at[known - 1];
+        old->count++;
+        old->failed |= f->failed;
+        old->also |= f->also;
+        return old;
+    }
+    if (all->count == all->max) {
+        all->left_out++;
+        return NULL;
+    }
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 16;
+        struct found *at = realloc(all->at, room * sizeof *at);
+        if (!at) {
+            r->no_memory = true;
+            return NULL;
+        }
+        all->at = at;
+        all->room = room;
+    }
+    if (!table_set(&all->by_key, f->key, (void *)(uintptr_t)(all->count + 1))) {
+        r->no_memory = true;
+        return NULL;
+    }
+    all->at[all->count] = *f;
+    return &all->at[all->count++];
+}
+
+void findings_remark(struct replay *r, const char *fmt, ...) {
+    struct findings *all = &r->found;
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    for (size_t i = 0; i < all->remark_count; i++)
+        if (!strcmp(all->remarks[i], text))
+            return;
+    if (all->remark_count == REMARKS_MAX)
+        return;
+    if (!all->remarks && !(all->remarks = calloc(REMARKS_MAX, sizeof *all->remarks))) {
+        r->no_memory = true;
+        return;
+    }
+    if (!(all->remarks[all->remark_count] = strdup(text)))
+        r->no_memory = true;
+    else
+        all->remark_count++;
+}
+
+void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why) {
+    if (!r->doubts[id]++)
+        r->doubt[id] = why;
+}
+
+void findings_free(struct findings *f) {
+    for (size_t i = 0; i < f->remark_count; i++)
+        free(f->remarks[i]);
+    free(f->remarks);
+    free(f->at);
+    table_clear(&f->by_key);
+}
+
+/* ---- words -------------------------------------------------------------------------------------
+ */
+
+const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room) {
+    struct reader_event *e = r->other;
+    if (seq == EVENT_NO_SEQ) {
+        snprintf(out, room, "an unknown call");
+    } else if (!reader_event(r->r, seq, e)) {
+        snprintf(out, room, "event %" PRIu64, seq);
+    } else if (e->event.kind == EVENT_LAUNCH) {
+        const char *name = reader_string(r->r, e->event.name);
+        snprintf(out, room, "kernel %s (event %" PRIu64 ")", *name ? name : "?", seq);
+    } else {
+        const char *api = event_fn(&e->event) == EVENT_NO_FN
+                              ? event_kind_text(e->event.kind)
+                              : reader_function(r->r, event_fn(&e->event));
+        snprintf(out, room, "%s (event %" PRIu64 ")", api, seq);
+    }
+    return out;
+}
+
+const char *findings_bytes(uint64_t bytes, char *out, size_t room) {
+    if (bytes == 1)
+        snprintf(out, room, "1 byte");
+    else if (bytes >= UINT64_C(1) << 30 && bytes % (UINT64_C(1) << 30) == 0)
+        snprintf(out, room, "%" PRIu64 " GiB", bytes >> 30);
+    else if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+        snprintf(out, room, "%" PRIu64 " MiB", bytes >> 20);
+    else if (bytes >= 4 << 10 && bytes % (1 << 10) == 0)
+        snprintf(out, room, "%" PRIu64 " KiB", bytes >> 10);
+    else
+        snprintf(out, room, "%" PRIu64 " bytes", bytes);
+    return out;
+}

@@ -1,0 +1,669 @@
+/* races.c - accesses to the same bytes in no order, and reads of bytes that nobody wrote.
+ *
+ * Copies, sets and launches with known footprints go into the shadow (shadow.h) and are compared
+ * there, byte for byte. What is found is found: both sides are known to touch those bytes.
+ *
+ * Kernels of which only the pointers are known are compared with everything in the block (or
+ * tensor) from the pointer on, and then it depends:
+ *
+ *   - Both got the same pointer, or the other side's range is exact; one of the two is known to
+ * write through it: a race, unless there is a sign that the streams share the block in parts.
+ *   - Signs of that: the streams' own copies and sets keep to disjoint parts of the block, or the
+ * same kernel runs in both streams with the same pointer and other arguments (an offset, likely).
+ *     Streams that divide a buffer among themselves are common and right, so these are doubts.
+ *   - Different pointers into one block, or an access that is not known to write: a doubt.
+ *
+ * Signs can come later than the race, so suspects wait with their block until it goes.
+ *
+ * Launches of which nothing is known cannot be compared with anything; that there was something
+ * beside them is remembered, because then no proof is possible. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { ROWS_MAX = 4096, SUSPECTS_MAX = 32 };
+
+/* A kernel that got a pointer into a block. */
+struct vague {
+    struct shadow_mark mark;
+    uint64_t pointer, limit; /* it may touch [pointer, limit) */
+    uint64_t hash;
+    uint32_t kernel;
+    bool reads, writes; /* known; neither: unknown */
+    bool guessed;
+};
+
+struct suspect {
+    struct suspect *next;
+    uint32_t lane, other_lane;
+    uint64_t start, end, other_start, other_end; /* what each may have touched */
+    bool differs; /* the same kernel with the same pointer and other arguments */
+    struct found found;
+};
+
+struct race {
+    struct replay *r;
+    const struct op *op;
+    struct thread *t;
+    struct vclock *clock;
+    struct shadow_mark me;
+    const struct use *use;
+    struct block *block;
+};
+
+static const char NO_ORDER[] = "nothing in the recording orders the two";
+
+/* ---- words -------------------------------------------------------------------------------------
+ */
+
+static const char *verb(bool writes, bool reads) {
+    return writes && reads ? "uses" : writes ? "writes" : "reads";
+}
+
+static void describe(const struct race *x, struct found *f, bool other_writes) {
+    char who[160], other[160], bytes[32], where[160] = "";
+    if (f->tensor)
+        snprintf(where, sizeof where, " of tensor %s", reader_string(x->r->r, f->tensor));
+    snprintf(f->text, sizeof f->text, "%s %s %s%s that %s %s: %s",
+             findings_call(x->r, f->culprit, who, sizeof who),
+             verb(f->culprit_writes, x->use && x->use->access & USE_READ),
+             f->len ? findings_bytes(f->len, bytes, sizeof bytes) : "memory", where,
+             findings_call(x->r, f->other, other, sizeof other), other_writes ? "writes" : "reads",
+             NO_ORDER);
+}
+
+/* ---- which hypothesis
+ * ---------------------------------------------------------------------------- */
+
+static bool is_host_family(unsigned family) {
+    return family == DETAIL_FAMILY_PINNED || family == DETAIL_FAMILY_REGISTERED;
+}
+
+static enum verdict_hypothesis_id hypothesis_of(unsigned what, unsigned other, unsigned family,
+                                                uint32_t *also) {
+    *also = 0;
+    if (what == SHADOW_FREE || other == SHADOW_FREE)
+        return HYPOTHESIS_USE_AFTER_FREE;
+    if (what != SHADOW_COPY || other != SHADOW_COPY)
+        return HYPOTHESIS_STREAM_UNSYNCED;
+    if (is_host_family(family)) {
+        *also = 1u << HYPOTHESIS_OVERLAPPING_COPIES;
+        return HYPOTHESIS_STAGING_REUSE;
+    }
+    *also = 1u << HYPOTHESIS_STREAM_UNSYNCED;
+    return HYPOTHESIS_OVERLAPPING_COPIES;
+}
+
+static struct found make_found(struct race *x, const struct shadow_mark *other, bool other_writes,
+                               uint64_t start, uint64_t end) {
+    struct found f = {
+        .culprit = x->op->seq,
+        .other = other->seq,
+        .messenger = EVENT_NO_SEQ,
+        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
+        .argument = x->use && x->use->argument != EVENT_NO_ARGUMENT ? x->use->argument : -1,
+        .culprit_writes = x->use && x->use->access & USE_WRITE,
+        .other_writes = other_writes,
+        .address = start,
+        .len = end > start ? end - start : 0,
+    };
+    f.hypothesis = hypothesis_of(x->me.what, other->what, x->block->family, &f.also);
+    findings_set_block(x->r, &f, x->t->space, x->block, start);
+    findings_evidence(&f, x->op->launch);
+    describe(x, &f, other_writes);
+    return f;
+}
+
+/* An order that greta does not understand may be what orders them. */
+static bool cannot_tell(struct replay *r, enum verdict_hypothesis_id id) {
+    if (r->order_doubt)
+        findings_doubt(r, id, r->order_doubt);
+    return r->order_doubt != NULL;
+}
+
+static void add_race(struct race *x, const struct shadow_conflict *c) {
+    struct found f = make_found(x, &c->other, c->other_writes, c->start, c->end);
+    if (!cannot_tell(x->r, f.hypothesis))
+        findings_add(x->r, &f);
+}
+
+/* Is it unordered with an access that no clock covers? */
+static bool is_unordered(const struct shadow_mark *other, void *user) {
+    struct race *x = user;
+    if (other->seq < x->r->gap)
+        return false;
+    if (before_by_time(x->r, x->t, x->clock, other->lane, other->number)) {
+        x->r->seen.pairs_by_time++;
+        return false;
+    }
+    return true;
+}
+
+/* ---- how lanes share a block
+ * --------------------------------------------------------------------- */
+
+static struct block_use *use_of(struct race *x) {
+    if (!x->block->use && !(x->block->use = calloc(1, sizeof *x->block->use)))
+        x->r->no_memory = true;
+    return x->block->use;
+}
+
+static void widen_hull(struct race *x, uint64_t low, uint64_t high) {
+    struct block_use *u = use_of(x);
+    for (unsigned i = 0; u && i < SPACE_HULLS; i++) {
+        if (u->hull[i].high && u->hull[i].lane != x->me.lane)
+            continue;
+        if (!u->hull[i].high) {
+            u->hull[i].lane = x->me.lane;
+            u->hull[i].low = low;
+            u->hull[i].high = high;
+        }
+        if (low < u->hull[i].low)
+            u->hull[i].low = low;
+        if (high > u->hull[i].high)
+            u->hull[i].high = high;
+        return;
+    }
+}
+
+static bool find_hull(const struct block_use *u, uint32_t lane, uint64_t *low, uint64_t *high) {
+    for (unsigned i = 0; i < SPACE_HULLS; i++)
+        if (u->hull[i].high && u->hull[i].lane == lane) {
+            *low = u->hull[i].low;
+            *high = u->hull[i].high;
+            return true;
+        }
+    return false;
+}
+
+/* Do the streams keep to parts of the block that do not meet? A lane's part is what its copies and
+ * sets took up, if it had any, else what it may have touched. */
+static bool is_divided(const struct block_use *u, const struct suspect *s) {
+    uint64_t low = s->start, high = s->end, other_low = s->other_start, other_high = s->other_end;
+    bool mine = find_hull(u, s->lane, &low, &high);
+    bool theirs = find_hull(u, s->other_lane, &other_low, &other_high);
+    return (mine || theirs) && (high <= other_low || other_high <= low);
+}
+
+void races_settle(struct space *space, struct block *b, void *replay) {
+    struct replay *r = replay;
+    (void)space;
+    for (struct suspect *s = b->use->suspects; s; s = s->next) {
+        if (is_divided(b->use, s) || s->differs)
+            findings_doubt(
+                r, s->found.hypothesis,
+                "kernels of unknown extent work in several streams on one block, perhaps "
+                "on different parts of it");
+        else if (!cannot_tell(r, s->found.hypothesis))
+            findings_add(r, &s->found);
+    }
+    b->use->suspects = NULL;
+}
+
+static void add_suspect(struct race *x, const struct suspect *what) {
+    struct block_use *u = use_of(x);
+    if (!u)
+        return;
+    unsigned count = 0;
+    for (const struct suspect *s = u->suspects; s; s = s->next, count++)
+        if (s->found.other == what->found.other && s->found.culprit == what->found.culprit)
+            return;
+    if (count >= SUSPECTS_MAX)
+        return;
+    struct suspect *s = arena_alloc(&x->r->arena, sizeof *s);
+    if (!s) {
+        x->r->no_memory = true;
+        return;
+    }
+    *s = *what;
+    s->next = u->suspects;
+    u->suspects = s;
+}
+
+/* ---- kernels with pointers only
+ * -------------------------------------------------------------------
+ */
+
+static bool may_conflict(bool writes, const struct vague *v) {
+    return writes || v->writes || !(v->reads || v->writes);
+}
+
+static bool surely_conflicts(bool writes, const struct vague *v) {
+    return writes || (v->writes && !v->guessed);
+}
+
+/* Compares an exact range with the kernels that got pointers into its block. */
+static void compare_with_vague(struct race *x, uint64_t start, uint64_t end, bool writes) {
+    struct block_use *u = x->block->use;
+    for (unsigned i = 0; i < u->vague_count; i++) {
+        struct vague *v = &u->vague[i];
+        if (v->mark.lane == x->me.lane || end <= v->pointer || v->limit <= start ||
+            !may_conflict(writes, v))
+            continue;
+        x->r->seen.pairs++;
+        x->r->checked[HYPOTHESIS_STREAM_UNSYNCED]++;
+        if (vclock_covers(x->clock, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, x))
+            continue;
+        struct suspect s = {
+            .lane = x->me.lane,
+            .other_lane = v->mark.lane,
+            .start = start,
+            .end = end,
+            .other_start = v->pointer,
+            .other_end = v->limit,
+        };
+        uint64_t from = start > v->pointer ? start : v->pointer;
+        s.found = make_found(x, &v->mark, v->writes, from, end < v->limit ? end : v->limit);
+        if (surely_conflicts(writes, v) && !(v->guessed && v->pointer != x->block->base))
+            add_suspect(x, &s);
+        else
+            findings_doubt(x->r, s.found.hypothesis,
+                           "it is not known whether a kernel writes through a pointer it got");
+    }
+}
+
+static void compare_two_vague(struct race *x, const struct vague *mine) {
+    struct block_use *u = x->block->use;
+    for (unsigned i = 0; u && i < u->vague_count; i++) {
+        struct vague *v = &u->vague[i];
+        if (v->mark.lane == mine->mark.lane || mine->limit <= v->pointer ||
+            v->limit <= mine->pointer || !may_conflict(mine->writes, v))
+            continue;
+        if (!mine->writes && mine->reads && !v->writes && v->reads)
+            continue;
+        x->r->seen.pairs++;
+        x->r->checked[HYPOTHESIS_STREAM_UNSYNCED]++;
+        if (vclock_covers(x->clock, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, x))
+            continue;
+        bool sure = (mine->writes && !mine->guessed) || (v->writes && !v->guessed);
+        if (!sure || mine->pointer != v->pointer) {
+            findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
+                           "kernels of unknown extent got pointers into one block in several "
+                           "streams");
+            continue;
+        }
+        struct suspect s = {
+            .lane = mine->mark.lane,
+            .other_lane = v->mark.lane,
+            .start = mine->pointer,
+            .end = mine->limit,
+            .other_start = v->pointer,
+            .other_end = v->limit,
+            .differs = mine->kernel == v->kernel && (mine->hash != v->hash || !mine->hash),
+        };
+        s.found = make_found(x, &v->mark, v->writes, mine->pointer, mine->pointer);
+        add_suspect(x, &s);
+    }
+}
+
+static void remember_vague(struct race *x, const struct vague *mine) {
+    struct block_use *u = use_of(x);
+    if (!u)
+        return;
+    for (unsigned i = 0; i < u->vague_count; i++) {
+        struct vague *v = &u->vague[i];
+        if (v->mark.lane == mine->mark.lane && v->pointer == mine->pointer &&
+            v->writes == mine->writes && v->reads == mine->reads && v->kernel == mine->kernel) {
+            *v = *mine; /* what comes after this one comes after that one */
+            return;
+        }
+    }
+    enum { VAGUE_MAX = 256 };
+    if (u->vague_count == VAGUE_MAX) {
+        findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
+                       "too many kernels got pointers into one block");
+        return;
+    }
+    if (u->vague_count == u->vague_room) {
+        unsigned room = u->vague_room ? 2 * u->vague_room : 4;
+        struct vague *v = realloc(u->vague, room * sizeof *v);
+        if (!v) {
+            x->r->no_memory = true;
+            return;
+        }
+        u->vague = v;
+        u->vague_room = room;
+    }
+    u->vague[u->vague_count++] = *mine;
+}
+
+/* Against what exact accesses left in the shadow. */
+static void compare_vague_with_shadow(struct race *x, const struct vague *mine) {
+    struct shadow_answer answer = { 0 };
+    bool unknown = !mine->reads && !mine->writes;
+    struct shadow_access a = {
+        .start = mine->pointer,
+        .end = mine->limit,
+        .me = mine->mark,
+        .writes = mine->writes || unknown,
+        .known = x->clock,
+        .unordered = is_unordered,
+        .user = x,
+    };
+    shadow_compare(x->t->space->shadow, &a, &answer);
+    x->r->seen.pairs += answer.pairs;
+    x->r->checked[HYPOTHESIS_STREAM_UNSYNCED] += answer.pairs;
+    for (unsigned i = 0; i < answer.conflicts; i++) {
+        const struct shadow_conflict *c = &answer.conflict[i];
+        struct suspect s = {
+            .lane = mine->mark.lane,
+            .other_lane = c->other.lane,
+            .start = mine->pointer,
+            .end = mine->limit,
+            .other_start = c->start,
+            .other_end = c->end,
+        };
+        s.found = make_found(x, &c->other, c->other_writes, c->start, c->end);
+        if (c->other_writes || (mine->writes && !mine->guessed))
+            add_suspect(x, &s);
+        else
+            findings_doubt(x->r, s.found.hypothesis,
+                           "it is not known whether a kernel writes through a pointer it got");
+    }
+}
+
+static void check_vague(struct race *x) {
+    const struct use *u = x->use;
+    const struct space_name *n = space_name_at(x->t->space, u->start);
+    struct vague mine = {
+        .mark = x->me,
+        .pointer = u->start,
+        .limit = n ? n->at + n->bytes : block_end(x->block),
+        .hash = x->op->hash,
+        .kernel = x->op->name,
+        .reads = u->access & USE_READ,
+        .writes = u->access & USE_WRITE,
+        .guessed = u->flags & USE_GUESSED,
+    };
+    if (mine.writes || !mine.reads)
+        x->block->leaves_mark = true;
+    compare_vague_with_shadow(x, &mine);
+    compare_two_vague(x, &mine);
+    remember_vague(x, &mine);
+}
+
+/* ---- exact accesses
+ * ------------------------------------------------------------------------------ */
+
+/* Does the operation also write bytes of that range? Then it may have written before it read. */
+static bool also_writes(const struct op *op, uint64_t start, uint64_t end) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct use *u = &op->use[i];
+        if (u->access & USE_WRITE && u->start < end && start < use_end(u))
+            return true;
+    }
+    return false;
+}
+
+static bool can_be_undefined(const struct block *b) {
+    return !b->found && (b->family == DETAIL_FAMILY_DEVICE || b->family == DETAIL_FAMILY_PITCHED ||
+                         b->family == DETAIL_FAMILY_ASYNC);
+}
+
+/* Is the destination of this copy the host? */
+static bool goes_to_host(struct race *x) {
+    const struct op *op = x->op;
+    return op->what == SHADOW_COPY && op->count == 2 &&
+           space_side(space_at(x->t->space, op->use[0].start)) != SPACE_DEVICE;
+}
+
+static void check_undefined(struct race *x, const struct shadow_answer *a, uint64_t total) {
+    struct replay *r = x->r;
+    const struct use *u = x->use;
+    const struct space *s = x->t->space;
+    char who[160], some[32], all[32], made[160];
+    if (u->access != USE_READ || !can_be_undefined(x->block))
+        return;
+    r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
+    if (!a->undefined || also_writes(x->op, u->start, use_end(u)))
+        return;
+    bool whole = a->undefined == total;
+    if (x->block->leaves_mark ||
+        (s->unknown_launch != EVENT_NO_SEQ && s->unknown_launch > x->block->alloc)) {
+        findings_doubt(r, HYPOTHESIS_UNINITIALISED_READ,
+                       "kernels of unknown extent may have written what was read");
+        return;
+    }
+    if (r->gap > x->block->alloc || u->flags & USE_BOUND || (!whole && !goes_to_host(x))) {
+        findings_doubt(r, HYPOTHESIS_UNINITIALISED_READ,
+                       "some of the bytes that were read had not been written; whether they matter "
+                       "is not known");
+        return;
+    }
+    struct found f = {
+        .hypothesis = HYPOTHESIS_UNINITIALISED_READ,
+        .culprit = x->op->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
+        .argument = u->argument == EVENT_NO_ARGUMENT ? -1 : u->argument,
+        .address = a->undefined_at,
+        .len = a->undefined,
+    };
+    findings_set_block(r, &f, s, x->block, a->undefined_at);
+    findings_call(r, x->op->seq, who, sizeof who);
+    if (whole)
+        snprintf(f.text, sizeof f.text, "%s reads %s that nothing has written since %s", who,
+                 findings_bytes(total, all, sizeof all),
+                 findings_call(r, x->block->alloc, made, sizeof made));
+    else
+        snprintf(f.text, sizeof f.text,
+                 "%s reads %s, of which nothing has written %s (from offset %" PRIu64 ") since %s",
+                 who, findings_bytes(total, all, sizeof all),
+                 findings_bytes(a->undefined, some, sizeof some), a->undefined_at - x->block->base,
+                 findings_call(r, x->block->alloc, made, sizeof made));
+    findings_add(r, &f);
+}
+
+/* One row. */
+static void touch(struct race *x, uint64_t start, uint64_t bytes, struct shadow_answer *answer) {
+    struct shadow_access a = {
+        .start = start,
+        .end = start + bytes,
+        .me = x->me,
+        .writes = x->use->access != USE_READ,
+        .known = x->clock,
+        .unordered = is_unordered,
+        .user = x,
+    };
+    if (!shadow_touch(x->t->space->shadow, &a, answer))
+        x->r->no_memory = true;
+}
+
+static void check_exact(struct race *x) {
+    const struct use *u = x->use;
+    struct shadow_answer answer = { 0 };
+    uint64_t end = use_end(u), rows = u->rows * u->slices;
+    if (!end || end > block_end(x->block))
+        return; /* it left its block: that is the finding */
+    if (rows > ROWS_MAX || rows / u->rows != u->slices) {
+        findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
+                       "a copy has more rows than are followed one by one");
+        findings_doubt(x->r, HYPOTHESIS_OVERLAPPING_COPIES,
+                       "a copy has more rows than are followed one by one");
+        x->block->leaves_mark = true;
+        return;
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        touch(x, u->start + i / u->rows * u->slice + i % u->rows * u->pitch, u->bytes, &answer);
+    x->r->seen.pairs += answer.pairs;
+    x->r->checked[HYPOTHESIS_STREAM_UNSYNCED] += answer.pairs - answer.copy_pairs;
+    x->r->checked[HYPOTHESIS_OVERLAPPING_COPIES] += answer.copy_pairs;
+    for (unsigned i = 0; i < answer.conflicts; i++)
+        add_race(x, &answer.conflict[i]);
+    check_undefined(x, &answer, u->bytes * rows);
+    if (x->r->lane_count > 1 && x->op->what != SHADOW_LAUNCH)
+        widen_hull(x, u->start, end);
+    if (x->block->use && x->block->use->vague_count)
+        compare_with_vague(x, u->start, end, u->access != USE_READ);
+}
+
+/* ---- launches about which nothing is known
+ * -------------------------------------------------------- */
+
+static void beside_unknown(struct replay *r, struct thread *t, uint32_t lane,
+                           struct vclock *clock) {
+    struct space *s = t->space;
+    for (unsigned i = 0; i < s->unknown_count && !r->unknown_beside; i++)
+        if (s->unknown[i].lane != lane &&
+            !vclock_covers(clock, s->unknown[i].lane, s->unknown[i].number) &&
+            !before_by_time(r, t, clock, s->unknown[i].lane, s->unknown[i].number))
+            r->unknown_beside = true;
+}
+
+void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t lane, uint32_t number,
+                   const struct vclock *clock) {
+    struct space *s = t->space;
+    s->unknown_launch = seq;
+    for (size_t i = 0; i < s->stream_count && !r->unknown_beside; i++) {
+        uint32_t other = s->streams[i]->lane;
+        if (other != lane && !vclock_covers(clock, other, r->lanes[other].last))
+            r->unknown_beside = true;
+    }
+    unsigned at = 0;
+    while (at < s->unknown_count && s->unknown[at].lane != lane)
+        at++;
+    if (at == SPACE_UNKNOWNS) {
+        r->unknown_beside = true;
+        return;
+    }
+    s->unknown[at].lane = lane;
+    s->unknown[at].number = number;
+    if (at == s->unknown_count)
+        s->unknown_count++;
+}
+
+/* ---- operations
+ * ---------------------------------------------------------------------------------- */
+
+void races_check(struct replay *r, const struct op *op, struct thread *t, uint32_t lane,
+                 uint32_t number, struct vclock *clock) {
+    struct race x = {
+        .r = r,
+        .op = op,
+        .t = t,
+        .clock = clock,
+        .me = { .seq = op->seq, .number = number, .lane = lane, .what = op->what },
+    };
+    if (t->space->unknown_count)
+        beside_unknown(r, t, lane, clock);
+    if (op->what == SHADOW_LAUNCH && !op->known)
+        races_unknown(r, op->seq, t, lane, number, clock);
+    for (unsigned i = 0; i < op->count; i++) {
+        x.use = &op->use[i];
+        x.block = space_at(t->space, x.use->start);
+        if (!x.block || x.block->family == DETAIL_FAMILY_ARRAY)
+            continue;
+        if (op->what == SHADOW_COPY && is_host_family(x.block->family))
+            r->checked[HYPOTHESIS_STAGING_REUSE]++;
+        if (x.use->flags & USE_VAGUE)
+            check_vague(&x);
+        else
+            check_exact(&x);
+    }
+}
+
+/* ---- stream-ordered memory
+ * ------------------------------------------------------------------------ */
+
+void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
+                           struct block *b, bool frees) {
+    struct stream *s = before_stream(r, e->event.stream, t);
+    if (!s)
+        return;
+    before_enter(r, s, t);
+    struct op op = { .seq = e->seq, .launch = EVENT_NO_SEQ, .t_ns = e->event.t_ns };
+    struct use whole = { .start = b->base,
+                         .bytes = b->bytes,
+                         .rows = 1,
+                         .slices = 1,
+                         .access = USE_WRITE,
+                         .argument = EVENT_NO_ARGUMENT };
+    struct race x = {
+        .r = r,
+        .op = &op,
+        .t = t,
+        .clock = &s->clock,
+        .me = { .seq = e->seq,
+                .number = before_number(r, s->lane),
+                .lane = s->lane,
+                .what = frees ? SHADOW_FREE : SHADOW_ALLOC },
+        .use = &whole,
+        .block = b,
+    };
+    struct shadow_answer answer = { 0 };
+    touch(&x, b->base, b->bytes, &answer);
+    for (unsigned i = 0; frees && i < answer.conflicts; i++)
+        add_race(&x, &answer.conflict[i]);
+    if (frees && b->use && b->use->vague_count)
+        compare_with_vague(&x, b->base, block_end(b), true);
+    before_done(r, &s->clock, s->lane, e->seq);
+    before_changed(r, s);
+}
+
+/* ---- the host
+ * ------------------------------------------------------------------------------------- */
+
+static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
+                         const struct shadow_conflict *c, bool writes) {
+    char copy[160], bytes[32];
+    bool frees = e->event.kind == EVENT_HOST_FREE;
+    struct found f = {
+        .hypothesis = frees                                    ? HYPOTHESIS_HOST_BUFFER_LIFETIME
+                      : writes && c->other.what == SHADOW_COPY ? HYPOTHESIS_STAGING_REUSE
+                                                               : HYPOTHESIS_STREAM_UNSYNCED,
+        .culprit = c->other.seq,
+        .other = e->seq,
+        .messenger = EVENT_NO_SEQ,
+        .order = e->seq,
+        .argument = -1,
+        .culprit_writes = c->other_writes,
+        .other_writes = writes,
+        .address = c->start,
+        .len = c->end - c->start,
+    };
+    findings_set_block(r, &f, t->space, space_at(t->space, c->start), c->start);
+    findings_call(r, c->other.seq, copy, sizeof copy);
+    snprintf(f.text, sizeof f.text, "the host %s %s of %s before it was known to be done",
+             frees    ? "gives back"
+             : writes ? "overwrites"
+                      : "reads",
+             findings_bytes(f.len, bytes, sizeof bytes), copy);
+    if (!cannot_tell(r, f.hypothesis))
+        findings_add(r, &f);
+}
+
+void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t) {
+    bool frees = e->event.kind == EVENT_HOST_FREE;
+    bool writes = frees || event_detail(&e->event) & DETAIL_ACCESS_WRITE;
+    struct shadow_answer answer = { 0 };
+    struct op op = { .seq = e->seq, .launch = EVENT_NO_SEQ };
+    struct race x = { .r = r, .op = &op, .t = t, .clock = &t->known };
+    struct shadow_access a = {
+        .start = e->event.dst,
+        .end = e->event.dst + e->event.len,
+        .me = { .seq = e->seq, .lane = SHADOW_LANES_MAX - 1, .number = 1, .what = SHADOW_HOST },
+        .writes = writes,
+        .known = &t->known,
+        .unordered = is_unordered,
+        .user = &x,
+    };
+    if (!e->event.len || a.end < a.start)
+        return;
+    shadow_compare(t->space->shadow, &a, &answer);
+    r->seen.pairs += answer.pairs;
+    for (unsigned i = 0; i < answer.conflicts; i++)
+        host_finding(r, e, t, &answer.conflict[i], writes);
+    struct block *b = space_at(t->space, e->event.dst);
+    for (unsigned i = 0; b && b->use && i < b->use->vague_count; i++) {
+        struct vague *v = &b->use->vague[i];
+        if (!(writes || v->writes) || a.end <= v->pointer || v->limit <= a.start ||
+            vclock_covers(&t->known, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, &x))
+            continue;
+        struct shadow_conflict c = { v->mark, v->writes, a.start, a.end };
+        host_finding(r, e, t, &c, writes);
+    }
+}

@@ -1,0 +1,489 @@
+/* replay.c - reads the events in order and hands each to who understands it. */
+#include "verdict/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- processes and threads
+ * ------------------------------------------------------------------------
+ */
+
+struct space *replay_space(struct replay *r, uint32_t process) {
+    for (size_t i = 0; i < r->space_count; i++)
+        if (r->spaces[i]->process == process)
+            return r->spaces[i];
+    struct space **spaces = realloc(r->spaces, (r->space_count + 1) * sizeof *spaces);
+    if (spaces)
+        r->spaces = spaces;
+    struct space *s = spaces ? space_open(process) : NULL;
+    if (!s) {
+        r->no_memory = true;
+        return NULL;
+    }
+    s->settle = races_settle;
+    s->user = r;
+    const struct process_value *p = reader_process(r->r, process);
+    if (p && p->how == PROCESS_FORKED)
+        s->gap = 1; /* it has its parent's memory, which was allocated elsewhere */
+    r->seen.processes++;
+    return r->spaces[r->space_count++] = s;
+}
+
+struct thread *replay_thread(struct replay *r, uint32_t id) {
+    struct thread *t = &r->threads[id < r->thread_count ? id : 0];
+    if (t->seen)
+        return t;
+    const struct thread_value *v = reader_thread(r->r, id);
+    t->space = replay_space(r, v ? v->process : 0);
+    if (!t->space)
+        return NULL;
+    t->seen = true;
+    t->id = id;
+    t->safe = t->safe_op = EVENT_NO_SEQ;
+    t->step = t->layer = -1;
+    t->space->threads++;
+    r->seen.threads++;
+    return t;
+}
+
+/* ---- work
+ * ----------------------------------------------------------------------------------------- */
+
+static uint64_t end_of(const struct event *e) {
+    return e->t_ns + event_duration_ns(e);
+}
+
+static void count_work(struct replay *r, const struct op *op) {
+    switch (op->what) {
+    case SHADOW_COPY:
+        r->seen.copies++;
+        r->seen.copies_d2h += op->copy_kind == hipMemcpyDeviceToHost;
+        break;
+    case SHADOW_SET:
+        r->seen.sets++;
+        break;
+    default:
+        r->seen.launches++;
+        r->seen.launches_exact += op->exact;
+        r->seen.launches_by_args += op->known && !op->exact;
+        r->seen.launches_unknown += !op->known;
+    }
+}
+
+static bool is_host_block(const struct block *b) {
+    return b && (b->family == DETAIL_FAMILY_PINNED || b->family == DETAIL_FAMILY_REGISTERED);
+}
+
+/* Has the operation run when its call returns? Copies and sets within device memory only queue,
+ * whatever the call; asynchronous copies with plain host memory on one side do not. */
+static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
+    bool host = false, pageable = false;
+    if (op->what == SHADOW_LAUNCH)
+        return false;
+    for (unsigned i = 0; i < op->count; i++) {
+        host |= is_host_block(space_at(s, op->use[i].start));
+        pageable |= bounds_is_pageable(r, s, &op->use[i]);
+    }
+    return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;
+}
+
+static void count_host_memory(struct replay *r, const struct op *op, struct space *s) {
+    if (op->what != SHADOW_COPY || !op->async)
+        return;
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct block *b = space_at(s, op->use[i].start);
+        if (!is_host_block(b))
+            continue;
+        r->checked[HYPOTHESIS_HOST_BUFFER_LIFETIME]++;
+        r->registered_async += b->family == DETAIL_FAMILY_REGISTERED;
+    }
+}
+
+static void run_op(struct replay *r, const struct reader_event *e, const struct op *op,
+                   struct thread *t) {
+    struct stream *s = before_stream(r, op->stream, t);
+    if (!s || (!op->count && op->what != SHADOW_LAUNCH))
+        return; /* nothing to copy or to set: HIP does not even look at the stream */
+    if (r->lost_count)
+        errors_on_op(r, op, t);
+    count_host_memory(r, op, t->space);
+    before_enter(r, s, t);
+    races_check(r, op, t, s->lane, before_number(r, s->lane), &s->clock);
+    before_done(r, &s->clock, s->lane, op->seq);
+    before_changed(r, s);
+    if (op->status == hipSuccess && call_waits(r, op, t->space))
+        before_wait_clock(r, t, &s->clock, end_of(&e->event));
+}
+
+static void on_work(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct op *op = r->op;
+    if (!op_read(r, e, op))
+        return;
+    count_work(r, op);
+    bool ok = op->status == hipSuccess;
+    if (event_is_captured(&e->event) && ok) {
+        graph_add_op(r, op, t);
+        return;
+    }
+    bounds_check(r, op, t);
+    if (ok || op->status == RECORD_PENDING)
+        run_op(r, e, op, t);
+    else
+        errors_lost_write(r, op, t);
+}
+
+/* ---- memory
+ * --------------------------------------------------------------------------------------- */
+
+static void on_alloc(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (e->event.status != hipSuccess || !e->event.dst || !e->event.len)
+        return;
+    enum hip_fn fn = r->fn[event_fn(&e->event)];
+    struct block b = {
+        .base = e->event.dst,
+        .bytes = e->event.len,
+        .alloc = e->seq,
+        .alloc_site = e->event.site,
+        .stream = e->event.stream,
+        .device = (uint16_t)(e->event.src >> 32),
+        .family = (uint8_t)event_detail(&e->event),
+        .found = fn == HIP_FN_COUNT || fn == HIP_FN_hipMemGetAddressRange ||
+                 event_detail(&e->event) == DETAIL_FAMILY_IMPORTED,
+    };
+    r->seen.allocations += !b.found;
+    struct block *entered = space_add(t->space, &b);
+    if (!entered) {
+        r->no_memory |= b.base + (b.bytes - 1) >= b.base;
+        return;
+    }
+    if (b.family == DETAIL_FAMILY_ASYNC && b.stream && !event_is_captured(&e->event))
+        races_on_async_memory(r, e, t, entered, false);
+}
+
+static void on_free(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *s = t->space;
+    bounds_on_free(r, e, t);
+    if (e->event.status != hipSuccess || !e->event.dst)
+        return;
+    r->seen.frees++;
+    struct block *b = space_at(s, e->event.dst);
+    bool async = r->fn[event_fn(&e->event)] == HIP_FN_hipFreeAsync && e->event.stream;
+    if (!async) /* it has waited until nothing can want the block any more */
+        before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, end_of(&e->event));
+    if (!b || b->base != e->event.dst)
+        return;
+    if (async)
+        races_on_async_memory(r, e, t, b, true);
+    if (!space_free(s, b, e->seq, e->event.site, async))
+        r->no_memory = true;
+}
+
+/* Frees all blocks for which `gone` says so. */
+static void free_some(struct replay *r, const struct reader_event *e, struct space *s,
+                      bool (*gone)(const struct block *b, uint64_t what), uint64_t what) {
+    struct range *at = rangemap_first(&s->live);
+    while (at) {
+        struct block *b = at->value;
+        at = rangemap_next(&s->live, at);
+        if (gone(b, what) && !space_free(s, b, e->seq, e->event.site, false))
+            r->no_memory = true;
+    }
+}
+
+static bool is_of_device(const struct block *b, uint64_t device) {
+    return b->device == device && b->family != DETAIL_FAMILY_REGISTERED;
+}
+
+static bool is_of_module(const struct block *b, uint64_t module) {
+    return b->owner == module && module;
+}
+
+static void on_reset(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (e->event.status != hipSuccess)
+        return;
+    before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
+    free_some(r, e, t->space, is_of_device, e->event.dst);
+    errors_on_reset(r, t);
+}
+
+static void on_symbol(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct block b = {
+        .base = e->event.dst,
+        .bytes = e->event.len,
+        .alloc = e->seq,
+        .alloc_site = e->event.site,
+        .family = DETAIL_FAMILY_SYMBOL,
+        .found = true,
+        .owner = e->event.src,
+    };
+    if (e->event.status == hipSuccess && b.base && b.bytes && !space_at(t->space, b.base) &&
+        !space_add(t->space, &b))
+        r->no_memory |= b.base + (b.bytes - 1) >= b.base;
+}
+
+static void on_memory(struct replay *r, const struct reader_event *e, struct thread *t) {
+    switch (e->event.kind) {
+    case EVENT_ALLOC:
+        on_alloc(r, e, t);
+        break;
+    case EVENT_FREE:
+        on_free(r, e, t);
+        break;
+    case EVENT_NAME_RANGE:
+        if (!space_set_name(t->space, e->event.dst, e->event.len, e->event.name))
+            r->no_memory = true;
+        break;
+    case EVENT_UNNAME_RANGE:
+        space_drop_name(t->space, e->event.dst);
+        break;
+    case EVENT_HOST_FREE:
+    case EVENT_EARLY_HOST_ACCESS:
+        races_on_host_access(r, e, t);
+        break;
+    case EVENT_SYMBOL:
+        on_symbol(r, e, t);
+        break;
+    case EVENT_MODULE_UNLOAD:
+        if (e->event.status == hipSuccess)
+            free_some(r, e, t->space, is_of_module, e->event.dst);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the rest
+ * ------------------------------------------------------------------------------------- */
+
+static void on_lost(struct replay *r, const struct reader_event *e) {
+    uint64_t n = e->event.len;
+    switch (event_detail(&e->event)) {
+    case DETAIL_LOSS_NO_SPACE:
+        r->seen.lost += n;
+        break;
+    case DETAIL_LOSS_OVERWRITTEN:
+        r->seen.overwritten += n;
+        break;
+    case DETAIL_LOSS_TRUNCATED:
+        r->seen.cut += n;
+        break;
+    default:
+        r->seen.torn += n;
+    }
+    /* Something may have been allocated, freed or waited for in the hole. What is missing at the
+     * beginning cannot come between two events that are there. */
+    r->gap = e->seq + n;
+    for (size_t i = 0; i < r->space_count; i++)
+        r->spaces[i]->gap = r->gap;
+}
+
+static void on_mark(struct replay *r, const struct reader_event *e, struct thread *t) {
+    const char *text = reader_string(r->r, e->event.name);
+    if (!strcmp(text, "step"))
+        t->step = (int64_t)e->event.dst;
+    else if (!strcmp(text, "layer"))
+        t->layer = (int64_t)e->event.dst;
+}
+
+static void on_call(struct replay *r, const struct reader_event *e) {
+    switch (r->fn[event_fn(&e->event)]) {
+    case HIP_FN_hipStreamWaitValue32:
+    case HIP_FN_hipStreamWaitValue64:
+    case HIP_FN_hipStreamBatchMemOp:
+        r->order_doubt = "streams wait for values in memory";
+        break;
+    case HIP_FN_hipWaitExternalSemaphoresAsync:
+    case HIP_FN_hipSignalExternalSemaphoresAsync:
+        r->order_doubt = "streams wait for semaphores of another API";
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
+    before_on_host_fn(r, e, t);
+    if (e->event.kind == EVENT_HOST_FN && event_is_captured(&e->event) &&
+        e->event.status == hipSuccess) {
+        r->op->seq = e->seq;
+        r->op->stream = e->event.stream;
+        graph_add_op(r, r->op, t);
+    }
+}
+
+static void dispatch(struct replay *r, const struct reader_event *e, struct thread *t) {
+    switch (e->event.kind) {
+    case EVENT_COPY:
+    case EVENT_COPY2D:
+    case EVENT_SET:
+    case EVENT_LAUNCH:
+        on_work(r, e, t);
+        break;
+    case EVENT_SYNC:
+        before_on_sync(r, e, t);
+        break;
+    case EVENT_EVENT_CREATE:
+    case EVENT_EVENT_DESTROY:
+    case EVENT_EVENT_RECORD:
+    case EVENT_EVENT_WAIT:
+    case EVENT_EVENT_SYNC:
+        before_on_event(r, e, t);
+        break;
+    case EVENT_STREAM_CREATE:
+        before_on_stream_create(r, e, t);
+        break;
+    case EVENT_STREAM_DESTROY:
+        before_on_stream_destroy(r, e, t);
+        break;
+    case EVENT_THREAD_START:
+    case EVENT_HOST_RELEASE:
+    case EVENT_HOST_ACQUIRE:
+        before_on_host(r, e, t);
+        break;
+    case EVENT_HOST_FN:
+    case EVENT_HOST_FN_BEGIN:
+    case EVENT_HOST_FN_END:
+        on_host_fn(r, e, t);
+        break;
+    case EVENT_CALL:
+        on_call(r, e);
+        break;
+    case EVENT_DEVICE_RESET:
+        on_reset(r, e, t);
+        break;
+    case EVENT_FAULT:
+        fault_on_event(r, e, t);
+        break;
+    case EVENT_REFUSED:
+        bounds_on_refused(r, e, t);
+        break;
+    case EVENT_MARK:
+        on_mark(r, e, t);
+        break;
+    case EVENT_END:
+        t->space->ended = true;
+        break;
+    default:
+        if (e->event.kind >= EVENT_CAPTURE_BEGIN && e->event.kind <= EVENT_GRAPH_DESTROY)
+            graph_on_event(r, e, t);
+        else
+            on_memory(r, e, t);
+    }
+}
+
+static void on_event(struct replay *r, const struct reader_event *e) {
+    if (e->event.kind == EVENT_LOST) {
+        on_lost(r, e);
+        return;
+    }
+    struct thread *t = replay_thread(r, e->event.thread);
+    if (!t)
+        return;
+    r->now_ns = e->event.t_ns;
+    errors_on_event(r, e, t);
+    dispatch(r, e, t);
+    t->last = e->seq;
+    t->last_ns = e->event.t_ns;
+    t->last_pending = event_is_pending(&e->event);
+    r->seen.events++;
+    r->seen.last_event = e->seq;
+}
+
+/* ---- starting and ending
+ * -------------------------------------------------------------------------- */
+
+static bool open_replay(struct replay *r) {
+    r->event = malloc(sizeof *r->event);
+    r->other = malloc(sizeof *r->other);
+    r->op = malloc(sizeof *r->op);
+    r->thread_count = (size_t)reader_count(r->r, DEFINITION_THREAD) + 1;
+    r->threads = calloc(r->thread_count, sizeof *r->threads);
+    r->stream_count = (size_t)reader_count(r->r, DEFINITION_STREAM) + 1;
+    r->streams = calloc(r->stream_count, sizeof *r->streams);
+    for (unsigned i = 0; i <= EVENT_FN_MAX; i++)
+        r->fn[i] = i == EVENT_NO_FN ? HIP_FN_COUNT : hip_fn_find(reader_function(r->r, i));
+    const char *partial = reader_provenance_find(r->r, "audit.partial");
+    const char *path = reader_provenance_find(r->r, "runtime.path");
+    r->partial = partial && !strcmp(partial, "1");
+    r->is_soft = path && strstr(path, "soft/libamdhip64") != NULL;
+    r->seen.last_event = EVENT_NO_SEQ;
+    return r->event && r->other && r->op && r->threads && r->streams;
+}
+
+void replay_run(struct replay *r) {
+    if (!open_replay(r)) {
+        r->no_memory = true;
+        return;
+    }
+    struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
+    while (!r->no_memory && reader_next(&c, r->event))
+        on_event(r, r->event);
+    for (size_t i = 0; i < r->space_count; i++) {
+        struct space *s = r->spaces[i];
+        for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at))
+            space_forget_use(s, at->value);
+        r->seen.processes_ended += s->ended;
+    }
+    if (!r->no_memory)
+        errors_finish(r);
+}
+
+static void free_clocks(struct table *t) {
+    size_t at = 0;
+    const struct table_entry *e;
+    while ((e = table_next(t, &at))) {
+        vclock_free(e->value);
+        free(e->value);
+    }
+    table_clear(t);
+}
+
+static void free_space(struct space **s) {
+    size_t at = 0;
+    const struct table_entry *e;
+    while ((e = table_next(&(*s)->events, &at)))
+        before_free_event(e->value);
+    table_clear(&(*s)->events);
+    free_clocks(&(*s)->tokens);
+    free_clocks(&(*s)->host_fns);
+    graph_free_space(*s);
+    for (size_t i = 0; i < (*s)->stream_count; i++)
+        if ((*s)->streams[i]->id == 0) { /* the others are in the replay's list */
+            vclock_free(&(*s)->streams[i]->clock);
+            free((*s)->streams[i]->frontier.at);
+            free((*s)->streams[i]->chain_lanes);
+            free((*s)->streams[i]);
+        }
+    (*s)->settle = NULL;
+    space_close(s);
+}
+
+void replay_free(struct replay *r) {
+    for (size_t i = 0; i < r->space_count; i++)
+        free_space(&r->spaces[i]);
+    for (size_t i = 0; r->streams && i < r->stream_count; i++) {
+        struct stream *s = r->streams[i];
+        if (!s)
+            continue;
+        vclock_free(&s->clock);
+        free(s->frontier.at);
+        free(s->chain_lanes);
+        free(s);
+    }
+    for (size_t i = 0; r->threads && i < r->thread_count; i++)
+        vclock_free(&r->threads[i].known);
+    for (uint32_t i = 0; i < r->lane_count; i++)
+        free(r->lanes[i].seqs);
+    graph_free(r);
+    arena_clear(&r->arena);
+    findings_free(&r->found);
+    free(r->spaces);
+    free(r->streams);
+    free(r->threads);
+    free(r->lanes);
+    free(r->idle_lanes);
+    free(r->failures);
+    free(r->event);
+    free(r->other);
+    free(r->op);
+}
