@@ -121,7 +121,7 @@ static void add_dims(struct diff_words *w, const struct event_extra *x) {
     for (int i = 0; i < 6; i++)
         add(w, labels[i], i < 3 ? d.grid[i] : d.block[i - 3]);
     add(w, "shared bytes", d.shared);
-    add(w, "launch flags", d.flags);
+    add(w, "launch flags", (uint32_t)d.flags); /* above: a hash over addresses */
 }
 
 static void add_extra(struct diff_state *s, struct diff_words *w, const struct event *e,

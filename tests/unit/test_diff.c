@@ -48,6 +48,20 @@ static void write_step(writer *w, const struct run *r, unsigned i, const uint32_
                change == 'e' ? hipErrorIllegalAddress : 0);
 }
 
+/* A launch whose arguments are hashed, addresses and all. */
+static void write_launch(writer *w, uint64_t base, uint32_t stream) {
+    union event_slot s[3] = { { .event = { .kind = EVENT_LAUNCH,
+                                           .dst = base ^ 0x55,
+                                           .src = base ^ 0x77,
+                                           .stream = stream,
+                                           .name = record_string(w, "rope"),
+                                           .aux = event_aux(HIP_FN_hipModuleLaunchKernel, 0) } } };
+    event_extra_dims(&s[1],
+                     &(struct event_dims){ { 1, 1, 1 }, { 64, 1, 1 }, 0, base >> 8 << 32 | 1 });
+    event_extra_args(&s[2], &(struct event_arg){ base + 16, 0, EVENT_ARG_READ }, 1);
+    record_events(w, s, 3);
+}
+
 static void write_run(const char *path, const struct run *r) {
     writer *w = sample_writer_at(path);
     record_provenance(w, "greta.commit", r->change ? "bbb" : "aaa");
@@ -60,6 +74,7 @@ static void write_run(const char *path, const struct run *r) {
     write_copy(w, r->base, 1, "x", stream[1], 0);
     for (unsigned i = 0; i < STEPS; i++)
         write_step(w, r, i, stream);
+    write_launch(w, r->base, stream[0]);
     record_close(&w);
 }
 
@@ -92,8 +107,8 @@ static void addresses_times_and_polls_do_not_matter(void **state) {
     assert_true(d->same);
     assert_null(d->first);
     assert_int_equal(d->lane_count, 1);
-    assert_int_equal(d->lanes[0].events_a, STEPS + 4);
-    assert_int_equal(d->lanes[0].events_b, STEPS + 4);
+    assert_int_equal(d->lanes[0].events_a, STEPS + 5);
+    assert_int_equal(d->lanes[0].events_b, STEPS + 5);
     assert_int_equal(d->lanes[0].only_a + d->lanes[0].only_b, 0);
     assert_int_equal(d->fact_count, 0);
     diff_close(&d);
@@ -230,7 +245,7 @@ static void reports_say_where_and_what(void **state) {
     assert_ptr_equal(strstr(text, "first difference: thread "), text);
     assert_non_null(strstr(text, "after 24 common events"));
     assert_non_null(strstr(text, "\n  bytes: A 24, B 8\n"));
-    assert_non_null(strstr(text, "53 events common, 1 only in A, 1 only in B"));
+    assert_non_null(strstr(text, "54 events common, 1 only in A, 1 only in B"));
     assert_non_null(strstr(text, "greta.commit: A aaa, B bbb"));
     free(text);
     out = open_memstream(&text, &size);
