@@ -104,7 +104,9 @@ static void a_request_that_appends_goes_on_where_the_last_one_ended(void **state
     r.tokens = next;
     r.token_count = 1;
     r.append = 1;
+    r.logits = count_logits;
     assert_int_equal(greta_generate(g, &r, NULL, NULL), GRETA_OK);
+    assert_int_equal(pieces.first, whole.first + 15);
     assert_true(pieces.len[0] > 60);
     assert_memory_equal(pieces.text[0], whole.text[0], pieces.len[0]);
     assert_int_equal(greta_close(&g, NULL), GRETA_OK);
