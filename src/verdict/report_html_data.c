@@ -174,20 +174,23 @@ static int by_start(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* All, or if there are too many: the beginning, the end, and what is around the actors. Slots are
- * counted, of which events are a part, so that the limit holds. */
+/* All, or if there are too many: the beginning, the end, and what is around the actors. Ranges are
+ * of slots, of which an event takes several. */
 static void choose_events(struct data *d, uint64_t most) {
     const struct reader_info *i = reader_info(d->r);
-    if (i->end_seq - i->first_seq <= most) {
+    uint64_t slots = i->end_seq - i->first_seq, events = d->v->coverage.events;
+    if (events <= most) {
         take_range(d, 0, UINT64_MAX);
         return;
     }
-    take_around(d, d->v->culprit, most / 8);
-    take_around(d, d->v->messenger, most / 8);
+    uint64_t room = (uint64_t)((double)most * ((double)slots / (double)events));
+    room = room < slots ? room : slots;
+    take_around(d, d->v->culprit, room / 8);
+    take_around(d, d->v->messenger, room / 8);
     if (d->v->root)
-        take_around(d, d->v->root->other, most / 16);
-    take_range(d, i->first_seq, i->first_seq + most / 8);
-    take_range(d, i->end_seq - most / 4, UINT64_MAX);
+        take_around(d, d->v->root->other, room / 16);
+    take_range(d, i->first_seq, i->first_seq + room / 8);
+    take_range(d, i->end_seq - room / 4, UINT64_MAX);
     for (size_t f = 0; f < d->v->finding_count; f++)
         for (size_t n = 0; n < d->v->findings[f].evidence_count; n++)
             take_range(d, d->v->findings[f].evidence[n], d->v->findings[f].evidence[n] + 1);

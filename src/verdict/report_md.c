@@ -183,7 +183,7 @@ static void answer(const struct page *p) {
         md_text(p->out, p->v->answer);
         return;
     }
-    fprintf(p->out, "%s: ", verdict_overall_name(p->v->overall));
+    fprintf(p->out, "%s%s", verdict_overall_name(p->v->overall), f ? " " : ": ");
     if (f)
         compose_finding(p, f);
     else

@@ -194,7 +194,7 @@ static inline const verdict *sample_judge(struct sample_verdict *s, const struct
     s->facts[2] = (struct verdict_fact){ "env.AMD_SERIALIZE_KERNEL", "3" };
     s->facts[3] = (struct verdict_fact){ "env.HIP_OTHER", HOSTILE };
     s->v = (verdict){ .overall = VERDICT_ROOT_CAUSE,
-                      .answer = "ROOT_CAUSE: SHAPE_MISMATCH: gemm_k reads 32 MiB of 8 MiB <b>",
+                      .answer = "ROOT_CAUSE SHAPE_MISMATCH: gemm_k reads 32 MiB of 8 MiB <b>",
                       .recording = "record.gcr",
                       .root = &s->finding,
                       .messenger = &s->messenger,

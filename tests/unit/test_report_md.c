@@ -36,12 +36,12 @@ static void assert_order(const char *text, const char *const *words) {
 static void sections_come_in_the_layout_of_audit_reports(void **state) {
     (void)state;
     char *text = render_sample(NULL);
-    static const char *const order[] = { "# ROOT_CAUSE: SHAPE_MISMATCH: gemm_k reads",
+    static const char *const order[] = { "# ROOT_CAUSE SHAPE_MISMATCH: gemm_k reads",
                                          "**Status:** ROOT_CAUSE",
                                          "**Date:** 2026-02-07 00:00:00 UTC",
                                          "**Commit:** `0123456789abcdef`",
                                          "## Summary",
-                                         "**ROOT_CAUSE: SHAPE_MISMATCH",
+                                         "**ROOT_CAUSE SHAPE_MISMATCH",
                                          "## Setup",
                                          "### Hardware",
                                          "### Environment variables",
@@ -64,7 +64,7 @@ static void spanish_has_the_same_sections(void **state) {
     struct report_md_options o = { .lang = LANG_ES };
     char *text = render_sample(&o);
     static const char *const order[] = {
-        "# ROOT_CAUSE: SHAPE_MISMATCH: el culpable es kernel `gemm_k`",
+        "# ROOT_CAUSE SHAPE_MISMATCH: el culpable es kernel `gemm_k`",
         "**Estado:** ROOT_CAUSE",
         "**Fecha:** 2026-02-07",
         "## Resumen",
