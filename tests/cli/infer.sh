@@ -254,11 +254,14 @@ check "which ends up in no other file" no_text_in_dump
 check "a trace that cannot be written" status 1 says "No space" \
     "$infer" "${short[@]}" --trace all --trace-file /dev/full
 
-# interrupted SECONDS OPTION… - Ctrl-C after that time.
+# interrupted WORDS OPTION… - Ctrl-C once these words have been printed.
 interrupted() {
     "$infer" "${@:2}" >out.txt 2>&1 &
     local job=$! code
-    sleep "$1"
+    for _ in {1..600}; do
+        grep -qF -- "$1" out.txt && break
+        sleep 0.05
+    done
     kill -INT $job
     wait $job
     code=$?
@@ -267,13 +270,15 @@ interrupted() {
     return $code
 }
 check "Ctrl-C while generating keeps what there is" status 0 says "STATUS=OK" \
-    interrupted 0.7 --max-tokens 100000 --ctx 100001 --ignore-eos --record cut.gcr
+    interrupted ", there was" --greedy --max-tokens 100000 --ctx 100001 --ignore-eos --record cut.gcr
 cut_short() { "$BUILD_DIR/bin/greta_audit" dump cut.gcr | tail -1; }
 check "and the recording" says "closed cleanly" cut_short
 for _ in {1..9}; do cat long.txt; done >longer.txt
-check "Ctrl-C while reading the prompt" status 1 says "interrupted before the first token" \
-    with GRETA_CPU=scalar bash -c "$(declare -f interrupted); infer=$infer
-        interrupted 0.7 --quiet --prompt-file longer.txt --ctx 100000"
+while_reading() { # slowly
+    export GRETA_CPU=scalar
+    interrupted "greta demo (llama" --prompt-file longer.txt --ctx 100000
+}
+check "Ctrl-C while reading the prompt" status 1 says "interrupted before the first token" while_reading
 
 # ---- files that are no models ------------------------------------------------------------------
 
