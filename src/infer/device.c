@@ -21,7 +21,13 @@ enum rc device_open(struct device *d, const char *choice, struct err *e) {
     if (!d->hip || !runtime)
         return err_set(e, why.rc ? why.rc : RC_REFUSED, "%s",
                        why.rc ? why.msg : "no HIP runtime is open");
-    hipError_t r = d->hip->hipStreamCreateWithFlags(&d->stream, hipStreamNonBlocking);
+    int devices = 0;
+    hipError_t r = d->hip->hipGetDeviceCount(&devices);
+    if (r == hipErrorNoDevice || (r == hipSuccess && devices == 0))
+        return err_set(e, RC_REFUSED, "the HIP runtime shows no device: see HIP_VISIBLE_DEVICES");
+    if (r != hipSuccess)
+        return hip_failed(d, "hipGetDeviceCount", r, e);
+    r = d->hip->hipStreamCreateWithFlags(&d->stream, hipStreamNonBlocking);
     if (r != hipSuccess)
         return hip_failed(d, "hipStreamCreateWithFlags", r, e);
     enum rc rc = kern_open(&d->kernels, runtime, d->hip, e);

@@ -212,6 +212,7 @@ check "a demand from JSON that is not" status 3 says "number of KV heads  4" "$i
 check "too little device memory" status 3 says "free device memory" with GRETA_SOFT_MEMORY=4M "$infer"
 check "too little device memory, guard rail off" status 1 says "the device has no" \
     with GRETA_SOFT_MEMORY=4M GRETA_DISABLE_GUARD_RAIL=1 "$infer"
+check "no device in sight" status 3 says "see HIP_VISIBLE_DEVICES" with HIP_VISIBLE_DEVICES=7 "$infer"
 check "no such device" status 3 says "no HIP device" with HIP_VISIBLE_DEVICES= "$infer" --device hip
 
 # A file whose configuration claims more KV heads than its tensors have: the story that greta is for.
