@@ -148,7 +148,8 @@ static void note_comment(void *user, const char *text, size_t n, unsigned first,
         end -= 2;
     while (word < end && isspace((unsigned char)*word))
         word++;
-    if (end - word < 5 || memcmp(word, "allow", 5) || (end - word > 5 && isalnum((unsigned char)word[5])))
+    if (end - word < 5 || memcmp(word, "allow", 5) ||
+        (end - word > 5 && isalnum((unsigned char)word[5])))
         return;
     const char *reason = word + 5;
     while (reason < end && (isspace((unsigned char)*reason) || strchr(":-,", *reason)))

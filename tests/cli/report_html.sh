@@ -50,8 +50,8 @@ is_self_contained() {
 
 # The best of three: other programs may have the machine.
 opens_in_three_seconds() {
-    local i ms
-    for i in 1 2 3; do
+    local ms
+    for _ in 1 2 3; do
         look many.html || { cat log; return 1; }
         ms=$(grep -o 'data-ready="[0-9]*"' dom | grep -o '[0-9]*')
         [ -n "$ms" ] || { echo "the page was not drawn"; cat log; return 1; }
