@@ -41,7 +41,8 @@ GCORE_API const char *gcore_device_kind(void);
 typedef void (*gcore_function)(void);
 GCORE_API gcore_function gcore_hip_function(const char *name);
 
-/* A symbol of the runtime's library that is not HIP's, e.g. "greta_soft_kernel_register", or NULL. */
+/* A symbol of the runtime's library that is not HIP's, e.g. "greta_soft_kernel_register", or NULL.
+ */
 GCORE_API void *gcore_runtime_symbol(const char *name);
 
 /* A remark in the recording (a phase, a step, a layer) with three numbers of the caller's choice.

@@ -79,7 +79,8 @@ struct audit_host_use {
 struct audit_host_observer {
     void (*queued)(const struct audit_host_use *use); /* the runtime took the copy */
     void (*waited)(void);                             /* some stream's done went up; may be NULL */
-    void (*host_fn)(uint64_t queued); /* a host function begins, queued by this event; may be NULL */
+    void (*host_fn)(
+        uint64_t queued); /* a host function begins, queued by this event; may be NULL */
 };
 
 struct audit {

@@ -129,8 +129,8 @@ enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
     struct config_tensor_spec spec;
     while (config_tensor_at(c, names, &spec))
         names++;
-    w->layers = calloc(c->layers, sizeof *w->layers);
-    w->names = calloc(names, sizeof *w->names);
+    w->layers = calloc((size_t)c->layers + 1, sizeof *w->layers);
+    w->names = calloc(names + 1, sizeof *w->names);
     enum rc rc = w->layers && w->names ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
     if (!rc)
         rc = load_tensors(w, d, g, c, progress, user, e);

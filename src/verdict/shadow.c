@@ -1,5 +1,6 @@
 #include "verdict/shadow.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,6 +258,7 @@ static bool insert_child(struct shadow *s, struct path *path, unsigned d, uint64
         }
         struct inner *n = path->node[d], *into = n, *right = NULL;
         unsigned at = path->index[d] + 1;
+        assert(n); /* a path has a node at every level below the depth */
         if (n->count == INNER_MAX) {
             right = new_inner(s, n->level);
             if (!right)

@@ -117,8 +117,11 @@ static bool map_shared(uint64_t map, uint64_t size) {
     return ok;
 }
 
+/* Where the kernel has no mapping left to give, the pages stay, but out of reach. */
 static void unmap_at(void *at, uint64_t size) {
-    mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(at, size, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        (void)mprotect(at, size, PROT_NONE);
 }
 
 static bool map_block(const struct soft_block *b) {

@@ -544,6 +544,8 @@ static bool run_one_at_random(void) {
         for (struct soft_stream *st = s.active; st; st = soft_schedule_next_active(st))
             if (could_run(st) && st->head->seq > st->allowed && index-- == 0)
                 drawn = st;
+    }
+    if (drawn) {
         seq = drawn->head->seq;
         allow(drawn, seq);
     }

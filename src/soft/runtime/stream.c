@@ -260,7 +260,7 @@ static hipError_t end_of(struct soft_stream *st, uint64_t *seq) {
 
 hipError_t soft_hipStreamSynchronize(hipStream_t stream) {
     struct soft_stream *st;
-    uint64_t seq;
+    uint64_t seq = 0;
     hipError_t r = soft_stream_resolve(stream, &st);
     if (r == hipSuccess)
         r = end_of(st, &seq);
