@@ -87,7 +87,8 @@ static void fill_tokens(int32_t *tokens, uint32_t count, uint32_t vocab) {
 }
 
 /* Distance of the engine from the reference, as a fraction of the logits' standard deviation. */
-static double distance_of(const char *shape, const char *type, uint32_t count, uint32_t chunk) {
+static double distance_with(const char *kv_type, const char *shape, const char *type,
+                            uint32_t count, uint32_t chunk) {
     char path[200];
     int32_t tokens[256];
     gguf *g = NULL;
@@ -96,9 +97,12 @@ static double distance_of(const char *shape, const char *type, uint32_t count, u
     write_model(path, shape, type);
     if (gguf_open(&g, path, &e))
         fail_msg("%s", e.msg);
-    struct engine_options o = {
-        .model = path, .device = "soft", .guard_rail = true, .all_logits = true, .chunk = chunk
-    };
+    struct engine_options o = { .model = path,
+                                .device = "soft",
+                                .guard_rail = true,
+                                .all_logits = true,
+                                .chunk = chunk,
+                                .kv_type = kv_type };
     struct config c;
     assert_int_equal(config_read(g, &c, &e), RC_OK);
     fill_tokens(tokens, count, c.vocab);
@@ -116,7 +120,7 @@ static double distance_of(const char *shape, const char *type, uint32_t count, u
 
 static void assert_close(const char *shape, const char *type, uint32_t count, uint32_t chunk,
                          double limit) {
-    double d = distance_of(shape, type, count, chunk);
+    double d = distance_with("F16", shape, type, count, chunk);
     if (!(d < limit))
         fail_msg("%s %s: distance %.3g%%, expected less than %.3g%%", shape, type, 100 * d,
                  100 * limit);
@@ -168,6 +172,15 @@ static void tokens_one_by_one_give_what_the_batch_gives(void **state) {
     (void)state;
     assert_close(SMALL, "F32", 40, 1, 2e-4);
     assert_close(SMALL, "Q4_K", 40, 1, 2e-4);
+}
+
+/* A Q8_0 cache costs accuracy, but not more than Q8_0 weights would. */
+static void a_q8_0_cache_agrees_to_its_own_rounding(void **state) {
+    (void)state;
+    double f16 = distance_with("F16", SMALL, "F32", 100, 1);
+    double q8_0 = distance_with("Q8_0", SMALL, "F32", 100, 1);
+    if (!(q8_0 > f16 && q8_0 < 0.01))
+        fail_msg("distance %.3g%% with Q8_0, %.3g%% with F16", 100 * q8_0, 100 * f16);
 }
 
 /* ---- things that must not matter --------------------------------------------------------------
@@ -244,6 +257,62 @@ static void a_context_that_is_full_is_an_error_that_says_so(void **state) {
     assert_int_equal(engine_close(&g, &e), RC_OK);
 }
 
+static bool after_a_while(void *user) {
+    int *left = user;
+    return (*left)-- <= 0;
+}
+
+/* Between layers of the prompt, too: what is evaluated then is nothing, and the next run is whole.
+ */
+static void an_interrupt_ends_the_reading_of_a_prompt(void **state) {
+    (void)state;
+    engine *g = NULL;
+    struct err e = { 0 };
+    struct engine_result result;
+    struct engine_options o = { .device = "soft", .guard_rail = true };
+    int32_t tokens[100];
+    int left = 3;
+    if (engine_open(&g, &o, &e))
+        fail_msg("%s", e.msg);
+    fill_tokens(tokens, 100, engine_config(g)->vocab);
+    struct engine_request r = { .prompt = tokens,
+                                .prompt_count = 100,
+                                .max_tokens = 5,
+                                .sampling = sampler_defaults,
+                                .ignore_end = true,
+                                .interrupted = after_a_while,
+                                .user = &left };
+    assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
+    assert_int_equal(result.end, ENGINE_INTERRUPTED);
+    assert_int_equal(result.generated, 0);
+    assert_int_equal(left, -1); /* it was asked four times: before the chunk, and behind 3 layers */
+    token_list_close(&result.tokens);
+    r.interrupted = NULL;
+    assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
+    assert_int_equal(result.generated, 5);
+    token_list_close(&result.tokens);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+}
+
+static void a_cache_that_cannot_hold_heads_is_refused(void **state) {
+    (void)state;
+    char path[200];
+    engine *g = NULL;
+    struct err e = { 0 };
+    path_of(path, sizeof path, "model.gguf");
+    write_model(path, "dim=96,layers=1,heads=2,kv_heads=2,hidden=64,vocab=300", "F32");
+    struct engine_options o = {
+        .model = path, .device = "soft", .guard_rail = true, .kv_type = "Q8_0"
+    };
+    assert_int_equal(engine_open(&g, &o, &e), RC_UNSUPPORTED);
+    assert_non_null(strstr(e.msg, "this model's have 48"));
+    o.kv_type = "F16";
+    o.context = 1 << 24;
+    o.sequences = 256;
+    assert_int_equal(engine_open(&g, &o, &e), RC_USAGE);
+    unlink(path);
+}
+
 static int set_up(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -265,9 +334,12 @@ int main(void) {
         cmocka_unit_test(every_rope_scaling_agrees_with_the_reference),
         cmocka_unit_test(chunks_agree_to_the_rounding_of_the_cache),
         cmocka_unit_test(tokens_one_by_one_give_what_the_batch_gives),
+        cmocka_unit_test(a_q8_0_cache_agrees_to_its_own_rounding),
         cmocka_unit_test(thread_count_does_not_change_a_bit),
         cmocka_unit_test(tracing_does_not_change_a_bit),
         cmocka_unit_test(a_context_that_is_full_is_an_error_that_says_so),
+        cmocka_unit_test(an_interrupt_ends_the_reading_of_a_prompt),
+        cmocka_unit_test(a_cache_that_cannot_hold_heads_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
