@@ -48,8 +48,8 @@ struct failure *errors_find(struct replay *r, uint64_t seq) {
  */
 
 static bool asks_about_errors(const struct replay *r, const struct event *e) {
-    if (e->kind == EVENT_ERROR_READ)
-        return true;
+    if (e->kind == EVENT_ERROR_READ || e->kind == EVENT_DEVICE_RESET)
+        return true; /* who resets the device has noticed */
     if (e->kind != EVENT_CALL)
         return false;
     enum hip_fn fn = r->fn[event_fn(e)];
