@@ -476,6 +476,17 @@ bool reader_event(const reader *r, uint64_t seq, struct reader_event *out) {
     return true;
 }
 
+void reader_release(const reader *r, uint64_t before) {
+    uint64_t first = r->info.first_seq >> r->slot_shift, last = before >> r->slot_shift;
+    if (last > first + r->event_chunks)
+        last = first + r->event_chunks;
+    for (uint64_t i = first; i < last; i++) {
+        uint32_t entry = r->event_chunk[i & (r->event_chunks - 1)];
+        if (entry && chunk_present(r, entry - 1) == r->chunk_bytes)
+            (void)madvise((void *)(uintptr_t)chunk_at(r, entry - 1), r->chunk_bytes, MADV_DONTNEED);
+    }
+}
+
 const struct event_extra *reader_extra(const struct reader_event *e, enum event_extra_type type) {
     for (unsigned i = 0; i < e->extras; i++)
         if (event_extra_type(&e->extra[i]) == (unsigned)type)

@@ -76,6 +76,10 @@ bool reader_next(struct reader_cursor *c, struct reader_event *out);
 /* The event with that seq; false if it is not there whole, or is an extra. */
 bool reader_event(const reader *r, uint64_t seq, struct reader_event *out);
 
+/* Events before that one will not be asked for soon: their pages need not stay in this process's
+ * memory. Asking nevertheless reads them again. */
+void reader_release(const reader *r, uint64_t before);
+
 /* The first extra of that type, NULL if there is none. */
 const struct event_extra *reader_extra(const struct reader_event *e, enum event_extra_type type);
 

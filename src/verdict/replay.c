@@ -415,9 +415,15 @@ void replay_run(struct replay *r) {
         r->no_memory = true;
         return;
     }
+    enum { RELEASE = 1 << 20 }; /* slots, 64 MiB of them */
     struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
-    while (!r->no_memory && reader_next(&c, r->event))
+    for (uint64_t next = RELEASE; !r->no_memory && reader_next(&c, r->event);) {
         on_event(r, r->event);
+        if (r->event->seq >= next) {
+            reader_release(r->r, r->event->seq);
+            next = r->event->seq + RELEASE;
+        }
+    }
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];
         for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at))
