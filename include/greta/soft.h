@@ -65,6 +65,9 @@ struct greta_soft_kernel {
  * Returns 0, or -1 if the description is malformed or memory ran out. */
 GRETA_SOFT_API int greta_soft_kernel_register(const struct greta_soft_kernel *kernel);
 
+/* The kernel of that name as it was registered, or NULL. */
+GRETA_SOFT_API const struct greta_soft_kernel *greta_soft_kernel_find(const char *name);
+
 /* A program address as a native kernel reaches it. Addresses outside device memory come back as
  * they are: pinned host memory is the same on both sides. */
 static inline void *greta_soft_reach(const struct greta_soft_work *work, const void *address) {

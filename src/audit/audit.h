@@ -64,6 +64,7 @@ const struct hip_api *gcore_hip(struct err *e);
 const struct hip_runtime *gcore_runtime(void);
 
 struct greta_soft_fault; /* <greta/soft.h> */
+struct greta_soft_kernel;
 struct order_stream;
 
 /* Host memory that an asynchronous copy uses; the copy is over when the stream's done reaches mark.
@@ -94,6 +95,7 @@ struct audit {
     bool partial;
     int hip_major;
     void (*soft_tag)(uint64_t tag); /* NULL on ROCm or without a recording */
+    const struct greta_soft_kernel *(*soft_kernel)(const char *name);
     void (*soft_observe)(void (*observer)(const struct greta_soft_fault *fault, void *user),
                          void *user);
     const struct audit_host_observer *host; /* NULL: none */

@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "audit/kernel.h"
+
 static void observe(const struct greta_soft_fault *fault, void *user) {
     (void)user;
     static const unsigned access[] = {
@@ -49,9 +51,31 @@ static void find(void *library, const char *name, void *out) {
     memcpy(out, &symbol, sizeof symbol);
 }
 
+/* What the software device knows about a kernel in host code. */
+static bool describe_native(const char *name, struct kernel_layout *out, void *user) {
+    (void)user;
+    const struct greta_soft_kernel *k = audit.soft_kernel(name);
+    if (!k || k->param_count > KERNEL_PARAMS_MAX)
+        return false;
+    out->count = k->param_count;
+    for (uint32_t i = 0; i < k->param_count; i++) {
+        bool pointer = k->params[i].flags & GRETA_SOFT_POINTER;
+        bool reads = k->params[i].flags & GRETA_SOFT_READS;
+        out->param[i].size = k->params[i].size;
+        out->param[i].access = !pointer ? 0
+                               : reads  ? EVENT_ARG_READ
+                                        : EVENT_ARG_READ | EVENT_ARG_WRITE;
+    }
+    return true;
+}
+
 void fault_attach(void *library) {
+    kernel_set_device_source(NULL, NULL);
     if (!audit.writer)
         return;
+    find(library, "greta_soft_kernel_find", &audit.soft_kernel);
+    if (audit.soft_kernel)
+        kernel_set_device_source(describe_native, NULL);
     find(library, "greta_soft_tag", &audit.soft_tag);
     find(library, "greta_soft_observe_faults", &audit.soft_observe);
     if (audit.soft_observe)

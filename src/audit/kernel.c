@@ -19,7 +19,12 @@ static struct handles kernels;
 static struct {
     kernel_source ask;
     void *user;
-} source;
+} source, device_source;
+
+void kernel_set_device_source(kernel_source ask, void *user) {
+    device_source.ask = ask;
+    device_source.user = user;
+}
 
 static struct {
     kernel_footprint ask;
@@ -54,10 +59,16 @@ void kernel_enter(const void *function, const char *name) {
     handles_insert(&kernels, &k->node);
 }
 
+static bool find_layout(const char *name, struct kernel_layout *out) {
+    return (source.ask && source.ask(name, out, source.user)) ||
+           (device_source.ask && device_source.ask(name, out, device_source.user));
+}
+
 static const struct kernel_layout *layout_of(struct kernel_node *k) {
-    if (!atomic_load_explicit(&k->asked, memory_order_acquire) && source.ask) {
+    if (!atomic_load_explicit(&k->asked, memory_order_acquire) &&
+        (source.ask || device_source.ask)) {
         struct kernel_layout *fresh = calloc(1, sizeof *fresh), *none = NULL;
-        if (fresh && source.ask(k->name, fresh, source.user) &&
+        if (fresh && find_layout(k->name, fresh) &&
             atomic_compare_exchange_strong(&k->layout, &none, fresh))
             fresh = NULL;
         free(fresh);

@@ -29,6 +29,9 @@ typedef bool (*kernel_source)(const char *name, struct kernel_layout *out, void 
 /* Asks this source from now on; NULL: none. Call before the first launch. */
 void kernel_set_source(kernel_source source, void *user);
 
+/* The device's own source, asked where the other does not know a kernel. */
+void kernel_set_device_source(kernel_source source, void *user);
+
 /* function stands for the kernel of that name. */
 void kernel_enter(const void *function, const char *name);
 

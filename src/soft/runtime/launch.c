@@ -91,6 +91,10 @@ const struct greta_soft_kernel *soft_kernel_find(const char *name) {
     return soft_function_native(name, &f) == hipSuccess ? f->native : NULL;
 }
 
+const struct greta_soft_kernel *greta_soft_kernel_find(const char *name) {
+    return name ? soft_kernel_find(name) : NULL;
+}
+
 /* ---- queueing ------------------------------------------------------------------------------- */
 
 static uint32_t argument_bytes(const struct greta_soft_kernel *k) {
