@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """score.py - how well the demo model writes, in numbers.
 
-It samples stories from the GGUF file and compares them with the training corpus: are the words
-known, has every run of three words been seen, does the story end, is it new. Fresh stories of the
-generator show what can be reached. Names count as one word, so that a sentence is not new just because of its name.
+It samples stories from the GGUF file and compares them with stories of the corpus that were not
+used in training: are the words known, has every run of three words been seen, does the story end,
+is it new. Names count as one word, so that a sentence is not new just because of its name.
 
   score.py greta-demo.gguf --stories 100
 """

@@ -4,8 +4,7 @@
   train.py vocab.json OUT/              leaves OUT/model.pt and OUT/loss.csv; goes on where it stopped
 
 A row of a batch begins with <s> and holds whole stories, each between <s> and </s>, cut at the end.
-The first phase learns on short rows and meets the full context in its last steps; the second, at a
-lower rate, takes both in turn.
+Most steps use short rows; the last ones use the full context.
 """
 
 import argparse
@@ -25,9 +24,8 @@ from tokenizer import BOS, EOS, Tokenizer, load
 TRAIN_SEED, CHECK_SEED = 1, 2
 STORIES, CHECK_STORIES = 160000, 500
 BATCH_TOKENS = 2048
-SHORT_ROW, LONG_ROW = 256, 512
-FIRST_STEPS, FIRST_LONG, STEPS = 5000, 4500, 6500  # first phase, its long rows from, both phases
-FIRST_RATES, SECOND_RATES, WARMUP = (2e-3, 4e-5), (6e-4, 2e-5), 200
+SHORT_ROW, LONG_ROW, LONG_SHARE = 256, 512, 0.1
+PEAK_RATE, LAST_RATE, WARMUP = 2e-3, 4e-5, 200
 
 
 def tokenized_stories(tokenizer, seed, count):
@@ -67,28 +65,18 @@ def check_loss(model, tokens, starts, length=SHORT_ROW):
         return float(np.mean([loss_of(model, rows(tokens, starts, p, length)).item() for p in picks]))
 
 
-def rate_at(step):
-    """A warm-up, then a half cosine in each phase."""
+def rate_at(step, steps):
     if step < WARMUP:
-        return FIRST_RATES[0] * (step + 1) / WARMUP
-    if step < FIRST_STEPS:
-        (peak, last), part = FIRST_RATES, (step - WARMUP) / (FIRST_STEPS - WARMUP)
-    else:
-        (peak, last), part = SECOND_RATES, (step - FIRST_STEPS) / (STEPS - FIRST_STEPS)
-    return last + 0.5 * (peak - last) * (1 + math.cos(math.pi * part))
-
-
-def row_length_at(step):
-    if step < FIRST_STEPS:
-        return LONG_ROW if step >= FIRST_LONG else SHORT_ROW
-    return LONG_ROW if step % 2 else SHORT_ROW
+        return PEAK_RATE * (step + 1) / WARMUP
+    part = (step - WARMUP) / max(1, steps - WARMUP)
+    return LAST_RATE + 0.5 * (PEAK_RATE - LAST_RATE) * (1 + math.cos(math.pi * part))
 
 
 def make_optimizer(model):
     matrices = [p for p in model.parameters() if p.dim() == 2]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=FIRST_RATES[0], betas=(0.9, 0.95), eps=1e-8)
+    return torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.95), eps=1e-8)
 
 
 def save(path, model, optimizer, step):
@@ -125,11 +113,11 @@ def train(args):
 def run_steps(args, model, optimizer, corpus, check, first, path, log):
     tokens, starts, order = corpus
     total, begin = 0.0, time.time()
-    for step in range(first, STEPS):
-        length = row_length_at(step)
+    for step in range(first, args.steps):
+        length = LONG_ROW if step >= args.steps * (1 - LONG_SHARE) else SHORT_ROW
         count = BATCH_TOKENS // length
         picks = order[(np.arange(count) + step * (BATCH_TOKENS // SHORT_ROW)) % len(order)]
-        rate = rate_at(step)
+        rate = rate_at(step, args.steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
         loss = loss_of(model, rows(tokens, starts, picks, length))
@@ -139,7 +127,7 @@ def run_steps(args, model, optimizer, corpus, check, first, path, log):
         optimizer.step()
         total += loss.item()
         done = step + 1
-        if done % args.every == 0 or done == STEPS:
+        if done % args.every == 0 or done == args.steps:
             line = "%d,%d,%.4f,%.4f,%.6f,%.0f" % (
                 done, done * BATCH_TOKENS, total / ((done - 1) % args.every + 1),
                 check_loss(model, *check), rate, time.time() - begin)
@@ -154,6 +142,7 @@ def main():
     parser = argparse.ArgumentParser(description="train the demo model")
     parser.add_argument("vocab")
     parser.add_argument("output")
+    parser.add_argument("--steps", type=int, default=6000)
     parser.add_argument("--every", type=int, default=250, help="steps between checkpoints")
     parser.add_argument("--threads", type=int, default=1)
     train(parser.parse_args())
