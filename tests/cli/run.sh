@@ -83,8 +83,8 @@ interrupted() { # SIGNAL CODE
     # A shell's background jobs ignore SIGINT otherwise.
     env --default-signal=INT "$audit" run --device soft --timeout 60 --out "$out" -- \
         "$programs/dies" wait >stdout 2>stderr &
-    local pid=$! i
-    for i in $(seq 200); do
+    local pid=$!
+    for _ in $(seq 200); do
         "$audit" dump "$out/record.gcr" 2>/dev/null | grep -q ' set 8bit .*status=hipSuccess' && break
         sleep 0.05
     done
@@ -154,8 +154,7 @@ waiting() {
 }
 
 all_at_once() {
-    local i
-    for i in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5; do
         status 0 record --timeout 60 -- "$programs/crowd" && is "done" "$(cat stdout)" &&
             count 16 'call=hipMalloc' && count 16 'call=hipFree' && has '^# closed cleanly' &&
             status 0 record --timeout 60 -- "$programs/crowd" forks && is "done" "$(cat stdout)" &&
@@ -164,8 +163,8 @@ all_at_once() {
 }
 
 killed_anywhere() {
-    local i pid child
-    for i in $(seq 15); do
+    local pid child
+    for _ in $(seq 15); do
         rm -rf "$out"
         "$audit" run --quiet --device soft --out "$out" --timeout 60 -- "$programs/copies" 100000000 \
             >stdout 2>stderr &
