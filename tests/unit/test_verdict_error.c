@@ -524,10 +524,10 @@ static void a_failure_that_was_expected_and_did_not_come(void **state) {
 static void the_earliest_failure_is_the_root(void **state) {
     (void)state;
     prepare();
-    site = record_site(W, (void *)1);
+    site = record_site(W, (void *)0x1001);
     status = hipErrorInvalidValue;
     uint64_t first = copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT, 8 * KIB, s0);
-    site = record_site(W, (void *)2);
+    site = record_site(W, (void *)0x1002);
     status = hipErrorInvalidValue;
     free_at(DEVICE_AT + 8);
     finish();
@@ -540,7 +540,7 @@ static void the_earliest_failure_is_the_root(void **state) {
 static void what_the_device_says_beats_an_earlier_suspicion(void **state) {
     (void)state;
     prepare();
-    site = record_site(W, (void *)1);
+    site = record_site(W, (void *)0x1001);
     status = hipErrorInvalidValue;
     copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT, 8 * KIB, s0);
     uint64_t k = launch_unknown("k", s0);
@@ -556,7 +556,7 @@ static void only_so_many_findings_are_kept(void **state) {
     prepare();
     options.findings_max = 5;
     for (uintptr_t i = 1; i <= 20; i++) {
-        site = record_site(W, (void *)i);
+        site = record_site(W, (void *)(0x1000 + i));
         status = hipErrorInvalidValue;
         free_at(DEVICE_AT + i);
     }
