@@ -26,7 +26,9 @@ static const struct hip_api *hip;
 static hipFunction_t fill_fn, add_fn;
 
 /* The kernels do on purpose what sanitizers would stop. */
-#define UNCHECKED __attribute__((noinline, no_sanitize("address,undefined,thread")))
+#define UNCHECKED                                                                                  \
+    __attribute__((noinline, no_sanitize("address"), no_sanitize("undefined"),                     \
+                   no_sanitize("thread")))
 
 /* out[i] = value for i < count */
 UNCHECKED static void fill_run(const struct greta_soft_work *work, void *const *args) {
