@@ -181,6 +181,10 @@ void hook_graph(struct call *c, enum event_kind kind, const void *dst, const voi
 void hook_graph_done(struct call *c, hipError_t r, const void *made);
 struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s);
 
+/* Dependencies were added: events of their own follow the call's. */
+void hook_graph_edges(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *from,
+                      const hipGraphNode_t *to, size_t count);
+
 /* A node was added to a graph by hand. */
 struct hook_node {
     const hipGraphNode_t *node;

@@ -53,6 +53,21 @@ void hook_graph_done(struct call *c, hipError_t r, const void *made) {
         call_end(c, (unsigned)r);
 }
 
+void hook_graph_edges(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *from,
+                      const hipGraphNode_t *to, size_t count) {
+    call_end(c, (unsigned)r);
+    if (!call_is_recorded() || r != hipSuccess)
+        return;
+    for (size_t i = 0; from && to && i < count; i++) {
+        struct event ev = call_event(c, EVENT_GRAPH_EDGE, 0, NULL);
+        ev.dst = bits(graph);
+        ev.src = bits(from[i]);
+        ev.len = bits(to[i]);
+        ev.status = hipSuccess;
+        record_event(audit.writer, &ev);
+    }
+}
+
 struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_GRAPH_LAUNCH, 0, s);

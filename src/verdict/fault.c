@@ -115,6 +115,7 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
                            const struct fault_facts *x, struct found *f) {
     char who[160], through[100] = "", bytes[32], past[32], where[200] = "an address";
     const struct block *b = f->has_block ? &f->block : NULL;
+    const uint64_t start = b ? b->base : x->address, end = b ? block_end(b) : x->address;
     const char *did = x->access == DETAIL_ACCESS_READ    ? "read"
                       : x->access == DETAIL_ACCESS_WRITE ? "wrote"
                                                          : "touched";
@@ -136,9 +137,7 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_SHAPE_MISMATCH:
         snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
-                 x->address == block_end(b)
-                     ? "just"
-                     : findings_bytes(x->address - block_end(b), past, sizeof past),
+                 x->address == end ? "just" : findings_bytes(x->address - end, past, sizeof past),
                  where, through);
         if (x->need) {
             size_t used = strlen(f->text);
@@ -147,12 +146,12 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
         }
         break;
     case HYPOTHESIS_BAD_OFFSET:
-        if (x->address < b->base)
+        if (x->address < start)
             snprintf(f->text, sizeof f->text, "%s %s %s before the start of %s%s", who, did,
-                     findings_bytes(b->base - x->address, past, sizeof past), where, through);
+                     findings_bytes(start - x->address, past, sizeof past), where, through);
         else
             snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
-                     findings_bytes(x->address - block_end(b), past, sizeof past), where, through);
+                     findings_bytes(x->address - end, past, sizeof past), where, through);
         break;
     case HYPOTHESIS_USE_AFTER_FREE: {
         char freed[160];

@@ -215,6 +215,8 @@ static void fill_coverage(struct judge *j) {
         add_gap(gaps, sizeof gaps, "the program also calls the runtime past the audit");
     if (r->foreign)
         add_gap(gaps, sizeof gaps, "memory was used whose allocation was not recorded");
+    if (r->unfollowed)
+        add_gap(gaps, sizeof gaps, "what %s does is not followed", r->unfollowed);
     if (reader_info(r->r)->lost_definitions)
         add_gap(gaps, sizeof gaps, "some names are lost");
     c->complete = !*gaps;

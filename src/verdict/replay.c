@@ -285,8 +285,30 @@ static void on_mark(struct replay *r, const struct reader_event *e, struct threa
         t->layer = (int64_t)e->event.dst;
 }
 
-static void on_call(struct replay *r, const struct reader_event *e) {
-    switch (r->fn[event_fn(&e->event)]) {
+/* Functions that the audit records as plain calls, although they change what others depend on. */
+static void on_unfollowed(struct replay *r, const struct reader_event *e, struct thread *t,
+                          enum hip_fn fn) {
+    static const char *const harmless[] = { "Get",        "Is",       "Debug",
+                                            "UserObject", "Exchange", "FindInClone",
+                                            "Trim",       "Upload",   "AddDependencies" };
+    enum hip_class c = fn == HIP_FN_COUNT ? HIP_CLASS_QUERY : hip_fn_class(fn);
+    if (e->event.status != hipSuccess)
+        return;
+    if (c == HIP_CLASS_COPY || c == HIP_CLASS_SET) {
+        r->unfollowed = hip_fn_name(fn);
+        t->space->unknown_launch = e->seq;
+        r->unknown_beside = true;
+    } else if (c == HIP_CLASS_GRAPH) {
+        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+            if (strstr(hip_fn_name(fn), harmless[i]))
+                return;
+        r->order_doubt = "a graph was changed in a way that is not followed";
+    }
+}
+
+static void on_call(struct replay *r, const struct reader_event *e, struct thread *t) {
+    enum hip_fn fn = r->fn[event_fn(&e->event)];
+    switch (fn) {
     case HIP_FN_hipStreamWaitValue32:
     case HIP_FN_hipStreamWaitValue64:
     case HIP_FN_hipStreamBatchMemOp:
@@ -297,7 +319,7 @@ static void on_call(struct replay *r, const struct reader_event *e) {
         r->order_doubt = "streams wait for semaphores of another API";
         break;
     default:
-        break;
+        on_unfollowed(r, e, t, fn);
     }
 }
 
@@ -346,7 +368,7 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
         on_host_fn(r, e, t);
         break;
     case EVENT_CALL:
-        on_call(r, e);
+        on_call(r, e, t);
         break;
     case EVENT_DEVICE_RESET:
         on_reset(r, e, t);

@@ -228,6 +228,7 @@ struct replay {
     uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
     uint64_t registered_async; /* asynchronous copies with registered memory */
     uint64_t foreign;          /* addresses that were used and never allocated */
+    const char *unfollowed;    /* a function whose work is not followed; NULL: none */
     bool partial;              /* the program also calls the runtime directly */
     bool is_soft;              /* the device checks every access itself */
     struct fault faults[FAULTS_MAX];
