@@ -4,9 +4,10 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 SUITES  ?=
+CASES_SEEDS ?= 20
 FUZZ_SECONDS ?= 60
 
-.PHONY: help run demo build test bench fuzz install clean format lint setup
+.PHONY: help run demo build test test-cases bench fuzz install clean format lint setup
 .DEFAULT_GOAL := build
 
 help:
@@ -15,6 +16,7 @@ help:
 	@echo 'make build    build into $(BUILD)/: bin, lib, lib/soft'
 	@echo 'make test     build and run every test; ends with "N passed, N failed"'
 	@echo '              SUITES="test_base_* cli_*" runs only some'
+	@echo 'make test-cases   the fault corpus of tests/cases under CASES_SEEDS ($(CASES_SEEDS)) random schedules'
 	@echo 'make bench    build and run the measurements'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make install  install under PREFIX ($(PREFIX)); DESTDIR stages it'
@@ -36,6 +38,9 @@ demo: build
 
 test: build
 	@tests/run $(BUILD) $(SUITES)
+
+test-cases: build
+	@CASES_SEEDS=$(CASES_SEEDS) tests/run $(BUILD) cases
 
 bench: build
 	@scripts/bench $(BUILD)
