@@ -24,20 +24,26 @@
 #include "record/reader.h"
 #include "verdict/verdict.h"
 
-enum { CASES_MAX = 1000, WORDS_MAX = 16, NAME_LENGTH = 64, SCHEDULES_FIXED = 3 };
+enum { CASES_MAX = 1000, WORDS_MAX = 16, NAME_LENGTH = 64, SCHEDULES_FIXED = 3, ACTORS_MAX = 3 };
 
 struct wanted_actor {
-    bool given, none;
+    bool none;
     char api[NAME_LENGTH], kernel[NAME_LENGTH], argument[NAME_LENGTH], tensor[NAME_LENGTH],
         site[NAME_LENGTH];
 };
 
+/* Any of them will do. */
+struct wanted_actors {
+    struct wanted_actor of[ACTORS_MAX];
+    unsigned count;
+};
+
 struct expectation {
-    char verdict[NAME_LENGTH];
-    uint32_t confirmed; /* bits 1 << id */
-    int hypothesis;     /* -1: none */
+    char verdict[NAME_LENGTH];    /* one word, or several with | between them */
+    uint32_t confirmed, possible; /* bits 1 << id: must be confirmed, may be */
+    int hypothesis;               /* -1: none */
     unsigned findings;
-    struct wanted_actor culprit, messenger;
+    struct wanted_actors culprit, messenger;
     char run[WORDS_MAX][NAME_LENGTH]; /* options and variables */
     unsigned run_count;
 };
@@ -74,15 +80,17 @@ static int find_hypothesis(const char *name) {
     return -1;
 }
 
-/* hipMemcpy kernel=K argument=A tensor=T site=S, or none */
-static bool parse_actor(struct wanted_actor *a, char *words, char *wrong, size_t room) {
+/* hipMemcpy argument=A tensor=T site=S, or kernel=K …, or none; several with `or` between them */
+static bool parse_actors(struct wanted_actors *all, char *words, char *wrong, size_t room) {
     char *rest = NULL;
-    a->given = true;
+    struct wanted_actor *a = &all->of[all->count++];
     for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(w, '=');
         if (value)
             *value++ = '\0';
-        if (!value && !strcmp(w, "none"))
+        if (!value && !strcmp(w, "or") && all->count < ACTORS_MAX)
+            a = &all->of[all->count++];
+        else if (!value && !strcmp(w, "none"))
             a->none = true;
         else if (!value)
             set_name(a->api, w);
@@ -104,10 +112,13 @@ static bool parse_hypotheses(struct expectation *x, char *words, bool also, char
                              size_t room) {
     char *rest = NULL;
     for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+        char *maybe = strchr(w, '?');
+        if (maybe)
+            *maybe = '\0';
         int id = find_hypothesis(w);
         if (id < 0)
             return snprintf(wrong, room, "no such hypothesis: %s", w), false;
-        x->confirmed |= 1u << id;
+        *(maybe ? &x->possible : &x->confirmed) |= 1u << id;
         if (!also)
             x->hypothesis = id;
     }
@@ -130,9 +141,9 @@ static bool parse_clause(struct expectation *x, char *clause, char *wrong, size_
     if (!strcmp(clause, "also"))
         return parse_hypotheses(x, words, true, wrong, room);
     if (!strcmp(clause, "culprit"))
-        return parse_actor(&x->culprit, words, wrong, room);
+        return parse_actors(&x->culprit, words, wrong, room);
     if (!strcmp(clause, "messenger"))
-        return parse_actor(&x->messenger, words, wrong, room);
+        return parse_actors(&x->messenger, words, wrong, room);
     if (!strcmp(clause, "findings")) {
         x->findings = (unsigned)strtoul(words, NULL, 10);
         return true;
@@ -175,7 +186,7 @@ static void parse_comment(struct program *p, const char *comment) {
     for (char *clause = strtok_r(text, ";", &rest); clause; clause = strtok_r(NULL, ";", &rest))
         if (!parse_clause(x, clause, p->wrong, sizeof p->wrong))
             return;
-    if (!*x->verdict || x->hypothesis < 0 || !x->culprit.given || !x->messenger.given)
+    if (!*x->verdict || x->hypothesis < 0 || !x->culprit.count || !x->messenger.count)
         snprintf(p->wrong, sizeof p->wrong,
                  "Expect: wants verdict, hypothesis, culprit and messenger");
     if (take_section(comment, "Run:", text, sizeof text))
@@ -258,18 +269,24 @@ static bool same_site(const char *what, const char *wanted, const char *found) {
 static bool same_actor(const char *what, const struct wanted_actor *w,
                        const struct verdict_actor *a) {
     bool good = true;
-    if (w->none || !a)
-        return w->none && !a ? true
-                             : complain("%s: expected %s, found %s", what, w->none ? "none" : "one",
-                                        !a          ? "none"
-                                        : a->kernel ? a->kernel
-                                                    : a->api);
+    if (!a)
+        return w->none || complain("%s: found none", what);
+    if (w->none)
+        return complain("%s: expected none, found %s", what, a->kernel ? a->kernel : a->api);
     good &= same(what, w->kernel, a->kernel);
     good &= same(what, w->api, a->api);
     good &= same(what, w->argument, a->argument);
     good &= same(what, w->tensor, a->tensor);
     good &= same_site(what, w->site, a->site);
     return good;
+}
+
+static bool same_actors(const char *what, const struct wanted_actors *w,
+                        const struct verdict_actor *a) {
+    unsigned i = 0;
+    while (i < w->count && !same_actor(what, &w->of[i], a))
+        i++;
+    return i < w->count;
 }
 
 static uint32_t confirmed_in(const verdict *v) {
@@ -280,26 +297,45 @@ static uint32_t confirmed_in(const verdict *v) {
     return confirmed;
 }
 
-static bool compare_bug(const struct expectation *x, const verdict *v) {
-    bool good = same("verdict", x->verdict, verdict_overall_name(v->overall));
-    uint32_t confirmed = confirmed_in(v);
-    if (!v->finding_count)
-        return complain("nothing was found");
-    good &= same("hypothesis", hypothesis_name((enum verdict_hypothesis_id)x->hypothesis),
-                 hypothesis_name(v->findings[0].hypothesis));
+static bool same_verdict(const char *wanted, const char *found) {
+    char words[NAME_LENGTH], *rest = NULL;
+    set_name(words, wanted);
+    for (char *w = strtok_r(words, "|", &rest); w; w = strtok_r(NULL, "|", &rest))
+        if (!strcmp(w, found))
+            return true;
+    return complain("verdict: expected %s, found %s", wanted, found);
+}
+
+/* The one that is expected must be what the first finding is about, or follow from it. */
+static bool same_hypotheses(const struct expectation *x, const verdict *v) {
+    const struct verdict_finding *first = &v->findings[0];
+    bool good = (1u << first->hypothesis | first->also) & 1u << x->hypothesis;
+    uint32_t confirmed = confirmed_in(v), wrong = (confirmed ^ x->confirmed) & ~x->possible;
+    if (!good)
+        complain("hypothesis: expected %s, found %s",
+                 hypothesis_name((enum verdict_hypothesis_id)x->hypothesis),
+                 hypothesis_name(first->hypothesis));
     for (int id = 0; id < HYPOTHESIS_COUNT; id++)
-        if ((confirmed ^ x->confirmed) & 1u << id)
+        if (wrong & 1u << id)
             good = complain("%s is %sconfirmed", hypothesis_name((enum verdict_hypothesis_id)id),
                             confirmed & 1u << id ? "" : "not ");
-    good &= same_actor("culprit", &x->culprit, v->culprit);
-    good &= same_actor("messenger", &x->messenger, v->messenger);
+    return good;
+}
+
+static bool compare_bug(const struct expectation *x, const verdict *v) {
+    if (!v->finding_count)
+        return complain("nothing was found");
+    bool good = same_verdict(x->verdict, verdict_overall_name(v->overall));
+    good &= same_hypotheses(x, v);
+    good &= same_actors("culprit", &x->culprit, v->culprit);
+    good &= same_actors("messenger", &x->messenger, v->messenger);
     if (v->finding_count != x->findings)
         good = complain("expected %u findings, found %zu", x->findings, v->finding_count);
     return good;
 }
 
 static bool compare_fixed(const verdict *v, int status) {
-    bool good = same("verdict", "CLEAN", verdict_overall_name(v->overall));
+    bool good = same_verdict("CLEAN", verdict_overall_name(v->overall));
     if (v->finding_count)
         good = complain("it has %zu findings", v->finding_count);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
