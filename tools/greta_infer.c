@@ -13,6 +13,7 @@
 #include "base/env.h"
 #include "greta_build.h"
 #include "infer/app.h"
+#include "infer/inject.h"
 #include "infer/recording.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_REFUSED = 3 };
@@ -87,6 +88,8 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .trace = o->trace ? o->trace : env_get_str("GRETA_TRACE", NULL),
         .trace_file = o->trace_file,
         .trace_dump = o->trace_dump,
+        .inject = o->inject.items,
+        .inject_count = o->inject.count,
         .progress = show_progress,
         .report = show_report,
         .note = show_note,
@@ -181,6 +184,14 @@ static void print_recording(const struct app *a) {
         fprintf(stderr, "greta_infer: the recording cannot be read: %s\n", e.msg);
 }
 
+/* --inject help or --inject list */
+static bool asks_for_kinds(const struct options *o) {
+    for (size_t i = 0; i < o->inject.count; i++)
+        if (!strcmp(o->inject.items[i], "help") || !strcmp(o->inject.items[i], "list"))
+            return true;
+    return false;
+}
+
 static int run_app(struct app *a) {
     struct engine_result result = { 0 };
     struct err e = { 0 };
@@ -224,6 +235,10 @@ int main(int argc, char **argv) {
     if (a.options.version) {
         printf("greta_infer %s (%s%s)\n", GRETA_VERSION, GRETA_BUILD_COMMIT,
                GRETA_BUILD_DIRTY ? ", changed" : "");
+        return EXIT_DONE;
+    }
+    if (asks_for_kinds(&a.options)) {
+        inject_print_kinds(stdout);
         return EXIT_DONE;
     }
     a.terminal = isatty(STDERR_FILENO) && !a.options.quiet;

@@ -154,6 +154,11 @@ GCORE_API enum gcore_d2h_code gcore_track_alloc(const void *address, size_t byte
                                                 enum gcore_side side, int device);
 GCORE_API enum gcore_d2h_code gcore_track_free(const void *address);
 
+/* Says that plain or registered host memory is given back (free, munmap, to a pool of the
+ * program's). greta_audit run sees free and munmap itself; a program that records itself says it,
+ * so that a copy which still uses the memory is found. */
+GCORE_API void gcore_host_freed(const void *address, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

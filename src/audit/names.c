@@ -201,3 +201,17 @@ enum gcore_d2h_code gcore_track_free(const void *address) {
     errno = saved;
     return code;
 }
+
+void gcore_host_freed(const void *address, size_t bytes) {
+    int saved = errno;
+    if (audit_ready(NULL) == RC_OK && call_is_recorded() && bytes) {
+        struct call c = CALL_INIT((enum hip_fn)EVENT_NO_FN, __builtin_return_address(0));
+        struct event ev = call_event(&c, EVENT_HOST_FREE, 0, NULL);
+        ev.dst = bits(address);
+        ev.src = EVENT_NO_SEQ; /* whose copy it is, if any is unfinished, the verdict finds out */
+        ev.len = bytes;
+        ev.status = hipSuccess;
+        record_event(audit.writer, &ev);
+    }
+    errno = saved;
+}

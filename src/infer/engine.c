@@ -31,7 +31,7 @@ static void show_report(const struct guard_rail_report *r, const struct engine_o
 }
 
 static enum rc guard(const engine *g, const gguf *file, const struct engine_options *o,
-                     enum tensor_type kv_type, struct err *e) {
+                     bool guard_rail, enum tensor_type kv_type, struct err *e) {
     struct guard_rail_report report = { 0 };
     struct guard_rail_expectation expectation;
     struct guard_rail_run run = { g->context, g->sequences, g->chunk, kv_type,
@@ -50,9 +50,10 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
         rc = guard_rail_verdict(&report, file, e);
         if (rc == RC_REFUSED) {
             show_report(&report, o);
-            rc = o->guard_rail ? rc : RC_OK;
+            rc = guard_rail ? rc : RC_OK;
             if (!rc && o->note)
-                o->note("the guard rail is off (GRETA_DISABLE_GUARD_RAIL): going on in spite of it",
+                o->note("the guard rail is off (GRETA_DISABLE_GUARD_RAIL, --inject): going on in "
+                        "spite of it",
                         o->user);
         }
     }
@@ -116,6 +117,15 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
     return RC_OK;
 }
 
+static enum rc attach_inject(engine *g, uint32_t wanted, struct err *e) {
+    struct kern_view *buffers[SCHEDULER_BUFFERS];
+    size_t count = scheduler_buffers(g->scheduler, buffers);
+    struct inject_scene scene = { &g->device, &g->config, &g->weights, &g->cache,
+                                  buffers,    count,      g->chunk,    wanted };
+    scheduler_set_inject(g->scheduler, g->inject);
+    return inject_attach(g->inject, &scene, e);
+}
+
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
     uint32_t wanted = g->all_logits ? g->chunk : g->sequences;
@@ -129,6 +139,7 @@ static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
     rc = rc ? rc
             : scheduler_open(&g->scheduler, &g->device, &g->config, &g->weights, &g->cache,
                              g->chunk, wanted, g->trace, e);
+    rc = rc ? rc : attach_inject(g, wanted, e);
     if (rc)
         return rc;
     g->logits = malloc((size_t)wanted * g->config.vocab * sizeof *g->logits);
@@ -177,16 +188,21 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     engine *g = calloc(1, sizeof *g);
     gguf *file = NULL;
     enum tensor_type kv_type = TENSOR_TYPE_F16;
-    enum rc rc = g ? open_file(&file, o, e) : err_set(e, RC_MEMORY, "out of memory");
+    bool guard_rail = o->guard_rail;
+    enum rc rc = g ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+    rc = rc ? rc : inject_open(&g->inject, o->inject, o->inject_count, o->note, o->user, e);
+    rc = rc ? rc : open_file(&file, o, e);
     rc = rc ? rc : config_read(file, &g->config, e);
+    rc = rc ? rc : inject_configure(g->inject, &g->config, &guard_rail, e);
     rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
     rc = rc ? rc : choose_sizes(g, o, &kv_type, e);
     rc = rc ? rc : device_open(&g->device, o->device, e);
     if (!rc) {
         use_threads(o->threads);
+        inject_claim(g->inject);
         describe(g);
     }
-    rc = rc ? rc : guard(g, file, o, kv_type, e);
+    rc = rc ? rc : guard(g, file, o, guard_rail, kv_type, e);
     if (!rc)
         note_context(g, o);
     rc = rc ? rc : record_model(g, file, e);
@@ -205,6 +221,8 @@ enum rc engine_close(engine **g, struct err *e) {
     if (!*g)
         return RC_OK;
     enum rc rc = trace_close(&(*g)->trace, e);
+    enum rc struck = inject_close(&(*g)->inject, rc ? NULL : e);
+    rc = rc ? rc : struck;
     if ((*g)->device.hip) {
         scheduler_close(&(*g)->scheduler);
         kvcache_close(&(*g)->cache, &(*g)->device);

@@ -27,6 +27,8 @@ struct engine_options {
     bool guard_rail;     /* false: go on in spite of what it says */
     bool all_logits;     /* logits of every prompt position will be wanted */
     const char *trace, *trace_file, *trace_dump; /* trace.h; trace NULL: none */
+    const char *const *inject;                   /* faults on purpose (inject.h) */
+    size_t inject_count;
     /* Bytes loaded of all; returning false gives up. May be NULL. */
     bool (*progress)(uint64_t done, uint64_t total, void *user);
     /* A table of what the guard rail found, as text for people. May be NULL. */
@@ -39,7 +41,8 @@ struct engine_options {
 /* RC_REFUSED: guard rail, or no such device. RC_BUSY: progress said stop. On failure *out is
  * untouched. */
 NODISCARD enum rc engine_open(engine **out, const struct engine_options *o, struct err *e);
-/* RC_IO if a trace could not be written. Sets *g to NULL; *g may be NULL. */
+/* RC_IO if a trace could not be written, RC_USAGE if an injection never struck. Sets *g to NULL; *g
+ * may be NULL. */
 NODISCARD enum rc engine_close(engine **g, struct err *e);
 
 const struct config *engine_config(const engine *g);
@@ -93,6 +96,10 @@ struct engine_result {
 
 /* Whether a request could run: what it asks for, and whether its prompt fits in the context. */
 NODISCARD enum rc engine_check(const engine *g, const struct engine_request *r, struct err *e);
+
+/* RC_USAGE if an injection waits for a step that comes after this request. */
+NODISCARD enum rc engine_check_injections(const engine *g, const struct engine_request *r,
+                                          struct err *e);
 
 /* Runs a request. RC_RANGE if the context has no room (greta never drops the beginning of a text to
  * make some); RC_DEVICE if the device failed. *out counts what was done also then; its tokens are

@@ -15,6 +15,7 @@ struct engine {
     struct kvcache cache;
     trace *trace;
     scheduler *scheduler;
+    inject *inject;
     uint32_t context, sequences, chunk;
     bool all_logits;
     char description[256];

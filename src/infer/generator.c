@@ -242,6 +242,12 @@ enum rc engine_check(const engine *g, const struct engine_request *r, struct err
     return sampler_check(&r->sampling, e);
 }
 
+enum rc engine_check_injections(const engine *g, const struct engine_request *r, struct err *e) {
+    int64_t chunks = (int64_t)((r->prompt_count + g->chunk - 1) / g->chunk);
+    return inject_check_steps(g->inject, g->step + chunks + (r->max_tokens ? r->max_tokens - 1 : 0),
+                              e);
+}
+
 static enum rc open_sequence(struct run *run, uint32_t i, struct err *e) {
     struct sequence *q = &run->sequences[i];
     const engine *g = run->g;

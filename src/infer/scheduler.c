@@ -5,6 +5,9 @@
 #include "infer/scheduler.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include <gcore/audit.h>
 
 struct scheduler {
     const struct device *d;
@@ -12,6 +15,7 @@ struct scheduler {
     const struct weights *w;
     const struct kvcache *k;
     trace *trace;
+    inject *inject;
     uint32_t max_tokens, max_wanted;
 
     struct kern_view ids, pos, slots; /* [T] int32 */
@@ -77,14 +81,25 @@ enum rc scheduler_open(scheduler **out, const struct device *d, const struct con
     return rc;
 }
 
+size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS]) {
+    struct kern_view *all[SCHEDULER_BUFFERS] = {
+        &s->ids,      &s->pos, &s->slots, &s->rows, &s->x,  &s->norm, &s->q,
+        &s->attn_out, &s->key, &s->value, &s->gate, &s->up, &s->last, &s->logits,
+    };
+    memcpy(out, all, sizeof all);
+    return SCHEDULER_BUFFERS;
+}
+
+void scheduler_set_inject(scheduler *s, inject *i) {
+    s->inject = i;
+}
+
 void scheduler_close(scheduler **s) {
     if (!*s)
         return;
-    struct kern_view *all[] = { &(*s)->ids,  &(*s)->pos,   &(*s)->slots, &(*s)->rows,
-                                &(*s)->x,    &(*s)->norm,  &(*s)->q,     &(*s)->attn_out,
-                                &(*s)->key,  &(*s)->value, &(*s)->gate,  &(*s)->up,
-                                &(*s)->last, &(*s)->logits };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    struct kern_view *all[SCHEDULER_BUFFERS];
+    size_t count = scheduler_buffers(*s, all);
+    for (size_t i = 0; i < count; i++)
         device_free((*s)->d, all[i]);
     free(*s);
     *s = NULL;
@@ -335,13 +350,18 @@ enum rc scheduler_forward(scheduler *s, const struct scheduler_batch *b, float *
                        "a batch of %u tokens (%u wanted) exceeds the buffers for %u (%u)",
                        b->tokens, b->wanted, s->max_tokens, s->max_wanted);
     s->b = b;
+    gcore_mark("step", (uint64_t)b->step, b->tokens, b->wanted);
     enum rc rc = upload_batch(s, e);
     rc = rc ? rc : embed(s, e);
     for (uint32_t layer = 0; !rc && layer < s->c->layers; layer++) {
-        rc = attention_half(s, layer, e);
+        gcore_mark("layer", layer, (uint64_t)b->step, 0);
+        rc = inject_point(s->inject, INJECT_BEFORE, layer, b, e);
+        rc = rc ? rc : attention_half(s, layer, e);
         rc = rc ? rc : feed_forward_half(s, layer, e);
+        rc = rc ? rc : inject_point(s->inject, INJECT_AFTER, layer, b, e);
         rc = rc ? rc : pause_between_layers(s, e);
     }
+    gcore_mark("layer", (uint64_t)NO_LAYER, (uint64_t)b->step, 0);
     if (!rc && b->wanted) {
         rc = project_logits(s, e);
         rc =

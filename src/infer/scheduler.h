@@ -6,6 +6,7 @@
 #define INFER_SCHEDULER_H
 
 #include "infer/device.h"
+#include "infer/inject.h"
 #include "infer/kvcache.h"
 #include "infer/trace.h"
 #include "infer/weights.h"
@@ -33,6 +34,12 @@ NODISCARD enum rc scheduler_open(scheduler **out, const struct device *d, const 
                                  const struct weights *w, const struct kvcache *k,
                                  uint32_t max_tokens, uint32_t max_wanted, trace *t, struct err *e);
 void scheduler_close(scheduler **s); /* sets *s to NULL; *s may be NULL */
+
+/* All buffers, under the names that the ledger has for them. They stay the scheduler's. */
+enum { SCHEDULER_BUFFERS = 14 };
+size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS]);
+/* Faults to inject (inject.h), which the caller closes before the scheduler; NULL: none. */
+void scheduler_set_inject(scheduler *s, inject *i);
 
 /* Runs a batch; logits receives [wanted, vocab]. RC_DEVICE if the device failed, RC_BUSY if
  * interrupted() said so: nothing of the batch can be relied on then. */

@@ -54,6 +54,10 @@ NODISCARD enum rc kern_open(kern_device **out, const struct hip_runtime *runtime
                             const struct hip_api *table, struct err *e);
 void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
 
+/* From now on launches are neither checked before nor looked at afterwards, as in programs that do
+ * not: for fault injection. */
+void kern_trust(kern_device *d);
+
 /* kern_embed(device, stream, &arguments, e), …: checks and queues. RC_REFUSED, and nothing was
  * queued, if a view is too small or of the wrong type (GCORE_ENFORCE=0 lets it through); RC_DEVICE
  * if HIP refuses the launch. A fault in the kernel is reported later, by a call that waits. */

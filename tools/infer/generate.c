@@ -121,6 +121,7 @@ enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e)
     if (!rc) {
         struct engine_request r = request_of(a, &tokens, false);
         rc = engine_check(a->engine, &r, e);
+        rc = rc ? rc : engine_check_injections(a->engine, &r, e);
     }
     if (!rc) {
         if (a->sequences == 1 && !a->options.quiet)

@@ -1,0 +1,74 @@
+/* inject.h - faults on purpose, to see that the audit names them.
+ *
+ * --inject KIND[:TENSOR][@LAYER[.STEP]] makes the engine do, once, what inject.def says, with real
+ * calls of the HIP table: the recording has them as it would have anybody's. What a fault does to
+ * the engine's buffers is undone when the injection is closed, so that the engine ends in order.
+ *
+ * An engine without injections has none of this: inject_point() is a comparison. Used by one
+ * thread at a time. */
+#ifndef INFER_INJECT_H
+#define INFER_INJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "infer/device.h"
+#include "infer/kvcache.h"
+#include "infer/weights.h"
+#include "model/config.h"
+
+typedef struct inject inject;
+struct scheduler_batch;
+
+enum inject_when { INJECT_OPEN, INJECT_BEFORE, INJECT_AFTER };
+
+/* A sentence for the user; may be NULL. */
+typedef void (*inject_note)(const char *text, void *user);
+
+/* The kinds, a line each. */
+void inject_print_kinds(FILE *out);
+
+/* RC_USAGE, with what there is, for a kind or a place that cannot be. count 0 gives NULL. On
+ * failure *out is untouched. */
+NODISCARD enum rc inject_open(inject **out, const char *const *specs, size_t count,
+                              inject_note note, void *user, struct err *e);
+
+/* What an engine has that can be broken. Everything stays the engine's and outlives the
+ * injection. */
+struct inject_scene {
+    const struct device *device;
+    struct config *config;
+    struct weights *weights;
+    struct kvcache *cache;
+    struct kern_view *const *buffers; /* the scheduler's */
+    size_t buffer_count;
+    uint32_t max_tokens, max_wanted; /* what they have room for */
+};
+
+/* Before anything is sized by the configuration: changes it as the injections ask. *guard_rail
+ * becomes false where that is what it would refuse. i may be NULL. */
+NODISCARD enum rc inject_configure(inject *i, struct config *c, bool *guard_rail, struct err *e);
+/* Once there is a device and a recording: what is claimed about the program. i may be NULL. */
+void inject_claim(inject *i);
+/* Once everything is loaded. RC_USAGE for a tensor or a layer that the model does not have. i may
+ * be NULL. */
+NODISCARD enum rc inject_attach(inject *i, const struct inject_scene *scene, struct err *e);
+
+/* RC_USAGE if one waits for a step from `end` on. i may be NULL. */
+NODISCARD enum rc inject_check_steps(const inject *i, int64_t end, struct err *e);
+
+NODISCARD enum rc inject_strike(inject *i, enum inject_when when, uint32_t layer,
+                                const struct scheduler_batch *b, struct err *e);
+
+/* A place in the forward pass where a fault may strike. i may be NULL. */
+NODISCARD static inline enum rc inject_point(inject *i, enum inject_when when, uint32_t layer,
+                                             const struct scheduler_batch *b, struct err *e) {
+    return i ? inject_strike(i, when, layer, b, e) : RC_OK;
+}
+
+/* Undoes what was done to the engine's buffers, while its device is still open. Notes what never
+ * struck; RC_USAGE then. Sets *i to NULL; *i may be NULL. */
+NODISCARD enum rc inject_close(inject **i, struct err *e);
+
+#endif
