@@ -118,7 +118,7 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
 }
 
 static enum rc attach_inject(engine *g, uint32_t wanted, struct err *e) {
-    struct kern_view *buffers[SCHEDULER_BUFFERS];
+    struct kern_view *buffers[SCHEDULER_BUFFERS_MAX];
     size_t count = scheduler_buffers(g->scheduler, buffers);
     struct inject_scene scene = { &g->device, &g->config, &g->weights, &g->cache,
                                   buffers,    count,      g->chunk,    wanted };

@@ -55,7 +55,7 @@ struct inject {
     inject_note note;
     void *user;
     struct inject_scene scene;
-    struct kern_view *buffers[SCHEDULER_BUFFERS];
+    struct kern_view *buffers[SCHEDULER_BUFFERS_MAX];
     bool attached;
     uint32_t kv_heads; /* what the file has; 0: not to be changed */
     int64_t steps;     /* that were run */

@@ -81,13 +81,14 @@ enum rc scheduler_open(scheduler **out, const struct device *d, const struct con
     return rc;
 }
 
-size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS]) {
-    struct kern_view *all[SCHEDULER_BUFFERS] = {
+size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS_MAX]) {
+    struct kern_view *all[] = {
         &s->ids,      &s->pos, &s->slots, &s->rows, &s->x,  &s->norm, &s->q,
         &s->attn_out, &s->key, &s->value, &s->gate, &s->up, &s->last, &s->logits,
     };
+    _Static_assert(sizeof all <= SCHEDULER_BUFFERS_MAX * sizeof *all, "room for all");
     memcpy(out, all, sizeof all);
-    return SCHEDULER_BUFFERS;
+    return sizeof all / sizeof *all;
 }
 
 void scheduler_set_inject(scheduler *s, inject *i) {
@@ -97,7 +98,7 @@ void scheduler_set_inject(scheduler *s, inject *i) {
 void scheduler_close(scheduler **s) {
     if (!*s)
         return;
-    struct kern_view *all[SCHEDULER_BUFFERS];
+    struct kern_view *all[SCHEDULER_BUFFERS_MAX];
     size_t count = scheduler_buffers(*s, all);
     for (size_t i = 0; i < count; i++)
         device_free((*s)->d, all[i]);

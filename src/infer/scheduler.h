@@ -36,8 +36,8 @@ NODISCARD enum rc scheduler_open(scheduler **out, const struct device *d, const 
 void scheduler_close(scheduler **s); /* sets *s to NULL; *s may be NULL */
 
 /* All buffers, under the names that the ledger has for them. They stay the scheduler's. */
-enum { SCHEDULER_BUFFERS = 14 };
-size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS]);
+enum { SCHEDULER_BUFFERS_MAX = 24 };
+size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS_MAX]);
 /* Faults to inject (inject.h), which the caller closes before the scheduler; NULL: none. */
 void scheduler_set_inject(scheduler *s, inject *i);
 
