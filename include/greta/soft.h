@@ -34,7 +34,8 @@ struct greta_soft_work {
 };
 
 /* args[i] points at the launch's own copy of argument i. A parameter that is described as a pointer
- * has been translated already. A bad access (SIGSEGV, SIGBUS) ends the launch as a device fault. */
+ * has been translated already. A bad access (SIGSEGV, SIGBUS) ends the launch as a device fault, a
+ * trap (SIGILL, SIGFPE) as one that failed. */
 typedef void (*greta_soft_kernel_fn)(const struct greta_soft_work *work, void *const *args);
 
 enum {
@@ -82,6 +83,7 @@ enum greta_soft_fault_kind {
     GRETA_SOFT_FAULT_READ = 1,
     GRETA_SOFT_FAULT_WRITE = 2,
     GRETA_SOFT_FAULT_UNKNOWN = 3, /* the CPU did not say which */
+    GRETA_SOFT_FAULT_TRAP = 4,    /* no access: a trap, or an instruction that cannot be executed */
 };
 
 /* What the device knows about the access that stopped it. Strings live until the observer

@@ -13,6 +13,7 @@ static void observe(const struct greta_soft_fault *fault, void *user) {
         [GRETA_SOFT_FAULT_READ] = DETAIL_ACCESS_READ,
         [GRETA_SOFT_FAULT_WRITE] = DETAIL_ACCESS_WRITE,
         [GRETA_SOFT_FAULT_UNKNOWN] = DETAIL_ACCESS_UNKNOWN,
+        [GRETA_SOFT_FAULT_TRAP] = DETAIL_ACCESS_EXECUTE,
     };
     bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
     union event_slot slot[3];
@@ -22,7 +23,8 @@ static void observe(const struct greta_soft_fault *fault, void *user) {
         .dst = fault->address,
         .src = fault->tag ? fault->tag - 1 : EVENT_NO_SEQ,
         .name = record_string(audit.writer, fault->operation),
-        .status = hipErrorIllegalAddress,
+        .status =
+            fault->kind == GRETA_SOFT_FAULT_TRAP ? hipErrorLaunchFailure : hipErrorIllegalAddress,
         .aux = event_aux(EVENT_NO_FN, known ? access[fault->kind] : DETAIL_ACCESS_UNKNOWN),
     };
     struct event_fault extra = {

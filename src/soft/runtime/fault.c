@@ -1,7 +1,8 @@
 /* fault.c - a bad access by a kernel or a copy becomes a device fault.
  *
  * The SIGSEGV and SIGBUS handlers are the process's, shared with the program: an access outside a
- * guarded call goes on to whatever handler was there before. Inside one, the handler jumps back to
+ * guarded call goes on to whatever handler was there before. So are those of SIGILL and
+ * SIGFPE, by which a kernel cannot go on. Inside one, the handler jumps back to
  * soft_fault_guard(), after it has restored the signal mask itself: so entering a guard costs no
  * system call. SA_ONSTACK is for the program's threads that have a stack for signals: a handler of
  * theirs may need it.
@@ -27,7 +28,9 @@ struct guard {
 };
 
 static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
-static struct sigaction previous_segv, previous_bus;
+static const int caught[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+enum { CAUGHT = sizeof caught / sizeof *caught };
+static struct sigaction previous[CAUGHT];
 
 static _Atomic(greta_soft_fault_observer) observer;
 static _Atomic(void *) observer_user;
@@ -35,7 +38,9 @@ static _Atomic(void *) observer_user;
 enum { WINDOW_BITS = 32 };
 static uint64_t window; /* 2^32 addresses that are never mapped, and as many before and after */
 
-static int access_kind(const siginfo_t *info, const void *context) {
+static int access_kind(int signal, const siginfo_t *info, const void *context) {
+    if (signal != SIGSEGV && signal != SIGBUS)
+        return GRETA_SOFT_FAULT_TRAP;
 #if defined(__x86_64__)
     if (info->si_code == SI_KERNEL) /* a non-canonical address: the CPU says nothing more */
         return GRETA_SOFT_FAULT_UNKNOWN;
@@ -48,13 +53,18 @@ static int access_kind(const siginfo_t *info, const void *context) {
 }
 
 static void pass_on(int signal, siginfo_t *info, void *context) {
-    const struct sigaction *previous = signal == SIGBUS ? &previous_bus : &previous_segv;
-    if (previous->sa_flags & SA_SIGINFO) {
-        previous->sa_sigaction(signal, info, context);
-    } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
-        previous->sa_handler(signal);
+    const struct sigaction *before = previous;
+    for (int i = 0; i < CAUGHT; i++)
+        if (caught[i] == signal)
+            before = &previous[i];
+    if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(signal, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(signal);
     } else {
-        sigaction(signal, previous, NULL); /* the access repeats and meets the default action */
+        sigaction(signal, before, NULL); /* the access repeats and meets the default action */
+        if (info->si_code <= 0)
+            raise(signal); /* somebody sent it: nothing repeats */
     }
 }
 
@@ -65,7 +75,7 @@ static void handle(int signal, siginfo_t *info, void *context) {
         return;
     }
     g->address = (uint64_t)(uintptr_t)info->si_addr;
-    g->kind = access_kind(info, context);
+    g->kind = access_kind(signal, info, context);
     current = NULL;
     const ucontext_t *u = context;
     pthread_sigmask(SIG_SETMASK, &u->uc_sigmask, NULL);
@@ -83,8 +93,8 @@ enum rc soft_fault_init(struct err *e) {
     struct sigaction action = { .sa_sigaction = handle,
                                 .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     sigemptyset(&action.sa_mask);
-    sigaction(SIGSEGV, &action, &previous_segv);
-    sigaction(SIGBUS, &action, &previous_bus);
+    for (int i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], &action, &previous[i]);
     return RC_OK;
 }
 
@@ -168,13 +178,14 @@ void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
         .device = op->device,
         .stream = op->stream && !op->stream->is_null ? op->stream : NULL,
     };
-    if (op->kind == SOFT_OP_LAUNCH) {
+    bool trap = kind == GRETA_SOFT_FAULT_TRAP; /* of which the address is that of its code */
+    if (op->kind == SOFT_OP_LAUNCH && !trap) {
         f.argument = blame_argument(op, &f.address);
         if (f.argument >= 0)
             f.argument_name = op->u.launch.function->native->params[f.argument].name;
     }
     struct soft_block b;
-    if (soft_memory_nearest(f.address, &b)) {
+    if (!trap && soft_memory_nearest(f.address, &b)) {
         f.allocation_base = b.addr;
         f.allocation_size = b.size;
         f.allocation_freed = b.state == SOFT_FREED;
@@ -184,7 +195,7 @@ void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
         tell(&f, atomic_load(&observer_user));
     if (soft_settings()->fault_aborts)
         abort_as_rocr(&f);
-    soft_error_raise(op->device, hipErrorIllegalAddress);
+    soft_error_raise(op->device, trap ? hipErrorLaunchFailure : hipErrorIllegalAddress);
 }
 
 int greta_soft_is_running(void) {
