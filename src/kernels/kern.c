@@ -8,6 +8,7 @@
 
 #include <greta/soft.h>
 
+#include "audit/audit.h"
 #include "audit/kernel.h"
 #include "base/env.h"
 #include "kernels/cpu/native.h"
@@ -112,6 +113,20 @@ static unsigned footprint(const char *name, void **params, struct event_access *
     return n;
 }
 
+/* A recording knows arguments by their numbers. */
+static void record_arguments(void) {
+    for (int i = 0; audit.writer && i < KERN_COUNT; i++) {
+        const struct spec *s = &spec_table[i];
+        char key[80], names[400];
+        size_t used = 0;
+        for (uint32_t p = 0; p < s->param_count && used < sizeof names; p++)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", p ? " " : "",
+                                     s->params[p].name);
+        snprintf(key, sizeof key, "kernel.%s.arguments", s->name);
+        record_provenance(audit.writer, key, names);
+    }
+}
+
 static enum rc find_functions(kern_device *d, struct err *e) {
     hipError_t r = d->hip->hipModuleLoadData(&d->module, "GRETASFT");
     if (r != hipSuccess)
@@ -140,6 +155,7 @@ enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const st
     d->enforce = env_get_bool("GCORE_ENFORCE", true);
     kernel_set_source(describe_kernel, NULL);
     kernel_set_footprint(footprint, NULL);
+    record_arguments();
     rc = find_functions(d, e);
     if (rc)
         kern_close(&d);

@@ -46,6 +46,7 @@ static void find_step(struct replay *r, const struct event *e, uint64_t seq,
                       struct verdict_actor *out) {
     enum { LOOK = 4096 };
     struct reader_event *x = r->other;
+    bool layer_known = false;
     for (uint64_t n = 1; n <= LOOK && n <= seq; n++) {
         if (!reader_event(r->r, seq - n, x) || x->event.thread != e->thread)
             continue;
@@ -59,8 +60,10 @@ static void find_step(struct replay *r, const struct event *e, uint64_t seq,
         if (x->event.kind != EVENT_MARK)
             continue;
         const char *text = reader_string(r->r, x->event.name);
-        if (!strcmp(text, "layer") && out->layer < 0)
-            out->layer = (int64_t)x->event.dst;
+        if (!strcmp(text, "layer") && !layer_known) {
+            out->layer = (int64_t)x->event.dst; /* -1: behind all layers */
+            layer_known = true;
+        }
         if (!strcmp(text, "step")) {
             out->step = (int64_t)x->event.dst;
             return;
@@ -184,6 +187,22 @@ static const struct verdict_actor *keep_actor(struct replay *r, struct arena *a,
     return out;
 }
 
+/* The argument's name, as the device or the program has told it; else "#2". */
+static const char *argument_name(struct replay *r, struct arena *a, const struct found *f,
+                                 const char *kernel) {
+    if (f->argument_name)
+        return actors_text(r, a, "%s", reader_string(r->r, f->argument_name));
+    char key[160];
+    snprintf(key, sizeof key, "kernel.%s.arguments", kernel ? kernel : "");
+    const char *names = reader_provenance_find(r->r, key);
+    for (int i = 0; names && i < f->argument; i++) {
+        const char *end = strchr(names, ' ');
+        names = end ? end + 1 : NULL;
+    }
+    return names ? actors_text(r, a, "%.*s", (int)strcspn(names, " "), names)
+                 : actors_text(r, a, "#%d", f->argument);
+}
+
 static void fill_culprit(struct replay *r, struct arena *a, const struct found *f,
                          struct verdict_actor *out) {
     *out = actors_make(r, a, f->culprit);
@@ -191,9 +210,7 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
         out->kernel = actors_text(r, a, "%s", reader_string(r->r, f->kernel));
     if (f->argument >= 0) {
         out->argument_index = f->argument;
-        out->argument = f->argument_name
-                            ? actors_text(r, a, "%s", reader_string(r->r, f->argument_name))
-                            : actors_text(r, a, "#%d", f->argument);
+        out->argument = argument_name(r, a, f, out->kernel);
     }
     if (f->tensor)
         out->tensor = actors_text(r, a, "%s", reader_string(r->r, f->tensor));

@@ -29,6 +29,9 @@ static const char *target(const struct replay *r, const struct space *s, const s
     if (n)
         snprintf(out, room, "tensor %s (%s)", reader_string(r->r, n->text),
                  findings_bytes(n->bytes, bytes, sizeof bytes));
+    else if (b->name)
+        snprintf(out, room, "tensor %s (%s)", reader_string(r->r, b->name),
+                 findings_bytes(b->bytes, bytes, sizeof bytes));
     else
         snprintf(out, room, "a block of %s", findings_bytes(b->bytes, bytes, sizeof bytes));
     return out;

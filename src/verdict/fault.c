@@ -98,6 +98,8 @@ static enum verdict_hypothesis_id outside(const struct fault_facts *x) {
 
 static enum verdict_hypothesis_id classify(const struct fault_facts *x) {
     enum { NULL_REGION = 65536 };
+    if (x->access == DETAIL_ACCESS_EXECUTE)
+        return HYPOTHESIS_UPSTREAM_KERNEL_FAULT; /* it is the kernel's own doing */
     if (x->address < NULL_REGION || (x->has_value && x->value < NULL_REGION))
         return HYPOTHESIS_INVALID_POINTER;
     if (x->freed)
@@ -168,6 +170,12 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
         snprintf(f->text, sizeof f->text, "%s %s address 0x%" PRIx64 ", where nothing is%s", who,
                  did, x->address, through);
         break;
+    case HYPOTHESIS_UPSTREAM_KERNEL_FAULT:
+        if (x->access == DETAIL_ACCESS_EXECUTE) {
+            snprintf(f->text, sizeof f->text, "%s ran into a trap", who);
+            break;
+        }
+        /* fallthrough */
     default:
         snprintf(f->text, sizeof f->text, "%s faulted at 0x%" PRIx64 "%s", who, x->address,
                  through);
@@ -199,8 +207,8 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         .len = 1,
     };
     const struct block *b = x.freed ? x.freed : x.at ? x.at : x.meant;
-    findings_set_block(r, &f, s, f.hypothesis == HYPOTHESIS_INVALID_POINTER ? NULL : b,
-                       b ? b->base : x.address);
+    bool nowhere = f.hypothesis == HYPOTHESIS_INVALID_POINTER || x.access == DETAIL_ACCESS_EXECUTE;
+    findings_set_block(r, &f, s, nowhere ? NULL : b, b ? b->base : x.address);
     /* Freed in the order of a stream while this was queued in another: the free came too early. */
     if (f.hypothesis == HYPOTHESIS_USE_AFTER_FREE && b && b->free_async && b->free > f.culprit) {
         f.other = f.culprit;
@@ -216,6 +224,8 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         entered->fault = true;
         /* Suspected before from its sizes alone: now the device has said it. */
         entered->address = f.address;
+        if (entered->argument == f.argument)
+            entered->argument_name = f.argument_name;
     }
     r->faults[r->fault_count++] = (struct fault){
         .space = s,

@@ -36,6 +36,9 @@ void findings_set_block(struct replay *r, struct found *f, const struct space *s
     const struct space_name *n = space_name_at(s, address);
     if (!n && b->bytes)
         n = space_name_at(s, b->base);
+    struct space_name last = { b->base, b->bytes, b->name };
+    if (!n && b->name)
+        n = &last;
     if (n) {
         f->name = *n;
         if (!f->tensor)

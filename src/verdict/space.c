@@ -89,6 +89,8 @@ bool space_free(struct space *s, struct block *b, uint64_t seq, uint32_t site, b
     for (unsigned i = 0; i < sizeof s->recent / sizeof *s->recent; i++)
         if (s->recent[i] == b)
             s->recent[i] = NULL;
+    const struct space_name *n = space_name_at(s, b->base);
+    b->name = n && n->at == b->base && n->bytes == b->bytes ? n->text : 0;
     rangemap_remove(&s->live, b->base, NULL);
     drop_names_in(s, b->base, b->bytes);
     space_forget_use(s, b);

@@ -28,6 +28,7 @@ struct block {
     uint64_t alloc, free; /* events; EVENT_NO_SEQ: none */
     uint32_t alloc_site, free_site;
     uint32_t stream;       /* it was allocated in, for stream-ordered allocation; 0: none */
+    uint32_t name;         /* of a freed block that was one tensor: string; 0: none */
     uint16_t device;       /* ordinal */
     uint8_t family;        /* DETAIL_FAMILY_* */
     bool found;            /* not allocated before the recording's eyes: its past is unknown */
