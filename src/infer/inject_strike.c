@@ -90,19 +90,20 @@ void strike_undo(inject *i) {
     }
 }
 
-/* Bytes of the tensor that this batch uses. */
+/* Bytes of the tensor that this batch uses, or of what an earlier one left there. */
 static size_t used_bytes(const inject *i, const struct shot *s, const struct scheduler_batch *b) {
-    static const char *const by_wanted[] = { "rows", "last", "logits" };
     const struct inject_scene *scene = &i->scene;
-    bool wanted = false, buffer = false;
+    const struct kern_view *v = s->view;
+    bool buffer = false;
     for (size_t n = 0; n < scene->buffer_count; n++)
-        buffer |= i->buffers[n] == s->view;
-    for (size_t n = 0; n < sizeof by_wanted / sizeof *by_wanted; n++)
-        wanted |= !strcmp(s->view->name, by_wanted[n]);
+        buffer |= i->buffers[n] == v;
     if (!buffer)
-        return s->view->bytes;
-    return wanted ? s->view->bytes / scene->max_wanted * (b->wanted ? b->wanted : 1)
-                  : s->view->bytes / scene->max_tokens * b->tokens;
+        return v->bytes;
+    if (!strcmp(v->name, "last") || !strcmp(v->name, "logits"))
+        return v->bytes / scene->max_wanted; /* at least one was wanted */
+    if (!strcmp(v->name, "rows"))
+        return v->bytes / scene->max_wanted * (b->wanted ? b->wanted : 1);
+    return v->bytes / scene->max_tokens * b->tokens;
 }
 
 /* A copy of the tensor on the device, under its name. */
