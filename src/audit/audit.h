@@ -67,21 +67,22 @@ struct greta_soft_fault; /* <greta/soft.h> */
 struct greta_soft_kernel;
 struct order_stream;
 
-/* Host memory that an asynchronous copy uses; the copy is over when the stream's done reaches mark.
- */
+/* Memory that the host reaches and that queued work uses: pageable memory of a copy; pinned,
+ * registered or managed memory of a copy, a set or a kernel. The work is over when the stream's
+ * done reaches mark. */
 struct audit_host_use {
     uint64_t address, bytes;
-    bool written; /* by the copy; else it is read */
+    bool written; /* by the work; else it is read */
+    bool vague;   /* a kernel's pointer: it may touch less */
     struct order_stream *stream;
-    uint64_t mark, event; /* event: seq of the copy */
+    uint64_t mark, event; /* event: seq of the work */
 };
 
 /* Who wants to know about such memory: the preloaded library. Called on the program's threads. */
 struct audit_host_observer {
-    void (*queued)(const struct audit_host_use *use); /* the runtime took the copy */
+    void (*queued)(const struct audit_host_use *use); /* the runtime took the work */
     void (*waited)(void);                             /* some stream's done went up; may be NULL */
-    void (*host_fn)(
-        uint64_t queued); /* a host function begins, queued by this event; may be NULL */
+    void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
 };
 
 struct audit {

@@ -23,6 +23,9 @@ enum { HOOK_SYNC = 0, HOOK_ASYNC = EVENT_DETAIL_ASYNC };
 void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *what,
                        uint64_t flags, bool found);
 
+/* Has the process ever had managed memory? */
+bool hook_has_managed(void);
+
 /* Memory came into being at ptr, in the order of the stream if there is one. */
 void hook_alloc(struct call *c, hipError_t r, enum ledger_family family, const void *ptr,
                 size_t bytes, uint64_t flags);
@@ -51,9 +54,7 @@ struct hook_work {
     struct order_stream *stream;
     bool leaves_nothing;    /* complete when the call has returned */
     struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
-    const void *host;       /* memory of an asynchronous copy that audit.host wants to know of */
-    size_t host_bytes;      /* 0: none */
-    bool host_written;
+    unsigned host_uses;     /* memory that audit.host wants to know of; the thread has the list */
 };
 
 struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,

@@ -23,6 +23,12 @@ static unsigned record_family(enum ledger_family family) {
     return detail[family];
 }
 
+static _Atomic bool managed_seen;
+
+bool hook_has_managed(void) {
+    return atomic_load_explicit(&managed_seen, memory_order_relaxed);
+}
+
 void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *what,
                        uint64_t flags, bool found) {
     struct order_stream *stream = what->stream ? order_stream((hipStream_t)what->stream) : NULL;
@@ -36,6 +42,8 @@ void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *
     }
     if (r != hipSuccess || !what->addr || !what->size)
         return;
+    if (what->family == LEDGER_MANAGED)
+        atomic_store_explicit(&managed_seen, true, memory_order_relaxed);
     struct ledger_entry entry = *what;
     entry.made = call_act(c);
     /* Without memory the ledger counts it as lost. */

@@ -22,23 +22,46 @@ static uint32_t tensor_of_copy(const void *dst, const void *src) {
     return tensor ? tensor : tensor_at(dst);
 }
 
-static void tell_host_use(const struct call *c, const struct hook_work *w) {
-    struct audit_host_use use = {
-        .address = (uint64_t)(uintptr_t)w->host,
-        .bytes = w->host_bytes,
-        .written = w->host_written,
-        .stream = w->stream,
-        .mark = order_mark(w->stream),
-        .event = c->seq,
-    };
-    audit.host->queued(&use);
+/* ---- memory that the host reaches too ---------------------------------------------------------
+ */
+
+enum { HOST_USES_MAX = 16 };
+
+/* What the thread's present operation uses of it: from the first half of a hook to the second. */
+static __thread struct audit_host_use host_use[HOST_USES_MAX]
+    __attribute__((tls_model("initial-exec")));
+
+static void note_host_use(struct hook_work *w, const struct audit_host_use *use) {
+    if (use->bytes && w->host_uses < HOST_USES_MAX)
+        host_use[w->host_uses++] = *use;
+}
+
+/* The bytes from address to the end of the block they lie in; 0 if the host does not reach it. */
+static uint64_t shared_bytes(uint64_t address) {
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_entry *entry = ledger_at(audit.ledger, address);
+    enum ledger_side side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_DEVICE;
+    bool shared = side == LEDGER_SIDE_HOST || side == LEDGER_SIDE_BOTH;
+    uint64_t bytes = shared ? entry->addr + entry->size - address : 0;
+    ledger_read_end(t);
+    return bytes;
+}
+
+static void tell_host_uses(const struct call *c, const struct hook_work *w) {
+    for (unsigned i = 0; i < w->host_uses; i++) {
+        struct audit_host_use use = host_use[i];
+        use.stream = w->stream;
+        use.mark = order_mark(w->stream);
+        use.event = c->seq;
+        audit.host->queued(&use);
+    }
 }
 
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
     if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream)) {
         order_submitted(w->stream);
-        if (w->host_bytes)
-            tell_host_use(c, w);
+        if (w->host_uses)
+            tell_host_uses(c, w);
     }
     call_end(c, (unsigned)r);
     if (w->op)
@@ -56,24 +79,31 @@ static bool copy_leaves_nothing(hipMemcpyKind kind, unsigned async) {
 static bool is_host(const void *address) {
     readlock_token t = ledger_read_begin(audit.ledger);
     const struct ledger_entry *entry = ledger_at(audit.ledger, (uint64_t)(uintptr_t)address);
-    bool host = !entry || ledger_family_side(entry->family) == LEDGER_SIDE_HOST;
+    enum ledger_side side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_HOST;
     ledger_read_end(t);
+    bool host = side == LEDGER_SIDE_HOST || side == LEDGER_SIDE_BOTH;
     return host;
 }
 
-/* Notes the host's side of an asynchronous copy for who wants to know: the one it writes, if both
- * sides are the host's. */
-static void note_host_side(struct hook_work *w, const void *dst, size_t dst_bytes, const void *src,
-                           size_t src_bytes, hipMemcpyKind kind) {
-    if (kind == hipMemcpyDeviceToHost || kind == hipMemcpyHostToHost ||
-        (kind == hipMemcpyDefault && is_host(dst))) {
-        w->host = dst;
-        w->host_bytes = dst_bytes;
-        w->host_written = true;
-    } else if (kind == hipMemcpyHostToDevice || (kind == hipMemcpyDefault && is_host(src))) {
-        w->host = src;
-        w->host_bytes = src_bytes;
-    }
+/* One side of an asynchronous copy. host: the call says that it is the host's; else the ledger is
+ * asked, which costs something, where managed memory is about or the call says nothing. */
+static void note_side(struct hook_work *w, const void *at, size_t bytes, bool written, bool host,
+                      bool ask) {
+    if (host || (ask && is_host(at)))
+        note_host_use(w, &(struct audit_host_use){
+                             .address = (uint64_t)(uintptr_t)at,
+                             .bytes = bytes,
+                             .written = written,
+                         });
+}
+
+static void note_copy(struct hook_work *w, const void *dst, size_t dst_bytes, const void *src,
+                      size_t src_bytes, hipMemcpyKind kind) {
+    bool ask = kind == hipMemcpyDefault || hook_has_managed();
+    note_side(w, dst, dst_bytes, true, kind == hipMemcpyDeviceToHost || kind == hipMemcpyHostToHost,
+              ask);
+    note_side(w, src, src_bytes, false,
+              kind == hipMemcpyHostToDevice || kind == hipMemcpyHostToHost, ask);
 }
 
 void hook_record_copy(struct call *c, const void *dst, const void *src, size_t bytes,
@@ -96,7 +126,7 @@ struct hook_work hook_copy(struct call *c, const void *dst, const void *src, siz
     if (call_is_recorded())
         hook_record_copy(c, dst, src, bytes, kind, stream, async, 0);
     if (audit.host && async != HOOK_SYNC)
-        note_host_side(&w, dst, bytes, src, bytes, kind);
+        note_copy(&w, dst, bytes, src, bytes, kind);
     return w;
 }
 
@@ -128,8 +158,8 @@ struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hi
         fault_tag(c);
     }
     if (audit.host && async != HOOK_SYNC && rows->width && rows->height && rows->depth)
-        note_host_side(&w, rows->dst, rows_extent(rows, rows->dst_pitch, rows->dst_slice),
-                       rows->src, rows_extent(rows, rows->src_pitch, rows->src_slice), kind);
+        note_copy(&w, rows->dst, rows_extent(rows, rows->dst_pitch, rows->dst_slice), rows->src,
+                  rows_extent(rows, rows->src_pitch, rows->src_slice), kind);
     return w;
 }
 
@@ -214,6 +244,16 @@ const void *hook_symbol(const void *symbol, size_t offset) {
 
 /* ---- sets ------------------------------------------------------------------------------------ */
 
+static struct hook_work set_work(const void *dst, size_t bytes, struct order_stream *stream,
+                                 unsigned async) {
+    struct hook_work w = { .stream = stream };
+    uint64_t at = (uint64_t)(uintptr_t)dst;
+    if (audit.host && async != HOOK_SYNC && shared_bytes(at))
+        note_host_use(&w,
+                      &(struct audit_host_use){ .address = at, .bytes = bytes, .written = true });
+    return w;
+}
+
 struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsigned width,
                           size_t count, struct order_stream *stream, unsigned async) {
     if (call_is_recorded()) {
@@ -227,7 +267,7 @@ struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsig
         call_begin(c, ev);
         fault_tag(c);
     }
-    return (struct hook_work){ .stream = stream };
+    return set_work(dst, count * width, stream, async);
 }
 
 struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uint64_t value,
@@ -243,7 +283,9 @@ struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uin
         call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
         fault_tag(c);
     }
-    return (struct hook_work){ .stream = stream };
+    bool some = rows->width && rows->height && rows->depth;
+    size_t bytes = some ? rows_extent(rows, rows->dst_pitch, rows->dst_slice) : 0;
+    return set_work(rows->dst, bytes, stream, async);
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -257,29 +299,53 @@ enum {
 };
 _Static_assert(LAUNCH_ACCESSES_MAX / EVENT_ACCESSES_PER_SLOT <= LAUNCH_SLOTS - 2, "room");
 
+/* Notes the buffers of a launch that the host reaches too. */
+static void note_accesses(struct hook_work *w, const struct event_access *a, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        unsigned access = a[i].access & 15;
+        bool reads = access == DETAIL_ACCESS_READ || access == DETAIL_ACCESS_EXECUTE;
+        if (shared_bytes(a[i].address))
+            note_host_use(w, &(struct audit_host_use){
+                                 .address = a[i].address, .bytes = a[i].bytes, .written = !reads });
+    }
+}
+
+static void note_pointers(struct hook_work *w, const struct event_arg *a, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        note_host_use(w, &(struct audit_host_use){ .address = a[i].value,
+                                                   .bytes = shared_bytes(a[i].value),
+                                                   .written = a[i].flags & EVENT_ARG_WRITE,
+                                                   .vague = true });
+}
+
 /* Fills slots with the bytes the launch touches, or the pointers it gets; returns how many. */
 static unsigned launch_buffers(union event_slot *slot, const struct kernel *kernel,
-                               const struct hook_launch *q, uint64_t *bytes) {
+                               const struct hook_launch *q, uint64_t *bytes, struct hook_work *w) {
     struct event_access accesses[LAUNCH_ACCESSES_MAX];
     struct event_arg args[LAUNCH_ARGS_MAX];
     unsigned slots = 0, done = 0;
     unsigned count = kernel_accesses(kernel, q->params, accesses, LAUNCH_ACCESSES_MAX);
     for (*bytes = 0; done < count; slots++)
         done += event_extra_accesses(&slot[slots], &accesses[done], count - done);
+    if (w)
+        note_accesses(w, accesses, count);
     if (count)
         return slots;
     count = kernel_pointers(kernel, q->params, q->extra, args, LAUNCH_ARGS_MAX, bytes);
     for (done = 0; done < count; slots++)
         done += event_extra_args(&slot[slots], &args[done], count - done);
+    if (w)
+        note_pointers(w, args, count);
     return slots;
 }
 
-/* Fills slots with the launch's event and its extras; returns how many. */
+/* Fills slots with the launch's event and its extras; returns how many. w: takes what the host
+ * reaches too; may be NULL. */
 static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct hook_launch *q,
-                             struct event ev) {
+                             struct event ev, struct hook_work *w) {
     struct kernel kernel = kernel_find(q->function);
     uint64_t bytes, hash = kernel_hash(&kernel, q->params, q->extra);
-    unsigned slots = 2 + launch_buffers(&slot[2], &kernel, q, &bytes);
+    unsigned slots = 2 + launch_buffers(&slot[2], &kernel, q, &bytes, w);
     ev.dst = (uint64_t)(uintptr_t)q->function;
     ev.src = (uint64_t)(uintptr_t)(q->params ? q->params : q->extra);
     ev.len = bytes;
@@ -299,18 +365,19 @@ void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook
     union event_slot slot[LAUNCH_SLOTS];
     struct event ev = call_event(c, EVENT_LAUNCH, EVENT_CAPTURED, NULL);
     ev.status = (uint16_t)r;
-    record_events(audit.writer, slot, launch_slots(slot, q, ev));
+    record_events(audit.writer, slot, launch_slots(slot, q, ev, NULL));
 }
 
 struct hook_work hook_launch(struct call *c, const struct hook_launch *launch,
                              struct order_stream *stream) {
+    struct hook_work w = { .stream = stream };
     if (call_is_recorded()) {
         union event_slot slot[LAUNCH_SLOTS];
         struct event ev = call_event(c, EVENT_LAUNCH, 0, stream);
-        call_begin_slots(c, slot, launch_slots(slot, launch, ev));
+        call_begin_slots(c, slot, launch_slots(slot, launch, ev, audit.host ? &w : NULL));
         fault_tag(c);
     }
-    return (struct hook_work){ .stream = stream };
+    return w;
 }
 
 /* Several launches in one call: events of their own follow the call's, finished with its result. */
@@ -401,9 +468,9 @@ static void record_host(const struct host_call *h, enum event_kind kind) {
     record_event(audit.writer, &ev);
 }
 
-static void tell_host_fn(const struct host_call *h) {
+static void tell_host_fn(bool begins) {
     if (audit.host && audit.host->host_fn)
-        audit.host->host_fn(h->queued);
+        audit.host->host_fn(begins);
 }
 
 static void run_host_fn(void *data) {
@@ -411,8 +478,9 @@ static void run_host_fn(void *data) {
     if (h.once)
         free(data);
     record_host(&h, EVENT_HOST_FN_BEGIN);
-    tell_host_fn(&h);
+    tell_host_fn(true);
     h.fn(h.data);
+    tell_host_fn(false);
     record_host(&h, EVENT_HOST_FN_END);
 }
 
@@ -421,8 +489,9 @@ static void run_callback(hipStream_t stream, hipError_t status, void *data) {
     if (h.once)
         free(data);
     record_host(&h, EVENT_HOST_FN_BEGIN);
-    tell_host_fn(&h);
+    tell_host_fn(true);
     h.callback(stream, status, h.data);
+    tell_host_fn(false);
     record_host(&h, EVENT_HOST_FN_END);
 }
 

@@ -187,7 +187,7 @@ void host_start(void) {
     static const struct audit_host_observer watching = {
         .queued = queued,
         .waited = watch_release_finished,
-        .host_fn = watch_release_before,
+        .host_fn = watch_host_fn,
     };
     bool watch = env_get_bool("GCORE_WATCH_HOST", false);
     audit.host = watch && watch_start() ? &watching : &plain;

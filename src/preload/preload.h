@@ -43,6 +43,7 @@ struct preload_thread {
     uint64_t news; /* counts HIP calls and what was heard from other threads; threads.c */
     int inside;    /* depth of this library's own work: hooks of the C library pass through */
     bool runtime;  /* made by the HIP runtime and not by the program */
+    bool host_fn;  /* but runs a host function of the program's */
 };
 extern __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
 

@@ -1,9 +1,15 @@
 /* watch.c - see watch.h.
  *
- * The device must get through to the pages that the host must not touch. A GPU does. The software
- * device is made of the same threads and addresses, so it says when a copy begins and ends to touch
- * memory, and the pages are open in between; what else it runs (kernels that use pinned memory) is
- * told apart by greta_soft_is_running() and ends the watch without a remark.
+ * The device must get through to the pages that the host must not touch. A GPU does, and so does
+ * the software device where it reaches pinned and managed memory by another mapping of the same
+ * pages. Registered memory has only one; there the software device says when a copy begins and ends
+ * to touch it, and the pages are open in between; a kernel that uses it is told apart by
+ * greta_soft_is_running() and ends the watch without a remark.
+ *
+ * A page may hold bytes that nobody uses beside those that are in use, and what a kernel does with
+ * a pointer is not known exactly. So an access does not end a watch: the page is opened, the
+ * processor's trap flag lets the one instruction through, and the page is closed again. Only after
+ * a number of accesses the watch ends, because a loop over a large buffer would take too long.
  *
  * Two threads can fault on one page at once. The second then finds a page that is open again, and
  * is told by the list of those that were opened last; a fault that repeats is somebody else's. */
@@ -28,9 +34,13 @@
 struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
     struct audit_host_use use;
-    unsigned open; /* copies of the software device that touch it now */
+    unsigned open;      /* copies of the software device that touch it now */
+    unsigned met;       /* accesses of the host so far */
+    unsigned told;      /* how many of them were recorded */
+    uintptr_t told_ip;  /* where the last of those came from, */
+    uint32_t told_from; /* and who made it */
 };
-enum { WATCHED_MAX = 256, OPENED_MAX = 64, TOUCHES_MAX = 32 };
+enum { WATCHED_MAX = 256, OPENED_MAX = 64, TOUCHES_MAX = 32, MET_MAX = 5000, TOLD_MAX = 8 };
 
 static atomic_bool started;
 static struct spin lock; /* all below */
@@ -41,14 +51,35 @@ static _Atomic unsigned count;
 
 static uint64_t page_size;
 static int (*soft_is_running)(void);
-static struct sigaction next_action; /* whose turn it is when an access is not ours */
+/* Whose turn it is when a signal is not ours: SIGSEGV, SIGTRAP. */
+static struct sigaction next_action[2];
+
+/* Pages that the thread's present instruction may touch, until it is over. */
+static __thread struct {
+    unsigned count;
+    uint64_t page[4];
+} stepping __attribute__((tls_model("initial-exec")));
 
 /* ---- pages ------------------------------------------------------------------------------------
  */
 
-static void protect(const struct watched *w) {
-    mprotect((void *)(uintptr_t)w->first, w->last - w->first,
-             w->use.written ? PROT_NONE : PROT_READ);
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/* Closes [first, last) as far as the watches say: first the pages that may be read, then those that
+ * may not. */
+static void protect(uint64_t first, uint64_t last) {
+    for (int written = 0; written < 2; written++)
+        for (size_t i = 0; i < WATCHED_MAX; i++) {
+            const struct watched *w = &watched[i];
+            uint64_t from = larger(first, w->first), to = smaller(last, w->last);
+            if (w->last && !w->open && w->use.written == (bool)written && from < to)
+                mprotect((void *)(uintptr_t)from, to - from, written ? PROT_NONE : PROT_READ);
+        }
 }
 
 static void unprotect(uint64_t first, uint64_t last) {
@@ -63,9 +94,7 @@ static void release_watch(struct watched *w) {
     w->first = w->last = 0;
     atomic_fetch_sub(&count, 1);
     unprotect(first, last);
-    for (size_t i = 0; i < WATCHED_MAX; i++)
-        if (watched[i].first < last && first < watched[i].last && !watched[i].open)
-            protect(&watched[i]);
+    protect(first, last);
 }
 
 /* A thread that was interrupted inside is not kept waiting by itself. */
@@ -82,34 +111,45 @@ static void leave(void) {
     preload_me.inside--;
 }
 
-static bool is_pinned(const struct audit_host_use *use) {
+/* The pages of the use that hold nothing but its block; false if there are none. */
+static bool find_pages(const struct audit_host_use *use, uint64_t *first, uint64_t *last) {
     readlock_token t = ledger_read_begin(audit.ledger);
     const struct ledger_entry *entry = ledger_at(audit.ledger, use->address);
-    bool pinned = entry && entry->family == LEDGER_PINNED &&
-                  use->bytes <= entry->addr + entry->size - use->address;
+    bool known = entry && use->bytes <= entry->addr + entry->size - use->address;
+    enum ledger_family family = known ? entry->family : LEDGER_DEVICE;
+    uint64_t start = known ? entry->addr : 0, end = known ? entry->addr + entry->size : 0;
     ledger_read_end(t);
-    return pinned;
+    *first = use->address & ~(page_size - 1);
+    *last = (use->address + use->bytes + page_size - 1) & ~(page_size - 1);
+    if (family == LEDGER_REGISTERED) { /* the program's other data may lie beside it */
+        *first = larger(*first, (start + page_size - 1) & ~(page_size - 1));
+        *last = smaller(*last, end & ~(page_size - 1));
+        return *first < *last;
+    }
+    return family == LEDGER_PINNED || family == LEDGER_MANAGED;
+}
+
+static struct watched *free_watch(void) {
+    for (size_t i = 0; i < WATCHED_MAX; i++)
+        if (!watched[i].last)
+            return &watched[i];
+    return NULL;
 }
 
 void watch_add(const struct audit_host_use *use) {
-    if (!atomic_load_explicit(&started, memory_order_acquire) || !is_pinned(use))
+    uint64_t first, last;
+    if (!atomic_load_explicit(&started, memory_order_acquire) || !find_pages(use, &first, &last))
         return;
     int saved = errno;
     if (!enter())
         return;
-    struct watched *w = NULL;
-    for (size_t i = 0; i < WATCHED_MAX && !w; i++)
-        w = watched[i].last ? NULL : &watched[i];
+    struct watched *w = free_watch();
     if (w && host_is_pending(use)) {
-        w->first = use->address & ~(page_size - 1);
-        w->last = (use->address + use->bytes + page_size - 1) & ~(page_size - 1);
-        w->use = *use;
-        w->open = 0;
+        *w = (struct watched){ .first = first, .last = last, .use = *use };
         atomic_fetch_add(&count, 1);
         for (size_t i = 0; i < TOUCHES_MAX; i++)
             w->open += touches[i].first < w->last && w->first < touches[i].last;
-        if (!w->open)
-            protect(w);
+        protect(first, last);
     }
     leave();
     errno = saved;
@@ -137,10 +177,6 @@ static bool is_finished(const struct watched *w, uint64_t a, uint64_t b) {
     (void)a, (void)b;
     return !host_is_pending(&w->use);
 }
-static bool is_before(const struct watched *w, uint64_t event, uint64_t b) {
-    (void)b;
-    return w->use.event < event;
-}
 
 void watch_drop(uint64_t address, uint64_t bytes) {
     release_if(is_in, address, bytes);
@@ -148,8 +184,8 @@ void watch_drop(uint64_t address, uint64_t bytes) {
 void watch_release_finished(void) {
     release_if(is_finished, 0, 0);
 }
-void watch_release_before(uint64_t queued) {
-    release_if(is_before, queued, 0);
+void watch_host_fn(bool begins) {
+    preload_me.host_fn = begins;
 }
 
 /* ---- the software device's own accesses -------------------------------------------------------
@@ -176,7 +212,7 @@ static void touch(uint64_t address, uint64_t bytes, int begins, void *user) {
         if (begins && w->open++ == 0)
             unprotect(w->first, w->last);
         else if (!begins && w->open && --w->open == 0)
-            protect(w);
+            protect(w->first, w->last);
     }
     leave();
 }
@@ -184,7 +220,7 @@ static void touch(uint64_t address, uint64_t bytes, int begins, void *user) {
 /* ---- the program's ----------------------------------------------------------------------------
  */
 
-enum answer { ANSWER_AGAIN, ANSWER_NOT_OURS };
+enum answer { ANSWER_AGAIN, ANSWER_STEP, ANSWER_NOT_OURS };
 
 static void record_access(const struct watched *w, uint64_t address, bool writes, uintptr_t ip) {
     struct event ev = {
@@ -211,19 +247,47 @@ static bool was_opened(uint64_t address, uintptr_t ip) {
     return false;
 }
 
+/* The program touched a page of a watch. True if the watch goes on. */
+static bool meet(struct watched *w, uint64_t address, bool writes, uintptr_t ip) {
+    if (!host_is_pending(&w->use) || ++w->met > MET_MAX)
+        return false;
+    uint32_t from = audit_thread_id();
+    if (address - w->use.address >= w->use.bytes ||
+        (w->told && w->told_ip == ip && w->told_from == from))
+        return true;
+    w->told_ip = ip;
+    w->told_from = from;
+    record_access(w, address, writes, ip);
+    return ++w->told < TOLD_MAX;
+}
+
+/* The page stays open for one instruction. */
+static bool step_over(uint64_t page) {
+    if (stepping.count == sizeof stepping.page / sizeof *stepping.page)
+        return false;
+    stepping.page[stepping.count++] = page;
+    unprotect(page, page + page_size);
+    return true;
+}
+
 static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
-    bool device = preload_me.runtime || (soft_is_running && soft_is_running());
+    bool device =
+        !preload_me.host_fn && (preload_me.runtime || (soft_is_running && soft_is_running()));
     enum answer a = ANSWER_NOT_OURS;
     spin_lock(&lock);
     for (size_t i = 0; i < WATCHED_MAX; i++) {
         struct watched *w = &watched[i];
         if (!w->last || address < w->first || address >= w->last)
             continue;
-        if (!device && host_is_pending(&w->use) && address - w->use.address < w->use.bytes)
-            record_access(w, address, writes, ip);
-        release_watch(w);
-        a = ANSWER_AGAIN;
+        if (!device && meet(w, address, writes, ip)) {
+            a = ANSWER_STEP;
+        } else {
+            release_watch(w);
+            a = a == ANSWER_STEP ? a : ANSWER_AGAIN;
+        }
     }
+    if (a == ANSWER_STEP && !step_over(address & ~(page_size - 1)))
+        a = ANSWER_NOT_OURS;
     if (a == ANSWER_NOT_OURS && was_opened(address, ip))
         a = ANSWER_AGAIN;
     spin_unlock(&lock);
@@ -231,7 +295,7 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
 }
 
 static void pass_on(int number, siginfo_t *info, void *context) {
-    struct sigaction action = next_action;
+    struct sigaction action = next_action[number == SIGTRAP];
     if (action.sa_flags & SA_SIGINFO) {
         action.sa_sigaction(number, info, context);
     } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
@@ -241,45 +305,75 @@ static void pass_on(int number, siginfo_t *info, void *context) {
     }
 }
 
+#if defined(__x86_64__)
+enum { TRAP_FLAG = 0x100 };
+
 static void handle(int number, siginfo_t *info, void *context) {
     int saved = errno;
-#if defined(__x86_64__)
-    const ucontext_t *u = context;
+    ucontext_t *u = context;
     uintptr_t ip = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
     bool writes = u->uc_mcontext.gregs[REG_ERR] & 2;
-#else
-    uintptr_t ip = 0;
-    bool writes = false;
-#endif
     enum answer a = ANSWER_NOT_OURS;
     if (info->si_code == SEGV_ACCERR && preload_me.inside == 0) {
         preload_me.inside++;
         a = answer((uint64_t)(uintptr_t)info->si_addr, writes, ip);
         preload_me.inside--;
     }
+    if (a == ANSWER_STEP)
+        u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
     errno = saved;
     if (a == ANSWER_NOT_OURS)
         pass_on(number, info, context);
 }
 
-/* The program's own handler for SIGSEGV stands behind ours. */
+/* The instruction is over. */
+static void handle_step(int number, siginfo_t *info, void *context) {
+    int saved = errno;
+    ucontext_t *u = context;
+    if (!stepping.count) {
+        pass_on(number, info, context);
+        return;
+    }
+    preload_me.inside++;
+    spin_lock(&lock);
+    while (stepping.count) {
+        uint64_t page = stepping.page[--stepping.count];
+        protect(page, page + page_size);
+    }
+    spin_unlock(&lock);
+    preload_me.inside--;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    errno = saved;
+}
+#endif
+
+/* The program's own handlers stand behind ours. */
+static struct sigaction *behind(int number) {
+    bool ours = number == SIGSEGV || number == SIGTRAP;
+    return ours && atomic_load_explicit(&started, memory_order_acquire)
+               ? &next_action[number == SIGTRAP]
+               : NULL;
+}
+
 PRELOAD_EXPORT int sigaction(int number, const struct sigaction *restrict action,
                              struct sigaction *restrict old) {
-    if (number != SIGSEGV || !atomic_load_explicit(&started, memory_order_acquire))
+    struct sigaction *mine = behind(number);
+    if (!mine)
         return NEXT(sigaction)(number, action, old);
-    struct sigaction now = next_action;
+    struct sigaction now = *mine;
     if (action)
-        next_action = *action;
+        *mine = *action;
     if (old)
         *old = now;
     return 0;
 }
 
 PRELOAD_EXPORT __sighandler_t signal(int number, __sighandler_t handler) {
-    if (number != SIGSEGV || !atomic_load_explicit(&started, memory_order_acquire))
+    struct sigaction *mine = behind(number);
+    if (!mine)
         return NEXT(signal)(number, handler);
-    __sighandler_t old = next_action.sa_handler;
-    next_action = (struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART };
+    __sighandler_t old = mine->sa_handler;
+    *mine = (struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART };
     return old;
 }
 
@@ -294,10 +388,13 @@ bool watch_start(void) {
     page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     find("greta_soft_is_running", &soft_is_running);
     find("greta_soft_observe_touches", &observe);
-    struct sigaction action = { .sa_sigaction = handle,
-                                .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     sigemptyset(&action.sa_mask);
-    if (NEXT(sigaction)(SIGSEGV, &action, &next_action) != 0)
+    action.sa_sigaction = handle_step;
+    if (NEXT(sigaction)(SIGTRAP, &action, &next_action[1]) != 0)
+        return false;
+    action.sa_sigaction = handle;
+    if (NEXT(sigaction)(SIGSEGV, &action, &next_action[0]) != 0)
         return false;
     if (observe)
         observe(touch, NULL);

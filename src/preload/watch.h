@@ -1,10 +1,11 @@
-/* watch.h - catches the host's first access to memory of an unfinished copy.
+/* watch.h - catches the host's accesses to memory of unfinished work.
  *
- * Pages of pinned memory that a copy writes are made inaccessible, those that it reads read-only,
- * until the program has waited for the copy. The first access that comes too early is recorded as
- * EARLY_HOST_ACCESS with its call stack; then the pages are opened again and the program goes on as
- * if nothing had happened. Only pinned memory has pages of its own; a system call that is given
- * such memory too early fails with EFAULT, which is the one thing that the program can notice.
+ * Pages of pinned, managed and registered memory that a copy, a set or a kernel writes are made
+ * inaccessible, those that it reads read-only, until the program has waited for the work. Accesses
+ * that come too early are recorded as EARLY_HOST_ACCESS with their call stacks, a few of them for
+ * each use, and let through: the program goes on as if nothing had happened. Of registered memory
+ * only the pages that hold nothing else are watched. A system call that is given such memory too
+ * early fails with EFAULT, which is the one thing that the program can notice.
  *
  * All but watch_start may be called from any thread at any time; they do nothing if it was not
  * called. */
@@ -15,14 +16,16 @@
 
 #include "audit/audit.h"
 
-/* Takes SIGSEGV, in front of whoever has it. False if the processor is not known here. */
+/* Takes SIGSEGV and SIGTRAP, in front of whoever has them. False if the processor is not known
+ * here. */
 bool watch_start(void);
 
 void watch_add(const struct audit_host_use *use);
 /* The memory is about to be given back. */
 void watch_drop(uint64_t address, uint64_t bytes);
-/* Opens what the host has waited for; and what was queued before the event `queued`. */
+/* Opens what the host has waited for. */
 void watch_release_finished(void);
-void watch_release_before(uint64_t queued);
+/* The thread, which may be the runtime's, runs code of the program's; or no longer does. */
+void watch_host_fn(bool begins);
 
 #endif

@@ -636,6 +636,16 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         findings_add(r, &f);
 }
 
+/* Does the byte at address more likely belong to another kernel than v, because it lies behind a
+ * pointer that one got, or beside all that v's stream was seen to use? */
+static bool is_elsewhere(const struct block_use *u, const struct vague *v, uint64_t address) {
+    uint64_t low, high;
+    for (unsigned i = 0; i < u->vague_count; i++)
+        if (u->vague[i].pointer > v->pointer && u->vague[i].pointer <= address)
+            return true;
+    return find_hull(u, v->mark.lane, &low, &high) && (address < low || address >= high);
+}
+
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t) {
     bool frees = e->event.kind == EVENT_HOST_FREE;
     bool writes = frees || event_detail(&e->event) & DETAIL_ACCESS_WRITE;
@@ -664,6 +674,10 @@ void races_on_host_access(struct replay *r, const struct reader_event *e, struct
             vclock_covers(&t->known, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, &x))
             continue;
         struct shadow_conflict c = { v->mark, v->writes, a.start, a.end };
-        host_finding(r, e, t, &c, writes);
+        if (v->guessed || is_elsewhere(b->use, v, a.start))
+            findings_doubt(r, HYPOTHESIS_STREAM_UNSYNCED,
+                           "the host used memory that a kernel of unknown extent may have used");
+        else
+            host_finding(r, e, t, &c, writes);
     }
 }

@@ -75,13 +75,16 @@ static bool is_host_block(const struct block *b) {
 }
 
 /* Has the operation run when its call returns? Copies and sets within device memory only queue,
- * whatever the call; asynchronous copies with plain host memory on one side do not. */
+ * whatever the call, except sets of managed memory; asynchronous copies with plain host memory on
+ * one side do not. */
 static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     bool host = false, pageable = false;
     if (op->what == SHADOW_LAUNCH)
         return false;
     for (unsigned i = 0; i < op->count; i++) {
-        host |= is_host_block(space_at(s, op->use[i].start));
+        const struct block *b = space_at(s, op->use[i].start);
+        host |=
+            is_host_block(b) || (b && b->family == DETAIL_FAMILY_MANAGED && op->what == SHADOW_SET);
         pageable |= bounds_is_pageable(r, s, &op->use[i]);
     }
     return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;

@@ -234,7 +234,7 @@ static void copies_and_fills_of_device_memory_do_not_stop_the_host(void **state)
 
 static bool fill_managed(bool wait) {
     int *m = soft_managed_ints(1);
-    OK(hip->hipMemset(m, 1, sizeof *m));
+    OK(hip->hipMemsetAsync(m, 1, sizeof *m, NULL));
     if (wait)
         OK(hip->hipStreamSynchronize(NULL));
     return soft_racy_load(m) == 0x01010101;
@@ -244,6 +244,14 @@ static bool fill_managed_and_wait(void) {
 }
 static bool fill_managed_and_look(void) {
     return fill_managed(false);
+}
+
+/* hipMemset of what the host reaches waits for all that the default stream waits for. */
+static bool fill_managed_after_a_kernel(void) {
+    int *m = soft_managed_ints(1), *other = soft_managed_ints(1);
+    soft_store(NULL, m, 7, SLOW);
+    OK(hip->hipMemset(other, 1, sizeof *other));
+    return *m == 7 && *other == 0x01010101;
 }
 
 static bool copy_to_managed(bool wait) {
@@ -279,6 +287,7 @@ static void managed_memory_is_the_hosts_after_a_wait(void **state) {
     (void)state;
     soft_right(fill_managed_and_wait);
     soft_wrong(fill_managed_and_look);
+    soft_right(fill_managed_after_a_kernel);
     soft_right(copy_to_managed_and_wait);
     soft_wrong(copy_to_managed_and_look);
     soft_right(kernel_writes_managed_and_wait);

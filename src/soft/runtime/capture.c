@@ -352,10 +352,16 @@ static bool node_type(enum soft_op_kind kind, hipGraphNodeType *type) {
     }
 }
 
+static bool is_device(uint64_t addr) {
+    struct soft_block b;
+    return soft_memory_is_device_address(addr) &&
+           !(soft_memory_find(addr, &b) && b.kind == SOFT_PINNED);
+}
+
 /* The kind of a captured copy follows from its addresses: hipMemcpyHostToHost + 1 if the
  * destination is the device's, + 2 if the source is. */
 static hipMemcpyKind kind_of(const struct soft_copy *c) {
-    bool to = soft_memory_is_device_address(c->dst), from = soft_memory_is_device_address(c->src);
+    bool to = is_device(c->dst), from = is_device(c->src);
     return (hipMemcpyKind)((to ? hipMemcpyHostToDevice : 0) + (from ? hipMemcpyDeviceToHost : 0));
 }
 

@@ -87,8 +87,11 @@ hipError_t soft_op_fill(struct soft_op **out, const char *what, const struct sof
     struct soft_op *op = soft_op_new(SOFT_OP_FILL, what);
     if (!op)
         return hipErrorOutOfMemory;
+    struct soft_block b;
     op->u.fill = *fill;
-    op->device_only = side == SIDE_DEVICE;
+    /* A call that is not asynchronous waits for a fill of what the host reaches. */
+    op->device_only =
+        side == SIDE_DEVICE && !(soft_memory_find(fill->dst, &b) && b.kind == SOFT_MANAGED);
     *out = op;
     return hipSuccess;
 }

@@ -1,8 +1,9 @@
 /* copy_api.c - hipMemcpy*, hipMemset* and their rules about waiting.
  *
  * A call without "Async" works in the legacy default stream and waits, except where HIP lets the
- * host go on: copies between device blocks, and fills of device blocks. An Async call only queues,
- * except that a copy with pageable memory on one side is complete when it returns. */
+ * host go on: copies between device blocks, and fills of device blocks that are not managed. An
+ * Async call only queues, except that a copy with pageable memory on one side is complete when it
+ * returns. */
 #include "soft/runtime/soft.h"
 
 /* Does the call wait for its operation? */

@@ -16,7 +16,9 @@
  * oldest freed blocks give theirs back.
  *
  * The table of blocks, freed ones included, is a rangemap under one lock. Pinned and registered
- * host blocks are in it too, at their host addresses. */
+ * host blocks are in it too, at their host addresses. Where somebody watches the host's accesses
+ * (settings.watch_host), pinned blocks lie in the devices' range like managed ones, so that their
+ * pages can be closed to the host while the device works on them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -124,15 +126,24 @@ static void unmap_at(void *at, uint64_t size) {
         (void)mprotect(at, size, PROT_NONE);
 }
 
+/* The host reaches it, and not only the device's side. */
+static bool is_shared(const struct soft_block *b) {
+    return b->kind == SOFT_MANAGED || b->kind == SOFT_PINNED;
+}
+
 static bool map_block(const struct soft_block *b) {
-    return b->kind == SOFT_MANAGED ? map_shared(b->map, b->map_size)
-                                   : map_private(b->map, b->map_size);
+    return is_shared(b) ? map_shared(b->map, b->map_size) : map_private(b->map, b->map_size);
 }
 
 static void unmap_block(const struct soft_block *b) {
     unmap_at(soft_reach(b->map), b->map_size);
-    if (b->kind == SOFT_MANAGED)
+    if (is_shared(b))
         unmap_at((void *)(uintptr_t)b->map, b->map_size);
+}
+
+/* The device's memory that it takes up. */
+static uint64_t cost(const struct soft_block *b) {
+    return b->kind == SOFT_PINNED ? 0 : b->map_size;
 }
 
 /* ---- addresses, under table_lock ------------------------------------------------------------ */
@@ -219,14 +230,14 @@ static bool table_insert(struct soft_block *b) {
 static bool place(struct soft_block *b) {
     bool ok = false;
     spin_lock(&table_lock);
-    if (soft_settings()->memory - used[b->device] >= b->map_size) {
+    if (soft_settings()->memory - used[b->device] >= cost(b)) {
         b->map = take_addresses(b->device, b->map_size);
         if (b->map) {
             b->addr = block_address(b->map, b->map_size, b->size);
             ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
         }
         if (ok)
-            used[b->device] += b->map_size;
+            used[b->device] += cost(b);
     }
     spin_unlock(&table_lock);
     return ok;
@@ -235,7 +246,7 @@ static bool place(struct soft_block *b) {
 static void displace(struct soft_block *b) {
     spin_lock(&table_lock);
     rangemap_remove(&table, b->addr, NULL);
-    used[b->device] -= b->map_size;
+    used[b->device] -= cost(b);
     spin_unlock(&table_lock);
     free(b);
 }
@@ -267,7 +278,7 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
     struct soft_block *b = new_block(device, kind, size, flags);
     if (!b)
         return hipErrorOutOfMemory;
-    if (kind == SOFT_PINNED)
+    if (kind == SOFT_PINNED && !soft_settings()->watch_host)
         return alloc_host(b, out);
     if (!place(b)) {
         free(b);
@@ -301,7 +312,7 @@ static void free_host(struct soft_block *b) {
 }
 
 void soft_memory_free(struct soft_block *b) {
-    if (b->kind == SOFT_PINNED || b->kind == SOFT_REGISTERED) {
+    if (!soft_memory_is_device_address(b->addr)) {
         free_host(b);
         return;
     }
@@ -309,7 +320,7 @@ void soft_memory_free(struct soft_block *b) {
     bool mine = b->state != SOFT_FREED;
     if (mine) {
         b->state = SOFT_FREED;
-        used[b->device] -= b->map_size;
+        used[b->device] -= cost(b);
     }
     spin_unlock(&table_lock);
     if (!mine)

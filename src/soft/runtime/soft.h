@@ -56,6 +56,7 @@ struct soft_settings {
     bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
     unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
+    bool watch_host; /* somebody closes pages to the host: GCORE_WATCH_HOST */
 };
 
 /* Reads the environment, once, at start. RC_USAGE names the variable, what it may be and what it
