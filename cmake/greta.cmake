@@ -32,16 +32,18 @@ function(greta_glob out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# A file named *_avx2.c or *_avx512.c is compiled for that instruction set; who calls it has asked the
-# processor first.
+# A file named *_avx2.c, *_avxvnni.c, *_avx512.c or *_avx512vnni.c is compiled for that instruction set;
+# who calls it has asked the processor first.
 function(greta_instruction_sets)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         return()
     endif()
     set(avx2 -mavx2 -mfma -mf16c)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+    set(avxvnni ${avx2} -mavxvnni)
+    set(avx512vnni ${avx512} -mavx512vnni)
     foreach(source IN LISTS ARGN)
-        if(source MATCHES "_(avx2|avx512)\\.c$")
+        if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni)\\.c$")
             set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${${CMAKE_MATCH_1}}")
         endif()
     endforeach()

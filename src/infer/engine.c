@@ -133,7 +133,9 @@ static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
     if (o->trace)
         rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
                         o->trace_dump, e);
-    rc = rc ? rc : weights_load(&g->weights, &g->device, file, &g->config, o->progress, o->user, e);
+    rc = rc ? rc
+            : weights_load(&g->weights, &g->device, file, &g->config, !o->no_repack, o->progress,
+                           o->user, e);
     rc = rc ? rc
             : kvcache_open(&g->cache, &g->device, &g->config, g->sequences, g->context, kv_type, e);
     rc = rc ? rc

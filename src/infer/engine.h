@@ -24,6 +24,7 @@ struct engine_options {
     uint32_t threads;    /* cores; 0: all */
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
+    bool no_repack;      /* leave matrices in the order of the file */
     bool guard_rail;     /* false: go on in spite of what it says */
     bool all_logits;     /* logits of every prompt position will be wanted */
     const char *trace, *trace_file, *trace_dump; /* trace.h; trace NULL: none */

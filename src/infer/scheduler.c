@@ -25,6 +25,7 @@ struct scheduler {
     struct kern_view q, attn_out;     /* [T, Q] */
     struct kern_view key, value;      /* [T, K] */
     struct kern_view gate, up;        /* [T, H] */
+    struct kern_view levels;          /* [T, D, Q or H] input of a projection, quantised */
     struct kern_view last;            /* [wanted, D] */
     struct kern_view logits;          /* [wanted, V] */
 
@@ -44,6 +45,16 @@ static enum rc alloc_ints(scheduler *s, struct kern_view *v, const char *name, u
     return device_alloc(s->d, v, name, TENSOR_TYPE_I32, n * sizeof(int32_t), e);
 }
 
+static enum rc alloc_levels(scheduler *s, struct err *e) {
+    uint64_t T = s->max_tokens > s->max_wanted ? s->max_tokens : s->max_wanted, Q, widest;
+    Q = (uint64_t)s->c->heads * s->c->head_size;
+    widest = s->c->dim > s->c->hidden ? s->c->dim : s->c->hidden;
+    widest = Q > widest ? Q : widest;
+    uint64_t slabs = (widest + KERN_SLAB - 1) / KERN_SLAB;
+    return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I16, T * slabs * KERN_SLAB_BYTES,
+                        e);
+}
+
 static enum rc alloc_all(scheduler *s, struct err *e) {
     const struct config *c = s->c;
     uint64_t T = s->max_tokens, W = s->max_wanted;
@@ -60,6 +71,7 @@ static enum rc alloc_all(scheduler *s, struct err *e) {
     rc = rc ? rc : alloc_floats(s, &s->value, "v", T, K, e);
     rc = rc ? rc : alloc_floats(s, &s->gate, "gate", T, c->hidden, e);
     rc = rc ? rc : alloc_floats(s, &s->up, "up", T, c->hidden, e);
+    rc = rc ? rc : alloc_levels(s, e);
     rc = rc ? rc : alloc_floats(s, &s->last, "last", W, c->dim, e);
     return rc ? rc : alloc_floats(s, &s->logits, "logits", W, c->vocab, e);
 }
@@ -83,8 +95,8 @@ enum rc scheduler_open(scheduler **out, const struct device *d, const struct con
 
 size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS_MAX]) {
     struct kern_view *all[] = {
-        &s->ids,      &s->pos, &s->slots, &s->rows, &s->x,  &s->norm, &s->q,
-        &s->attn_out, &s->key, &s->value, &s->gate, &s->up, &s->last, &s->logits,
+        &s->ids, &s->pos,   &s->slots, &s->rows, &s->x,    &s->norm,   &s->q,      &s->attn_out,
+        &s->key, &s->value, &s->gate,  &s->up,   &s->last, &s->logits, &s->levels,
     };
     _Static_assert(sizeof all <= SCHEDULER_BUFFERS_MAX * sizeof *all, "room for all");
     memcpy(out, all, sizeof all);
@@ -114,14 +126,26 @@ static enum rc rmsnorm(scheduler *s, const struct kern_view *out, const struct k
     return kern_rmsnorm(s->d->kernels, s->d->stream, &a, e);
 }
 
+/* x[rows, k] for matmuls with these weights; nothing to do if all of them are floats. */
+static enum rc quantize(scheduler *s, const struct kern_view *x, uint32_t rows, uint64_t k,
+                        const struct kern_view *const *weights, size_t count, struct err *e) {
+    struct kern_quantize a = { s->levels, *x, rows, (uint32_t)k };
+    for (size_t i = 0; i < count; i++)
+        if (!tensor_type_is_float((enum tensor_type)weights[i]->type))
+            return kern_quantize(s->d->kernels, s->d->stream, &a, e);
+    return RC_OK;
+}
+
 /* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
 static enum rc matmul(scheduler *s, const struct kern_view *out, const struct kern_view *weight,
                       const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
                       uint64_t n, uint64_t k, bool add, struct err *e) {
-    struct kern_matmul a = { *out, *weight,     *x,          bias ? *bias : *x,
-                             rows, (uint32_t)n, (uint32_t)k, bias && bias->ptr,
-                             add };
-    return kern_matmul(s->d->kernels, s->d->stream, &a, e);
+    struct kern_matmul a = { *out,        *weight,           *x,
+                             s->levels,   bias ? *bias : *x, rows,
+                             (uint32_t)n, (uint32_t)k,       bias && bias->ptr,
+                             add,         s->w->packed };
+    enum rc rc = quantize(s, x, rows, k, &weight, 1, e);
+    return rc ? rc : kern_matmul(s->d->kernels, s->d->stream, &a, e);
 }
 
 static enum rc upload_batch(scheduler *s, struct err *e) {
@@ -207,14 +231,28 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
     const struct kern_view *w = s->w->layers[layer].tensor;
     uint32_t T = s->b->tokens;
     uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
-    enum rc rc = matmul(s, &s->q, &w[CONFIG_TENSOR_ATTN_Q], &w[CONFIG_TENSOR_ATTN_Q_BIAS], &s->norm,
-                        T, Q, c->dim, false, e);
-    rc = rc ? rc
-            : matmul(s, &s->key, &w[CONFIG_TENSOR_ATTN_K], &w[CONFIG_TENSOR_ATTN_K_BIAS], &s->norm,
-                     T, K, c->dim, false, e);
-    rc = rc ? rc
-            : matmul(s, &s->value, &w[CONFIG_TENSOR_ATTN_V], &w[CONFIG_TENSOR_ATTN_V_BIAS],
-                     &s->norm, T, K, c->dim, false, e);
+    struct kern_matmul_qkv a = { s->q,
+                                 s->key,
+                                 s->value,
+                                 w[CONFIG_TENSOR_ATTN_Q],
+                                 w[CONFIG_TENSOR_ATTN_K],
+                                 w[CONFIG_TENSOR_ATTN_V],
+                                 s->norm,
+                                 s->levels,
+                                 w[CONFIG_TENSOR_ATTN_Q_BIAS],
+                                 w[CONFIG_TENSOR_ATTN_K_BIAS],
+                                 w[CONFIG_TENSOR_ATTN_V_BIAS],
+                                 T,
+                                 (uint32_t)Q,
+                                 (uint32_t)K,
+                                 c->dim,
+                                 w[CONFIG_TENSOR_ATTN_Q_BIAS].ptr != NULL,
+                                 w[CONFIG_TENSOR_ATTN_K_BIAS].ptr != NULL,
+                                 w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
+                                 s->w->packed };
+    const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
+    enum rc rc = quantize(s, &s->norm, T, c->dim, weights, 3, e);
+    rc = rc ? rc : kern_matmul_qkv(s->d->kernels, s->d->stream, &a, e);
     if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
         rc = rmsnorm(s, &s->q, &s->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, e);
     if (!rc && w[CONFIG_TENSOR_ATTN_K_NORM].ptr)
@@ -291,12 +329,19 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
     uint32_t T = s->b->tokens;
     enum rc rc = norm_and_look(s, "ffn_norm", (int32_t)layer, &s->norm, &s->x,
                                &w[CONFIG_TENSOR_FFN_NORM], T, e);
-    rc = rc ? rc
-            : matmul(s, &s->gate, &w[CONFIG_TENSOR_FFN_GATE], NULL, &s->norm, T, c->hidden, c->dim,
-                     false, e);
-    rc = rc ? rc
-            : matmul(s, &s->up, &w[CONFIG_TENSOR_FFN_UP], NULL, &s->norm, T, c->hidden, c->dim,
-                     false, e);
+    struct kern_matmul_gate_up a = { s->gate,
+                                     s->up,
+                                     w[CONFIG_TENSOR_FFN_GATE],
+                                     w[CONFIG_TENSOR_FFN_UP],
+                                     s->norm,
+                                     s->levels,
+                                     T,
+                                     c->hidden,
+                                     c->dim,
+                                     s->w->packed };
+    const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
+    rc = rc ? rc : quantize(s, &s->norm, T, c->dim, weights, 2, e);
+    rc = rc ? rc : kern_matmul_gate_up(s->d->kernels, s->d->stream, &a, e);
     if (rc)
         return rc;
     struct kern_swiglu swiglu = { s->gate, s->gate, s->up, T, c->hidden };
@@ -312,9 +357,10 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
 /* ---- the pass ------------------------------------------------------------------------------- */
 
 static enum rc embed(scheduler *s, struct err *e) {
-    struct kern_embed a = { s->x,      s->w->tensor[CONFIG_TENSOR_TOKEN_EMBD],
-                            s->ids,    s->b->tokens,
-                            s->c->dim, s->c->vocab };
+    struct kern_embed a = { s->x,        s->w->tensor[CONFIG_TENSOR_TOKEN_EMBD],
+                            s->ids,      s->b->tokens,
+                            s->c->dim,   s->c->vocab,
+                            s->w->packed };
     return kern_embed(s->d->kernels, s->d->stream, &a, e);
 }
 

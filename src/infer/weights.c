@@ -79,11 +79,15 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
 }
 
 static enum rc upload(const struct device *d, struct kern_view *to, const struct gguf_tensor *t,
-                      const struct config_tensor_spec *spec, struct err *e) {
+                      const struct config_tensor_spec *spec, bool repack, struct err *e) {
     if (spec->kind == CONFIG_VECTOR)
         return upload_as_floats(d, to, t, spec->layer, e);
     enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
-    return rc ? rc : device_upload(d, to, t->data, t->bytes, -1, spec->layer, e);
+    rc = rc ? rc : device_upload(d, to, t->data, t->bytes, -1, spec->layer, e);
+    if (rc || !repack)
+        return rc;
+    struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
+    return kern_repack(d->kernels, d->stream, &a, e);
 }
 
 static struct kern_view *view_of(struct weights *w, const struct config_tensor_spec *spec) {
@@ -111,7 +115,7 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
         struct kern_view *view = view_of(w, &spec);
         memcpy(w->names[i], spec.name, sizeof spec.name);
         *view = (struct kern_view){ .name = w->names[i] };
-        enum rc rc = upload(d, view, t, &spec, e);
+        enum rc rc = upload(d, view, t, &spec, w->packed, e);
         if (rc)
             return rc;
         gguf_release_tensor(g, t); /* it is on the device now */
@@ -123,8 +127,9 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
 }
 
 enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                     const struct config *c, weights_progress progress, void *user, struct err *e) {
-    *w = (struct weights){ .layer_count = c->layers };
+                     const struct config *c, bool repack, weights_progress progress, void *user,
+                     struct err *e) {
+    *w = (struct weights){ .layer_count = c->layers, .packed = repack };
     uint64_t names = 0;
     struct config_tensor_spec spec;
     while (config_tensor_at(c, names, &spec))

@@ -19,17 +19,18 @@ struct weights {
     struct kern_view rope_freqs;                  /* [rope_dims / 2] angles a position */
     struct weights_layer *layers;
     uint32_t layer_count;
+    bool packed;                      /* matrices are in the order the device multiplies them in */
     char (*names)[GGUF_MAX_NAME + 1]; /* of all views */
 };
 
 /* Bytes that are done and bytes there are; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
-/* Loads what c says from g, which may be closed afterwards. RC_BUSY if progress said stop. On
- * failure *w is empty. */
+/* Loads what c says from g, which may be closed afterwards; repack: in the device's own order.
+ * RC_BUSY if progress said stop. On failure *w is empty. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                               const struct config *c, weights_progress progress, void *user,
-                               struct err *e);
+                               const struct config *c, bool repack, weights_progress progress,
+                               void *user, struct err *e);
 void weights_free(struct weights *w, const struct device *d); /* a zeroed struct is fine */
 
 /* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is

@@ -11,8 +11,8 @@
 #include "audit/audit.h"
 #include "audit/kernel.h"
 #include "base/env.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/native.h"
-#include "kernels/cpu/ops.h"
 #include "kernels/spec.h"
 
 enum { PARAMS_MAX = 32 };
@@ -120,7 +120,7 @@ static void record_arguments(void) {
         char key[80], names[400];
         size_t used = 0;
         for (uint32_t p = 0; p < s->param_count && used < sizeof names; p++)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", p ? " " : "",
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", p ? "," : "",
                                      s->params[p].name);
         snprintf(key, sizeof key, "kernel.%s.arguments", s->name);
         record_provenance(audit.writer, key, names);
@@ -144,7 +144,7 @@ enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const st
     if (runtime->kind != HIP_DEVICE_SOFT)
         return err_set(e, RC_UNSUPPORTED,
                        "this build has no GPU kernels: use the software device (--device soft)");
-    enum rc rc = ops_check(e);
+    enum rc rc = isa_check(e);
     rc = rc ? rc : register_native(runtime->library, e);
     if (rc)
         return rc;

@@ -12,10 +12,15 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
     return row ? times(n, row) : UINT64_MAX;
 }
 
-#define FLOATS(n, m)     times(times(n, m), sizeof(float))
-#define INTS(n)          times(n, sizeof(int32_t))
-#define ROWS(view, n, m) rows_bytes(&(view), n, m)
-#define IF(c, bytes)     ((c) ? (bytes) : 0)
+#define FLOATS(n, m)      times(times(n, m), sizeof(float))
+#define INTS(n)           times(n, sizeof(int32_t))
+#define ROWS(view, n, m)  rows_bytes(&(view), n, m)
+#define IF(c, bytes)      ((c) ? (bytes) : 0)
+#define ACTIVATIONS(n, m) times(n, times((m) / KERN_SLAB + ((m) % KERN_SLAB != 0), KERN_SLAB_BYTES))
+
+#define IS_FLOAT(view)      tensor_type_is_float((enum tensor_type)(view).type)
+#define SOME_FLOAT(a, b, c) (IS_FLOAT(a) || IS_FLOAT(b) || IS_FLOAT(c))
+#define ALL_FLOAT(a, b, c)  (IS_FLOAT(a) && IS_FLOAT(b) && IS_FLOAT(c))
 
 #define KERN_VIEW(k, name, access, type, need)                                                     \
     static uint64_t bytes_##k##_##name(const void *arguments) {                                    \
@@ -49,6 +54,7 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
                                    sizeof(uint32_t), SPEC_VALUE },
 #define PARAM_F32(k, name, access)    POINTER_ONLY(k, name, access)
 #define PARAM_I32(k, name, access)    POINTER_ONLY(k, name, access)
+#define PARAM_I16(k, name, access)    POINTER_ONLY(k, name, access)
 #define PARAM_MATRIX(k, name, access) POINTER_AND_TYPE(k, name, access)
 #define PARAM_CACHE(k, name, access)  POINTER_AND_TYPE(k, name, access)
 
@@ -77,6 +83,7 @@ const char *kern_name(enum kern_id id) {
 const char *spec_type_name(enum spec_type type) {
     static const char *const names[] = { [SPEC_F32] = "F32",
                                          [SPEC_I32] = "I32",
+                                         [SPEC_I16] = "I16",
                                          [SPEC_MATRIX] = "a type weights may have",
                                          [SPEC_CACHE] = "F16 or Q8_0" };
     return names[type];
@@ -88,6 +95,8 @@ bool spec_type_allows(enum spec_type wanted, uint32_t type) {
         return type == TENSOR_TYPE_F32;
     case SPEC_I32:
         return type == TENSOR_TYPE_I32;
+    case SPEC_I16:
+        return type == TENSOR_TYPE_I16;
     case SPEC_CACHE:
         return type == TENSOR_TYPE_F16 || type == TENSOR_TYPE_Q8_0;
     case SPEC_MATRIX:

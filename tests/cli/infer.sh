@@ -67,7 +67,7 @@ wrong "goes with --trace" --trace-file t.jsonl
 wrong "expected POINTS" --trace fly
 wrong "expected POINTS" --trace q:3-1
 wrong "no known shape" --expect fly
-check "wrong: GRETA_CPU=fly" status 2 says "expected scalar or avx2" with GRETA_CPU=fly "$infer"
+check "wrong: GRETA_CPU=fly" status 2 says "expected scalar, avx2, avxvnni, avx512 or avx512vnni" with GRETA_CPU=fly "$infer"
 check "wrong: GRETA_DISABLE_GUARD_RAIL=fly" status 2 says "expected 0 or 1" \
     with GRETA_DISABLE_GUARD_RAIL=fly "$infer"
 
@@ -223,7 +223,7 @@ printf '\4' | dd of=kv.gguf bs=1 seek=$((at + 29 + 4)) conv=notrunc 2>/dev/null
 lies=(--model kv.gguf --prompt Hi --max-tokens 5 --greedy --quiet)
 check "shapes against the configuration" status 3 says "blk.0.attn_k.weight" "$infer" "${lies[@]}"
 check "guard rail off: the launch is refused by name" status 1 \
-    says "kernel matmul, argument weight: tensor blk.0.attn_k.weight has 65536 bytes, the launch needs 262144" \
+    says "kernel matmul_qkv, argument k_weight: tensor blk.0.attn_k.weight has 65536 bytes, the launch needs 262144" \
     with GRETA_DISABLE_GUARD_RAIL=1 "$infer" "${lies[@]}"
 check "nothing enforced: the device fails, and says so at the copy" status 1 \
     says "Generation error: hipMemcpy" \

@@ -29,19 +29,6 @@ static float *need_scratch(size_t floats) {
     return scratch;
 }
 
-void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
-    size_t row = tensor_type_row_bytes((enum tensor_type)a->table.type, a->dim);
-    for (uint64_t t = work->first; t < work->last; t++) {
-        uint32_t id = (uint32_t)INTS(a->ids)[t];
-        float *out = FLOATS(a->out) + t * a->dim;
-        if (id < a->vocab)
-            ops()->decode((enum tensor_type)a->table.type, (const char *)a->table.ptr + id * row,
-                          out, a->dim);
-        else
-            memset(out, 0, a->dim * sizeof *out);
-    }
-}
-
 void cpu_rmsnorm(const struct greta_soft_work *work, const struct kern_rmsnorm *a) {
     const float *weight = FLOATS(a->weight);
     for (uint64_t r = work->first; r < work->last; r++) {
@@ -53,55 +40,6 @@ void cpu_rmsnorm(const struct greta_soft_work *work, const struct kern_rmsnorm *
         float scale = (float)(1 / sqrt(sum / a->dim + (double)a->eps));
         for (uint32_t i = 0; i < a->dim; i++)
             out[i] = x[i] * scale * weight[i];
-    }
-}
-
-/* ---- matmul --------------------------------------------------------------------------------- */
-
-/* out[t, row] for all tokens: bias and what was there, as the launch asks. */
-static void put(const struct kern_matmul *a, uint64_t t, uint64_t row, float value) {
-    float *out = FLOATS(a->out) + t * a->n + row;
-    if (a->biased)
-        value += FLOATS(a->bias)[row];
-    *out = a->added ? *out + value : value;
-}
-
-/* Two decoded weight rows (w1 may be w0 where there is only one) against all tokens. */
-static void multiply_rows(const struct kern_matmul *a, uint64_t row, unsigned rows, const float *w0,
-                          const float *w1) {
-    const float *x = FLOATS(a->x);
-    uint64_t t = 0;
-    for (; t + 4 <= a->tokens; t += 4) {
-        float sums[8];
-        ops()->dot4x2(x + t * a->k, a->k, w0, w1, a->k, sums);
-        for (unsigned i = 0; i < 4; i++)
-            for (unsigned j = 0; j < rows; j++)
-                put(a, t + i, row + j, sums[2 * i + j]);
-    }
-    for (; t < a->tokens; t++) {
-        put(a, t, row, ops()->dot(x + t * a->k, w0, a->k));
-        if (rows == 2)
-            put(a, t, row + 1, ops()->dot(x + t * a->k, w1, a->k));
-    }
-}
-
-void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
-    enum tensor_type type = (enum tensor_type)a->weight.type;
-    size_t row_bytes = tensor_type_row_bytes(type, a->k);
-    const char *weights = a->weight.ptr;
-    /* A block more than k: a launch that was let through with a wrong k decodes whole blocks. */
-    size_t room = (size_t)a->k + BLOCK_MAX;
-    float *w = need_scratch(2 * room), *w1 = w + room;
-    for (uint64_t panel = work->first; panel < work->last; panel++) {
-        uint64_t from = panel * KERN_PANEL,
-                 to = from + KERN_PANEL < a->n ? from + KERN_PANEL : a->n;
-        for (uint64_t row = from; row < to; row += 2) {
-            unsigned rows = to - row < 2 ? 1 : 2;
-            ops()->decode(type, weights + row * row_bytes, w, a->k);
-            if (rows == 2)
-                ops()->decode(type, weights + (row + 1) * row_bytes, w1, a->k);
-            multiply_rows(a, row, rows, w, rows == 2 ? w1 : w);
-        }
     }
 }
 

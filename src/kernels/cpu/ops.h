@@ -1,6 +1,6 @@
 /* ops.h - the inner loops of the CPU kernels, one implementation an instruction set.
  *
- * ops() is the best set that this processor has and GRETA_CPU allows (scalar, avx2); every set
+ * ops() is the best set that this processor has and GRETA_CPU allows (isa.h); every set
  * gives the same results to rounding, and tests compare each with the scalar one. Pointers need no
  * alignment. All functions are pure. */
 #ifndef KERNELS_CPU_OPS_H
@@ -29,8 +29,6 @@ struct ops {
 };
 
 const struct ops *ops(void);
-/* RC_USAGE if GRETA_CPU names no set, RC_UNSUPPORTED if it names one that this processor lacks. */
-NODISCARD enum rc ops_check(struct err *e);
 
 extern const struct ops ops_scalar;
 /* NULL where the compiler cannot make it. */

@@ -1,0 +1,270 @@
+/* matmul.c - the kernels that multiply with weights, over the inner loops of mm.h, and those that
+ * prepare either side for it.
+ *
+ * A block of the grid is a panel of 32 rows of a weight. One token streams through the packed rows;
+ * more tokens share them: a slab of 256 columns is unpacked and multiplied with all tokens before
+ * the next. A panel's result does not depend on how panels are divided among cores. */
+#include <string.h>
+
+#include "kernels/cpu/mm.h"
+#include "kernels/cpu/native.h"
+#include "kernels/cpu/ops.h"
+#include "kernels/cpu/scratch.h"
+#include "model/quant.h"
+
+#define FLOATS(view) ((float *)(view).ptr)
+#define INTS(view)   ((const int32_t *)(view).ptr)
+
+_Static_assert((int)KERN_PANEL == (int)MM_PANEL && (int)KERN_SLAB == (int)MM_SLAB,
+               "kern.h tells what mm.h does");
+
+struct weight {
+    enum tensor_type type;
+    const char *bytes;
+    uint64_t n, k;
+    size_t row_bytes;
+    bool packed;
+};
+
+static struct weight weight_of(const struct kern_view *v, uint32_t n, uint32_t k, uint32_t packed) {
+    enum tensor_type type = (enum tensor_type)v->type;
+    const struct tensor_type_info *t = tensor_type_find(type);
+    k -= k % t->block_elements; /* not whole blocks: let through with a wrong k */
+    size_t row = (size_t)(k / t->block_elements) * t->block_bytes;
+    return (struct weight){ type, v->ptr, n, k, row, packed && pack_is_possible(type) };
+}
+
+struct product {
+    struct weight w;
+    float *out;
+    const float *bias; /* NULL: none */
+    bool added;
+};
+
+/* ---- activations ---------------------------------------------------------------------------- */
+
+static size_t slabs_of(size_t k) {
+    return (k + MM_SLAB - 1) / MM_SLAB;
+}
+
+/* The levels of a token in a slab, in the order that kern.h draws. */
+static struct mm_row row_of(const void *levels, size_t tokens, size_t k, size_t slab,
+                            size_t token) {
+    const size_t all = slabs_of(k) * tokens, at = slab * tokens + token;
+    const int16_t *level = levels;
+    const float *scale = (const float *)(const void *)(level + all * MM_SLAB);
+    const float *sum = scale + all * (MM_SLAB / MM_BLOCK);
+    return (struct mm_row){ level + at * MM_SLAB, scale + at * (MM_SLAB / MM_BLOCK),
+                            sum + at * MM_UNITS };
+}
+
+void cpu_quantize(const struct greta_soft_work *work, const struct kern_quantize *a) {
+    for (uint64_t t = work->first; t < work->last; t++)
+        for (size_t slab = 0; slab < slabs_of(a->k); slab++) {
+            const struct mm_row row = row_of(a->levels.ptr, a->tokens, a->k, slab, t);
+            size_t at = slab * MM_SLAB, n = a->k - at < MM_SLAB ? a->k - at : MM_SLAB;
+            mm()->quantize(FLOATS(a->x) + t * a->k + at, n, (int16_t *)(uintptr_t)row.level,
+                           (float *)(uintptr_t)row.scale, (float *)(uintptr_t)row.sum);
+        }
+}
+
+/* ---- weights -------------------------------------------------------------------------------- */
+
+static size_t blocks_of(const struct weight *w) {
+    return w->k / tensor_type_find(w->type)->block_elements;
+}
+
+/* The packed group that begins with a row: in place if the weight is packed, else made in room. */
+static const void *group_at(const struct weight *w, uint64_t row, void *room) {
+    const char *rows = w->bytes + row * w->row_bytes;
+    uint64_t left = w->n - row;
+    if (w->packed && left >= PACK_ROWS)
+        return rows;
+    pack_group(w->type, rows, w->row_bytes, left < PACK_ROWS ? (unsigned)left : PACK_ROWS,
+               blocks_of(w), room);
+    return room;
+}
+
+void cpu_repack(const struct greta_soft_work *work, const struct kern_repack *a) {
+    const struct weight w = weight_of(&a->weight, a->n, a->k, 1);
+    if (!w.packed)
+        return;
+    const size_t bytes = w.row_bytes * PACK_ROWS;
+    void *room = scratch_need(SCRATCH_WEIGHTS, bytes);
+    for (uint64_t row = work->first * MM_PANEL; row < work->last * MM_PANEL; row += PACK_ROWS) {
+        if (row + PACK_ROWS > w.n)
+            break;
+        char *rows = (char *)a->weight.ptr + row * w.row_bytes;
+        pack_group(w.type, rows, w.row_bytes, PACK_ROWS, blocks_of(&w), room);
+        memcpy(rows, room, bytes);
+    }
+}
+
+void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
+    const struct weight w = weight_of(&a->table, a->vocab, a->dim, a->packed);
+    void *room = scratch_need(SCRATCH_WEIGHTS, w.row_bytes);
+    for (uint64_t t = work->first; t < work->last; t++) {
+        uint32_t id = (uint32_t)INTS(a->ids)[t];
+        float *out = FLOATS(a->out) + t * a->dim;
+        if (id >= a->vocab) {
+            memset(out, 0, a->dim * sizeof *out);
+            continue;
+        }
+        const void *row = w.bytes + id * w.row_bytes;
+        uint32_t first = id / PACK_ROWS * PACK_ROWS;
+        if (w.packed && first + PACK_ROWS <= a->vocab) {
+            pack_row(w.type, w.bytes + first * w.row_bytes, id - first, blocks_of(&w), room);
+            row = room;
+        }
+        ops()->decode(w.type, row, out, a->dim);
+    }
+}
+
+/* ---- panels --------------------------------------------------------------------------------- */
+
+/* Rows [row, row + count) of a token: bias and what was there, as the launch asks. */
+static void put(const struct product *p, uint64_t token, uint64_t row, size_t count,
+                const float *values) {
+    float *out = p->out + token * p->w.n + row;
+    for (size_t i = 0; i < count; i++) {
+        float v = values[i] + (p->bias ? p->bias[row + i] : 0);
+        out[i] = p->added ? out[i] + v : v;
+    }
+}
+
+/* A row behind the last is read as the last one; what comes out for it is dropped. */
+static void float_group(const struct weight *w, uint64_t row, const float *x, float *out) {
+    uint64_t left = w->n - row;
+    if (left >= PACK_ROWS) {
+        mm()->dot_floats(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, out);
+        return;
+    }
+    for (uint64_t i = 0; i < left; i++) {
+        float rows[PACK_ROWS];
+        mm()->dot_floats(w->type, w->bytes + (row + i) * w->row_bytes, 0, w->k, x, rows);
+        out[i] = rows[0];
+    }
+}
+
+static void panel_for_one(const struct product *p, const float *x, const void *levels,
+                          uint64_t from, uint64_t to) {
+    const struct weight *w = &p->w;
+    void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
+    for (uint64_t row = from; row < to; row += PACK_ROWS) {
+        float out[PACK_ROWS];
+        if (tensor_type_is_float(w->type)) {
+            float_group(w, row, x, out);
+        } else {
+            const struct mm_row act = row_of(levels, 1, w->k, 0, 0);
+            mm()->dot(w->type, group_at(w, row, room), w->k, &act, out);
+        }
+        put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
+    }
+}
+
+/* Sixteen rows of floats, from column `at` on, turned so that rows lie side by side. */
+static void turn_floats(const struct weight *w, uint64_t row, size_t at, size_t count,
+                        struct mm_float_tile *tile) {
+    const size_t size = tensor_type_find(w->type)->block_bytes;
+    float columns[MM_SLAB];
+    for (uint64_t r = 0; r < PACK_ROWS; r++) {
+        if (row + r < w->n)
+            ops()->decode(w->type, w->bytes + (row + r) * w->row_bytes + at * size, columns, count);
+        else
+            memset(columns, 0, sizeof columns);
+        for (size_t i = 0; i < count; i++)
+            tile->w[i][r] = columns[i];
+    }
+}
+
+static void panel_of_floats(const struct product *p, const float *x, size_t tokens, uint64_t from,
+                            float *sums) {
+    const struct weight *w = &p->w;
+    struct mm_float_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
+    for (size_t at = 0; at < w->k; at += MM_SLAB) {
+        size_t count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        for (unsigned g = 0; g < MM_GROUPS; g++)
+            turn_floats(w, from + g * PACK_ROWS, at, count, &tiles[g]);
+        mm()->multiply_floats(tiles, count, x + at, w->k, tokens, sums);
+    }
+}
+
+static void panel_of_levels(const struct product *p, const void *levels, size_t tokens,
+                            uint64_t from, float *sums) {
+    const struct weight *w = &p->w;
+    struct mm_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
+    char *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS * MM_GROUPS);
+    const void *group[MM_GROUPS] = { 0 };
+    for (unsigned g = 0; g < MM_GROUPS; g++) {
+        uint64_t row = from + g * PACK_ROWS;
+        group[g] = row < w->n ? group_at(w, row, room + g * w->row_bytes * PACK_ROWS) : NULL;
+    }
+    for (size_t slab = 0; slab < slabs_of(w->k); slab++) {
+        size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        for (unsigned g = 0; g < MM_GROUPS; g++)
+            mm()->unpack(w->type, group[g] ? group[g] : group[0], w->k, at, count, &tiles[g]);
+        const struct mm_row act = row_of(levels, tokens, w->k, slab, 0);
+        mm()->multiply(tiles, &act, tokens, sums);
+    }
+}
+
+static void do_panel(const struct product *p, const struct kern_view *x,
+                     const struct kern_view *levels, size_t tokens, uint64_t panel) {
+    const uint64_t from = panel * MM_PANEL, n = p->w.n,
+                   to = n - from < MM_PANEL ? n : from + MM_PANEL;
+    if (tokens == 1) {
+        panel_for_one(p, FLOATS(*x), levels->ptr, from, to);
+        return;
+    }
+    float *sums = scratch_need(SCRATCH_SUMS, tokens * MM_PANEL * sizeof *sums);
+    memset(sums, 0, tokens * MM_PANEL * sizeof *sums);
+    if (tensor_type_is_float(p->w.type))
+        panel_of_floats(p, FLOATS(*x), tokens, from, sums);
+    else
+        panel_of_levels(p, levels->ptr, tokens, from, sums);
+    for (size_t t = 0; t < tokens; t++)
+        put(p, t, from, to - from, sums + t * MM_PANEL);
+}
+
+/* ---- the kernels ---------------------------------------------------------------------------- */
+
+void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
+    const struct product p = { weight_of(&a->weight, a->n, a->k, a->packed), FLOATS(a->out),
+                               a->biased ? FLOATS(a->bias) : NULL, a->added };
+    for (uint64_t panel = work->first; panel < work->last; panel++)
+        do_panel(&p, &a->x, &a->levels, a->tokens, panel);
+}
+
+/* The panels of several products one after another. */
+static void do_products(const struct greta_soft_work *work, const struct product *p, unsigned count,
+                        const struct kern_view *x, const struct kern_view *levels, size_t tokens) {
+    uint64_t first = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t last = first + KERN_PANELS(p[i].w.n);
+        uint64_t from = work->first > first ? work->first : first;
+        uint64_t to = work->last < last ? work->last : last;
+        for (uint64_t panel = from; panel < to; panel++)
+            do_panel(&p[i], x, levels, tokens, panel - first);
+        first = last;
+    }
+}
+
+void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul_qkv *a) {
+    const struct product p[] = {
+        { weight_of(&a->q_weight, a->q_n, a->dim, a->packed), FLOATS(a->q),
+          a->q_biased ? FLOATS(a->q_bias) : NULL, false },
+        { weight_of(&a->k_weight, a->kv_n, a->dim, a->packed), FLOATS(a->k),
+          a->k_biased ? FLOATS(a->k_bias) : NULL, false },
+        { weight_of(&a->v_weight, a->kv_n, a->dim, a->packed), FLOATS(a->v),
+          a->v_biased ? FLOATS(a->v_bias) : NULL, false },
+    };
+    do_products(work, p, 3, &a->x, &a->levels, a->tokens);
+}
+
+void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_matmul_gate_up *a) {
+    const struct product p[] = {
+        { weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), FLOATS(a->gate), NULL, false },
+        { weight_of(&a->up_weight, a->hidden, a->dim, a->packed), FLOATS(a->up), NULL, false },
+    };
+    do_products(work, p, 2, &a->x, &a->levels, a->tokens);
+}

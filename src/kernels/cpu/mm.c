@@ -1,0 +1,28 @@
+#include "kernels/cpu/mm.h"
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/mm_sets.h"
+
+static const struct mm_set *(*const sets[ISA_COUNT])(void) = {
+#define ISA(name, features) mm_##name,
+#include "kernels/cpu/isa.def"
+#undef ISA
+};
+
+static const struct mm_set *usable(int i) {
+    return isa_is_there((enum isa)i) ? sets[i]() : NULL;
+}
+
+const struct mm_set *mm_set_at(unsigned wanted) {
+    for (int i = 0; i < ISA_COUNT; i++)
+        if (usable(i) && wanted-- == 0)
+            return usable(i);
+    return NULL;
+}
+
+const struct mm_set *mm(void) {
+    for (int i = (int)isa_chosen(); i > 0; i--)
+        if (usable(i))
+            return usable(i);
+    return mm_scalar();
+}

@@ -1,0 +1,34 @@
+/* pack.h - rows of a quantised matrix, 16 by 16, in the order in which matmul reads them.
+ *
+ * Packing only moves bits: 16 packed rows take exactly the bytes of 16 rows of the file, and
+ * pack_row() gets a row back bit for bit. Rows behind the last whole group of 16 stay as they are
+ * in the file. Floating-point types are never packed. All functions are pure. */
+#ifndef KERNELS_CPU_PACK_H
+#define KERNELS_CPU_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/tensor_type.h"
+
+enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
+
+bool pack_is_possible(enum tensor_type type);
+
+/* Where the sections of pack.def begin in a packed group, for rows of `blocks` blocks. */
+struct pack_layout {
+    size_t at[PACK_SECTIONS];
+    size_t bytes; /* of the group */
+};
+struct pack_layout pack_layout(enum tensor_type type, size_t blocks);
+
+/* Packs `rows` (at most 16) rows that lie `stride` bytes apart; those that are missing become zero
+ * bytes. The buffers do not overlap. */
+void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned rows, size_t blocks,
+                void *dst);
+
+/* Row `row` of a packed group as it was in the file. */
+void pack_row(enum tensor_type type, const void *group, unsigned row, size_t blocks, void *dst);
+
+#endif

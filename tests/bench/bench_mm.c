@@ -1,0 +1,104 @@
+/* The inner loops of matmul: every type on every instruction set, one token (from the cache nearest
+ * to the core, so that it is the arithmetic that is timed) and many. Each is checked against the
+ * plain one before it is timed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "kernels/cpu/mm.h"
+#include "model/quant.h"
+
+enum { K = 2048, TOKENS = 64 };
+
+static const enum tensor_type types[] = {
+#define S(kind, at, bytes)
+#define PACK(type, sections) TENSOR_TYPE_##type,
+#include "kernels/cpu/pack.def"
+#undef PACK
+#undef S
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+static struct {
+    float x[TOKENS * K], scale[TOKENS * K / 32], sum[TOKENS * K / 16], weights[PACK_ROWS * K];
+    int16_t level[TOKENS * K];
+    _Alignas(64) char rows[PACK_ROWS * K * 4];
+    _Alignas(64) char packed[PACK_ROWS * K * 4];
+    struct mm_tile tiles[MM_GROUPS];
+    float sums[TOKENS * MM_PANEL];
+} m;
+
+static const struct mm_set *set;
+static enum tensor_type type;
+static float out[PACK_ROWS];
+
+static void one_token(void) {
+    struct mm_row row = { m.level, m.scale, m.sum };
+    set->dot(type, m.packed, K, &row, out);
+}
+
+static void many_tokens(void) {
+    struct mm_row row = { m.level, m.scale, m.sum };
+    for (int g = 0; g < MM_GROUPS; g++)
+        set->unpack(type, m.packed, K, 0, MM_SLAB, &m.tiles[g]);
+    set->multiply(m.tiles, &row, TOKENS, m.sums);
+}
+
+/* Nanoseconds of a call: the best of several rounds. */
+static double time_of(void (*run)(void)) {
+    double best = INFINITY;
+    for (int round = 0; round < 7; round++) {
+        enum { CALLS = 64 };
+        uint64_t start = clock_now_ns();
+        for (int i = 0; i < CALLS; i++)
+            run();
+        double ns = (double)(clock_now_ns() - start) / CALLS;
+        best = ns < best ? ns : best;
+    }
+    return best;
+}
+
+static bool agrees(const float *plain) {
+    for (int r = 0; r < PACK_ROWS; r++)
+        if (!(fabsf(out[r] - plain[r]) <= 1e-3f * (1 + fabsf(plain[r]))))
+            return false;
+    return true;
+}
+
+static void prepare(enum tensor_type t) {
+    size_t row = tensor_type_row_bytes(t, K);
+    type = t;
+    for (int r = 0; r < PACK_ROWS; r++)
+        quant_encoder(t)(m.weights + r * K, m.rows + (size_t)r * row, K, QUANT_FAST);
+    pack_group(t, m.rows, row, PACK_ROWS, K / tensor_type_find(t)->block_elements, m.packed);
+}
+
+int main(void) {
+    bool good = true;
+    for (int i = 0; i < TOKENS * K; i++)
+        m.x[i] = sinf((float)i);
+    for (int i = 0; i < PACK_ROWS * K; i++)
+        m.weights[i] = cosf((float)i * 0.7f);
+    puts("set         type     one token: MAC/ns  GB/s    many tokens: MAC/ns");
+    for (int i = 0; i < TYPES; i++) {
+        float plain[PACK_ROWS];
+        prepare(types[i]);
+        for (unsigned s = 0; (set = mm_set_at(s)); s++) {
+            for (int t = 0; t < TOKENS; t++)
+                set->quantize(m.x + t * K, K, m.level + t * K, m.scale + t * K / 32,
+                              m.sum + t * K / 16);
+            one_token();
+            for (int r = 0; s == 0 && r < PACK_ROWS; r++)
+                plain[r] = out[r];
+            bool same = agrees(plain);
+            double one = time_of(one_token), many = time_of(many_tokens);
+            double bytes = (double)tensor_type_row_bytes(type, K) * PACK_ROWS;
+            printf("%-11s %-8s %16.1f %6.1f %22.1f%s\n", set->name, tensor_type_name(type),
+                   (double)PACK_ROWS * K / one, bytes / one,
+                   (double)MM_PANEL * MM_SLAB * TOKENS / many, same ? "" : "  WRONG");
+            good &= same;
+        }
+    }
+    return good ? 0 : 1;
+}

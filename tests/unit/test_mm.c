@@ -1,0 +1,265 @@
+/* mm.h and pack.h: packing moves bits and loses none; every instruction set multiplies as exact
+ * arithmetic over the decoded weights does, for every type. */
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/mm.h"
+#include "kernels/cpu/scratch.h"
+#include "model/quant.h"
+
+enum { K = 1024, TOKENS = 13 };
+
+static uint32_t seed = 1;
+
+static float noise(void) {
+    float sum = 0;
+    for (int i = 0; i < 4; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        sum += (float)(seed >> 8) / (1 << 24) - 0.5f;
+    }
+    return sum;
+}
+
+static const enum tensor_type types[] = {
+#define S(kind, at, bytes)
+#define PACK(type, sections) TENSOR_TYPE_##type,
+#include "kernels/cpu/pack.def"
+#undef PACK
+#undef S
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* Rows of a type, with what they decode to. */
+struct rows {
+    size_t row_bytes, blocks;
+    char *bytes;
+    float *floats;
+};
+
+static struct rows make_rows(enum tensor_type type, unsigned rows, size_t k) {
+    struct rows r = { .row_bytes = tensor_type_row_bytes(type, k) };
+    r.blocks = k / tensor_type_find(type)->block_elements;
+    r.bytes = malloc(rows * r.row_bytes);
+    r.floats = malloc(rows * k * sizeof *r.floats);
+    assert_non_null(r.bytes);
+    assert_non_null(r.floats);
+    for (size_t i = 0; i < rows * k; i++)
+        r.floats[i] = noise();
+    for (unsigned i = 0; i < rows; i++) {
+        quant_encoder(type)(r.floats + i * k, r.bytes + i * r.row_bytes, k, QUANT_FAST);
+        quant_decoder(type)(r.bytes + i * r.row_bytes, r.floats + i * k, k);
+    }
+    return r;
+}
+
+static void free_rows(struct rows *r) {
+    free(r->bytes);
+    free(r->floats);
+}
+
+static void packing_loses_no_bit(void **state) {
+    (void)state;
+    for (int i = 0; i < TYPES; i++) {
+        struct rows r = make_rows(types[i], PACK_ROWS, K);
+        for (size_t b = 0; b < PACK_ROWS * r.row_bytes; b++) /* any bits, not only encoded ones */
+            r.bytes[b] = (char)(seed = seed * 1664525u + 1013904223u, seed >> 24);
+        char *packed = malloc(PACK_ROWS * r.row_bytes), *row = malloc(r.row_bytes);
+        assert_int_equal(pack_layout(types[i], r.blocks).bytes, PACK_ROWS * r.row_bytes);
+        pack_group(types[i], r.bytes, r.row_bytes, PACK_ROWS, r.blocks, packed);
+        for (unsigned j = 0; j < PACK_ROWS; j++) {
+            pack_row(types[i], packed, j, r.blocks, row);
+            assert_memory_equal(row, r.bytes + j * r.row_bytes, r.row_bytes);
+        }
+        free(row);
+        free(packed);
+        free_rows(&r);
+    }
+}
+
+static void rows_that_are_missing_become_zero(void **state) {
+    (void)state;
+    for (int i = 0; i < TYPES; i++) {
+        struct rows r = make_rows(types[i], 5, K);
+        char *packed = malloc(PACK_ROWS * r.row_bytes), *row = malloc(r.row_bytes);
+        pack_group(types[i], r.bytes, r.row_bytes, 5, r.blocks, packed);
+        for (unsigned j = 0; j < PACK_ROWS; j++) {
+            pack_row(types[i], packed, j, r.blocks, row);
+            for (size_t b = 0; j >= 5 && b < r.row_bytes; b++)
+                assert_int_equal(row[b], 0);
+            if (j < 5)
+                assert_memory_equal(row, r.bytes + j * r.row_bytes, r.row_bytes);
+        }
+        free(row);
+        free(packed);
+        free_rows(&r);
+    }
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+struct input {
+    float x[TOKENS * K];
+    int16_t level[TOKENS * K];
+    float scale[TOKENS * K / 32], sum[TOKENS * K / 16];
+};
+
+/* In the order [slab][token] that multiply reads. */
+static struct mm_row input_row(const struct input *in, size_t tokens, size_t slab, size_t t) {
+    size_t at = slab * tokens + t;
+    return (struct mm_row){ in->level + at * MM_SLAB, in->scale + at * (MM_SLAB / 32),
+                            in->sum + at * MM_UNITS };
+}
+
+static struct input *make_input(const struct mm_set *set, size_t tokens) {
+    struct input *in = calloc(1, sizeof *in);
+    assert_non_null(in);
+    for (size_t i = 0; i < tokens * K; i++)
+        in->x[i] = noise() * (i % 97 == 0 ? 20 : 1);
+    for (size_t slab = 0; slab < K / MM_SLAB; slab++)
+        for (size_t t = 0; t < tokens; t++) {
+            struct mm_row row = input_row(in, tokens, slab, t);
+            set->quantize(in->x + t * K + slab * MM_SLAB, MM_SLAB, (int16_t *)(uintptr_t)row.level,
+                          (float *)(uintptr_t)row.scale, (float *)(uintptr_t)row.sum);
+        }
+    return in;
+}
+
+static double exact(const float *w, const float *x, size_t n, double *size) {
+    double sum = 0;
+    *size = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)w[i] * x[i];
+        *size += fabs((double)w[i] * x[i]);
+    }
+    return sum;
+}
+
+static void assert_product(const char *set, enum tensor_type type, double found, const float *w,
+                           const float *x, size_t n) {
+    double size, wanted = exact(w, x, n, &size);
+    if (!(fabs(found - wanted) <= 3e-5 * size))
+        fail_msg("%s, %s: %g, expected %g", set, tensor_type_name(type), found, wanted);
+}
+
+static void one_token_is_multiplied(void **state) {
+    (void)state;
+    for (unsigned s = 0; mm_set_at(s); s++) {
+        struct input *in = make_input(mm_set_at(s), 1);
+        for (int i = 0; i < TYPES; i++) {
+            struct rows r = make_rows(types[i], PACK_ROWS, K);
+            char *packed = malloc(PACK_ROWS * r.row_bytes);
+            float out[PACK_ROWS];
+            pack_group(types[i], r.bytes, r.row_bytes, PACK_ROWS, r.blocks, packed);
+            struct mm_row row = input_row(in, 1, 0, 0);
+            mm_set_at(s)->dot(types[i], packed, K, &row, out);
+            for (int j = 0; j < PACK_ROWS; j++)
+                assert_product(mm_set_at(s)->name, types[i], out[j], r.floats + j * K, in->x, K);
+            free(packed);
+            free_rows(&r);
+        }
+        free(in);
+    }
+}
+
+static void many_tokens_are_multiplied(void **state) {
+    (void)state;
+    struct mm_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
+    for (unsigned s = 0; mm_set_at(s); s++) {
+        const struct mm_set *set = mm_set_at(s);
+        struct input *in = make_input(set, TOKENS);
+        for (int i = 0; i < TYPES; i++) {
+            struct rows r = make_rows(types[i], MM_PANEL, K);
+            char *packed = malloc(MM_PANEL * r.row_bytes);
+            float sums[TOKENS * MM_PANEL] = { 0 };
+            for (size_t g = 0; g < MM_GROUPS; g++)
+                pack_group(types[i], r.bytes + g * PACK_ROWS * r.row_bytes, r.row_bytes, PACK_ROWS,
+                           r.blocks, packed + g * PACK_ROWS * r.row_bytes);
+            for (size_t slab = 0; slab < K / MM_SLAB; slab++) {
+                for (size_t g = 0; g < MM_GROUPS; g++)
+                    set->unpack(types[i], packed + g * PACK_ROWS * r.row_bytes, K, slab * MM_SLAB,
+                                MM_SLAB, &tiles[g]);
+                struct mm_row row = input_row(in, TOKENS, slab, 0);
+                set->multiply(tiles, &row, TOKENS, sums);
+            }
+            for (size_t t = 0; t < TOKENS; t++)
+                for (size_t j = 0; j < MM_PANEL; j++)
+                    assert_product(set->name, types[i], sums[t * MM_PANEL + j], r.floats + j * K,
+                                   in->x + t * K, K);
+            free(packed);
+            free_rows(&r);
+        }
+        free(in);
+    }
+    free(tiles);
+}
+
+static void floats_are_multiplied(void **state) {
+    (void)state;
+    const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
+    struct mm_float_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
+    enum { ODD = 203 };
+    for (unsigned s = 0; mm_set_at(s); s++) {
+        const struct mm_set *set = mm_set_at(s);
+        struct input *in = make_input(set, TOKENS);
+        for (int i = 0; i < 3; i++) {
+            struct rows r = make_rows(floats[i], MM_PANEL, ODD);
+            float out[PACK_ROWS], sums[TOKENS * MM_PANEL] = { 0 };
+            set->dot_floats(floats[i], r.bytes, r.row_bytes, ODD, in->x, out);
+            for (int j = 0; j < PACK_ROWS; j++)
+                assert_product(set->name, floats[i], out[j], r.floats + j * ODD, in->x, ODD);
+            for (int g = 0; g < MM_GROUPS; g++)
+                for (int c = 0; c < ODD; c++)
+                    for (int j = 0; j < PACK_ROWS; j++)
+                        tiles[g].w[c][j] = r.floats[(g * PACK_ROWS + j) * ODD + c];
+            set->multiply_floats(tiles, ODD, in->x, K, TOKENS, sums);
+            for (size_t t = 0; t < TOKENS; t++)
+                for (size_t j = 0; j < MM_PANEL; j++)
+                    assert_product(set->name, floats[i], sums[t * MM_PANEL + j], r.floats + j * ODD,
+                                   in->x + t * K, ODD);
+            free_rows(&r);
+        }
+        free(in);
+    }
+    free(tiles);
+}
+
+static void what_is_not_finite_stays_so(void **state) {
+    (void)state;
+    const float bad[] = { INFINITY, -INFINITY, NAN, -NAN };
+    for (unsigned s = 0; mm_set_at(s); s++)
+        for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+            float x[32] = { 1, 2, bad[b], 3 }, scale[1], sum[2];
+            int16_t level[32];
+            mm_set_at(s)->quantize(x, 32, level, scale, sum);
+            assert_true(isnan(scale[0]));
+        }
+}
+
+static void zeros_and_tiny_numbers_are_quantised(void **state) {
+    (void)state;
+    for (unsigned s = 0; mm_set_at(s); s++) {
+        float x[64] = { 0 }, scale[2], sum[4];
+        int16_t level[64];
+        x[40] = 1e-38f;
+        mm_set_at(s)->quantize(x, 64, level, scale, sum);
+        for (int i = 0; i < 64; i++)
+            assert_int_equal(level[i], 0);
+        assert_true(scale[0] == 0 && sum[0] == 0 && isfinite(scale[1]));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packing_loses_no_bit),
+        cmocka_unit_test(rows_that_are_missing_become_zero),
+        cmocka_unit_test(one_token_is_multiplied),
+        cmocka_unit_test(many_tokens_are_multiplied),
+        cmocka_unit_test(floats_are_multiplied),
+        cmocka_unit_test(what_is_not_finite_stays_so),
+        cmocka_unit_test(zeros_and_tiny_numbers_are_quantised),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
