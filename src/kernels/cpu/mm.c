@@ -1,5 +1,7 @@
 #include "kernels/cpu/mm.h"
 
+#include <pthread.h>
+
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/mm_sets.h"
 
@@ -20,9 +22,16 @@ const struct mm_set *mm_set_at(unsigned wanted) {
     return NULL;
 }
 
+static const struct mm_set *chosen;
+
+/* Once: asking the processor what it has is slow. */
+static void choose(void) {
+    for (int i = (int)isa_chosen(); i >= 0 && !chosen; i--)
+        chosen = usable(i);
+}
+
 const struct mm_set *mm(void) {
-    for (int i = (int)isa_chosen(); i > 0; i--)
-        if (usable(i))
-            return usable(i);
-    return mm_scalar();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose);
+    return chosen;
 }
