@@ -1,5 +1,6 @@
 #include "audit/provenance.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -64,6 +65,18 @@ static int visit_object(struct dl_phdr_info *object, size_t size, void *user) {
     return 0;
 }
 
+/* A program that exports `const char gcore_program_commit[]` says what it was built from. */
+static void write_program_commit(writer *w) {
+    enum { DIGITS = 64 };
+    const char *commit = dlsym(RTLD_DEFAULT, "gcore_program_commit");
+    char text[DIGITS + 1] = "";
+    size_t n = commit ? strnlen(commit, DIGITS) : 0;
+    if (n == 0)
+        return;
+    memcpy(text, commit, n);
+    record_provenance(w, "program.commit", text);
+}
+
 static void write_binary(writer *w) {
     struct ids ids = { .first = true };
     dl_iterate_phdr(visit_object, &ids);
@@ -79,6 +92,7 @@ static void write_binary(writer *w) {
     record_provenance(w, "greta.build_id", ids.library);
     record_provenance(w, "program.path", path);
     record_provenance(w, "program.build_id", ids.program);
+    write_program_commit(w);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */

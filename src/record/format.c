@@ -321,10 +321,12 @@ void format_frame(FILE *out, const reader *r, const struct site_frame *f) {
     }
     format_text(out, reader_string(r, f->module));
     fprintf(out, "+0x%" PRIx64, f->offset);
-    if (f->symbol) {
+    uint64_t inside;
+    const char *symbol = reader_frame_symbol(r, f, &inside);
+    if (symbol) {
         putc(' ', out);
-        format_text(out, reader_string(r, f->symbol));
-        fprintf(out, "+0x%" PRIx64, f->symbol_offset);
+        format_text(out, symbol);
+        fprintf(out, "+0x%" PRIx64, inside);
     }
 }
 

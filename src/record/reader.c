@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/symbols.h"
+
 /* Definitions of one kind by number; [0] unused. */
 typedef const struct definition *definition_ref;
 struct index {
@@ -29,6 +31,7 @@ struct reader {
     struct index index[DEFINITION_KINDS];
     const char **function;
     uint32_t functions;
+    symbols *symbols; /* has a lock of its own */
 };
 
 /* ---- open ---------------------------------------------------------------------------------- */
@@ -280,6 +283,7 @@ enum rc reader_open(reader **out, const char *path, struct err *e) {
     reader *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(e, RC_MEMORY, "%s: no memory", path);
+    r->symbols = symbols_open();
     enum rc rc = map_file(r, path, e);
     if (rc != RC_OK)
         goto fail;
@@ -316,6 +320,7 @@ void reader_close(reader **r) {
     free((*r)->event_chunk);
     free((*r)->event_chunk_cut);
     free((*r)->definitions);
+    symbols_close(&(*r)->symbols);
     free(*r);
     *r = NULL;
 }
@@ -558,6 +563,11 @@ const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *cou
     return (const struct site_frame *)(v + 1);
 }
 
+const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uint64_t *inside) {
+    *inside = f->symbol_offset;
+    return f->symbol ? reader_string(r, f->symbol) : symbols_find(r->symbols, r, f, inside);
+}
+
 void reader_site_text(const reader *r, uint32_t id, char *out, size_t room) {
     unsigned count;
     const struct site_frame *f = reader_site(r, id, &count, NULL);
@@ -567,9 +577,10 @@ void reader_site_text(const reader *r, uint32_t id, char *out, size_t room) {
     }
     const char *path = reader_string(r, f->module), *slash = strrchr(path, '/');
     const char *module = slash ? slash + 1 : path;
-    if (f->symbol)
-        snprintf(out, room, "%s+0x%llx (%s)", reader_string(r, f->symbol),
-                 (unsigned long long)f->symbol_offset, module);
+    uint64_t inside;
+    const char *symbol = reader_frame_symbol(r, f, &inside);
+    if (symbol)
+        snprintf(out, room, "%s+0x%llx (%s)", symbol, (unsigned long long)inside, module);
     else if (f->module)
         snprintf(out, room, "%s+0x%llx", module, (unsigned long long)f->offset);
     else

@@ -107,6 +107,11 @@ const char *reader_provenance_find(const reader *r, const char *key);
  * that of the first call from there. */
 const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *count, bool *whole);
 
+/* The function of a frame and how far the return address is in it: what the recording says, else
+ * what the symbol table of the module's file says, if that is still the same file (symbols.h). NULL
+ * if neither knows. */
+const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uint64_t *inside);
+
 /* Writes "symbol+0x12 (module)" or "module+0x1234" of the innermost frame, "-" for none. */
 void reader_site_text(const reader *r, uint32_t id, char *out, size_t room);
 

@@ -10,6 +10,8 @@
  *   errors.c    failing calls: who reported what, and who looked at it
  *   fault.c     the device's own word on where it failed
  *   findings.c  collects what was found
+ *   ends.c      where the history of each process ends, and how
+ *   stale.c     is it the binary, and the model, that it is believed to be?
  *   judge.c     puts the hypotheses to the test and makes the verdict
  *
  * Memory: functions that need some and do not get it set replay.no_memory and go on as if nothing
@@ -382,6 +384,24 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
 struct verdict_block actors_block(struct replay *r, struct arena *a, const struct block *b,
                                   uint32_t process, const struct space_name *name);
 struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f);
+
+/* ---- ends.c ---------------------------------------------------------------------------------- */
+
+/* Which processes came to their end, by all that the recording says. */
+void ends_settle(struct replay *r);
+/* How many calls there were, how the run ended, and where the history does. */
+void ends_fill(struct replay *r, struct arena *a, struct verdict_coverage *c);
+
+/* ---- stale.c --------------------------------------------------------------------------------- */
+
+/* Compares what was expected with what the processes say; true if something differs. */
+bool stale_check(struct replay *r);
+/* What the recording says about its first program; "" where it does not. */
+struct stale_facts {
+    const char *commit, *build_id, *model_hash;
+    bool dirty;
+};
+void stale_describe(const struct replay *r, struct stale_facts *out);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 

@@ -325,8 +325,9 @@ static void put_coverage(const struct page *p) {
     put_row_number(out, "pairs of accesses examined", c->pairs);
     put_row_number(out, "calls that failed", c->calls_failed);
     put_row(out, "end",
-            c->ended ? "every process ended its recording in good order"
-                     : "a process was stopped: its history ends early");
+            c->ended            ? "every process ended its recording in good order"
+            : c->end && *c->end ? c->end
+                                : "a process was stopped: its history ends early");
     for (size_t i = 0; i < c->pending_count; i++) {
         fputs("<tr><th scope=row>never returned</th><td>", out);
         put_actor_name(out, &c->pending[i]);
@@ -342,6 +343,8 @@ static void put_provenance(const struct page *p) {
     const struct verdict_provenance *from = &p->v->provenance;
     if (from->expected_commit)
         put_row(p->out, "expected commit", from->expected_commit);
+    if (from->expected_build_id)
+        put_row(p->out, "expected build id", from->expected_build_id);
     if (from->expected_model_hash)
         put_row(p->out, "expected model hash", from->expected_model_hash);
     for (size_t i = 0; i < from->fact_count; i++)

@@ -139,12 +139,22 @@ static void put_coverage(struct json *j, const struct verdict_coverage *c) {
     json_u64(j, "processes_ended", c->processes_ended);
     json_u64(j, "pairs", c->pairs);
     json_u64(j, "pairs_by_time", c->pairs_by_time);
+    json_u64(j, "calls", c->calls);
     json_u64(j, "calls_failed", c->calls_failed);
+    json_string(j, "end", c->end && *c->end ? c->end : NULL);
+    put_seq(j, "end_event", c->end ? c->end_event : EVENT_NO_SEQ);
+    put_number(j, "exit_signal", c->exit_signal ? c->exit_signal : -1);
+    put_number(j, "exit_status", c->exit_status);
     put_seq(j, "last_event", c->last_event);
     json_array_open(j, "pending");
     for (size_t i = 0; i < c->pending_count; i++)
         put_actor(j, NULL, &c->pending[i]);
     json_array_close(j);
+    json_array_open(j, "ends");
+    for (size_t i = 0; i < c->ends_count; i++)
+        put_actor(j, NULL, &c->ends[i]);
+    json_array_close(j);
+    json_u64(j, "ends_left_out", c->ends_left_out);
     json_object_close(j);
 }
 
@@ -156,6 +166,7 @@ static void put_provenance(struct json *j, const struct verdict_provenance *p) {
     json_string(j, "model_hash", p->model_hash);
     json_string(j, "command", p->command);
     json_string(j, "expected_commit", p->expected_commit);
+    json_string(j, "expected_build_id", p->expected_build_id);
     json_string(j, "expected_model_hash", p->expected_model_hash);
     json_format(j, "run_id", "%016" PRIx64, p->run_id);
     json_u64(j, "start_wall_us", p->start_wall_us);

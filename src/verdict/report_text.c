@@ -49,7 +49,7 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
     }
     fputs(paint(t, BOLD), t->out);
     put(t, a->kernel ? "kernel " : "");
-    put(t, a->kernel ? a->kernel : *a->api ? a->api : "?");
+    put(t, a->kernel ? a->kernel : *a->api ? a->api : event_kind_text(a->kind));
     fputs(paint(t, PLAIN), t->out);
     if (a->argument) {
         fputs(", argument ", t->out);
@@ -161,6 +161,26 @@ static void put_hypotheses(const struct text *t) {
     }
 }
 
+/* Where the history ends, a line a thread. */
+static void put_ends(const struct text *t) {
+    enum { SHOWN = 8 };
+    const struct verdict_coverage *c = &t->v->coverage;
+    if (c->ended || !c->end || !*c->end)
+        return;
+    size_t shown = t->o->verbose || c->ends_count <= SHOWN ? c->ends_count : SHOWN;
+    fputs("\nEnds: ", t->out);
+    put(t, c->end);
+    putc('\n', t->out);
+    for (size_t i = 0; i < shown; i++) {
+        char role[32];
+        snprintf(role, sizeof role, "thread %u", c->ends[i].thread);
+        put_actor(t, role, &c->ends[i]);
+    }
+    if (c->ends_count + c->ends_left_out > shown)
+        fprintf(t->out, "  and %" PRIu64 " more threads\n",
+                c->ends_count - shown + c->ends_left_out);
+}
+
 static void put_coverage(const struct text *t) {
     const struct verdict_coverage *c = &t->v->coverage;
     fprintf(t->out,
@@ -175,8 +195,7 @@ static void put_coverage(const struct text *t) {
         put(t, c->gaps);
     }
     putc('\n', t->out);
-    for (size_t i = 0; i < c->pending_count; i++)
-        put_actor(t, "died in", &c->pending[i]);
+    put_ends(t);
     for (size_t i = 0; i < t->v->remark_count; i++) {
         fputs(i ? "        " : "\nRemark: ", t->out);
         put(t, t->v->remarks[i]);

@@ -124,8 +124,17 @@ struct verdict_coverage {
     uint64_t streams, threads, processes, processes_ended;
     uint64_t pairs;         /* accesses to common bytes whose order was examined */
     uint64_t pairs_by_time; /* of those: ordered only by when host threads ran */
+    uint64_t calls;         /* HIP calls; without any there is nothing to judge */
     uint64_t calls_failed;
-    bool ended;                          /* every process ended its recording in good order */
+    bool ended;         /* every process came to its end in good order */
+    const char *end;    /* if not: one sentence, how and where the history ends; else "" */
+    uint64_t end_event; /* the last one of processes that did not end; EVENT_NO_SEQ: none */
+    int exit_signal;    /* what ended the program, as who ran it saw; -1: no signal, or unknown */
+    int exit_status;    /* its own status; -1: none, or unknown */
+    /* The last events of threads of processes that did not end; those in calls first. */
+    const struct verdict_actor *ends;
+    size_t ends_count;
+    uint64_t ends_left_out;
     uint64_t last_event;                 /* the last one there is; EVENT_NO_SEQ: none */
     const struct verdict_actor *pending; /* calls that never returned: where the history ends */
     size_t pending_count;
@@ -140,7 +149,7 @@ struct verdict_provenance {
     size_t fact_count;
     const char *commit, *build_id, *model_hash, *command; /* "" if the recording does not say */
     bool dirty;
-    const char *expected_commit, *expected_model_hash; /* NULL: nothing was expected */
+    const char *expected_commit, *expected_build_id, *expected_model_hash; /* NULL: none was */
     uint64_t run_id, start_wall_us, duration_ns;
 };
 
@@ -170,6 +179,7 @@ typedef struct verdict verdict;
 struct verdict_options {
     const char *recording;         /* its name, for reports; may be NULL */
     const char *expect_commit;     /* NULL: no expectation; a prefix of 7 digits or more will do */
+    const char *expect_build_id;   /* of the program; the same */
     const char *expect_model_hash; /* NULL: no expectation */
     bool expect_failure;           /* somebody saw this fail: NOT_REPRODUCED instead of CLEAN */
     size_t findings_max;           /* findings kept; 0: 1000 */
@@ -181,7 +191,8 @@ NODISCARD enum rc verdict_open(verdict **out, const reader *r,
                                const struct verdict_options *options, struct err *e);
 void verdict_close(verdict **v);
 
-/* 0 clean, 1 failed or bugs found, 3 refused to judge (stale binary); as DESIGN's programs exit. */
+/* 0 clean, 1 failed or bugs found, 3 refused (stale binary, nothing to judge); as DESIGN's programs
+ * exit. */
 int verdict_exit_code(const verdict *v);
 
 /* ---- the tables of hypotheses.def ---------------------------------------------------------- */

@@ -52,10 +52,14 @@ exports_like_the_runtime() {
     diff <(hip_names "$BUILD_DIR/lib/soft/libamdhip64.so.6") <(hip_names "$BUILD_DIR/lib/libgcore_preload.so")
 }
 
+answer() { # PATTERN - the first line of the report
+    head -n 1 "$out/report.txt" | grep -qE -- "$1" || { echo "no '$1' in:"; cat "$out/report.txt" stderr; return 1; }
+}
+
 exports_no_more() { # C library's functions in all versions; nothing of greta's insides
     nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
         grep -vE '^(hip|__hip|_Z)' >names
-    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|_exit|_Exit|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names
 }
 
 # ---- output and status -----------------------------------------------------------------------------
@@ -76,7 +80,15 @@ signal_status() { # NAME NUMBER
 
 own_handler() { status 42 record -- "$programs/dies" handler && has 'hipGetDeviceCount.*hipSuccess'; }
 
-early_exit() { status 5 record -- "$programs/dies" exit && has '^# not closed'; }
+early_exit() { status 5 record -- "$programs/dies" exit && has '^# closed cleanly' && answer '^FINDINGS LEAK'; }
+
+quick_end() { status 4 record -- "$programs/processes" quick && has '^# closed cleanly' && answer '^CLEAN'; }
+
+output_comes_first() { # what greta has to say follows what the program says
+    status 0 record -- "$programs/plain" && is "sum=4950" "$(cat stdout)" &&
+        is "this is for standard error" "$(head -n 1 stderr)" &&
+        is 2 "$(tail -n +2 stderr | grep -c '^greta_audit: ')" && is 3 "$(wc -l <stderr)"
+}
 
 interrupted() { # SIGNAL CODE
     rm -rf "$out"
@@ -97,6 +109,99 @@ time_limit() {
     status 143 record --timeout 0.5 -- "$programs/dies" wait && grep -q 'took longer than 0.5 s' stderr
 }
 
+# ---- the verdict -----------------------------------------------------------------------------------
+
+reports_are_there() {
+    record -- "$programs/plain"
+    local file
+    for file in record.gcr report.json report.txt report.md report.html trace.perfetto.json; do
+        [ -s "$out/$file" ] || { echo "no $file"; ls -l "$out"; return 1; }
+    done
+    is 6 "$(find "$out" -type f | wc -l)" && grep -q '"verdict": "CLEAN"' "$out/report.json" &&
+        grep -q '<!doctype html>' -i "$out/report.html" && grep -q traceEvents "$out/trace.perfetto.json"
+}
+
+in_spanish() {
+    record --lang es -- "$programs/plain" && grep -q '^## Resumen' "$out/report.md"
+}
+
+same_again() { # report on the recording says what run said
+    record -- "$programs/faulty"
+    "$audit" report --verbose "$out/record.gcr" >again && diff "$out/report.txt" again &&
+        "$audit" report --json --out again "$out/record.gcr" && diff "$out/report.json" again
+}
+
+exit_codes() { # CODE PATTERN COMMAND…
+    local code=$1 pattern=$2
+    shift 2
+    status "$code" record --exit-code -- "$@" && answer "$pattern" &&
+        status "$code" "$audit" report --exit-code "$out/record.gcr" &&
+        status 0 "$audit" report "$out/record.gcr"
+}
+
+commit_of_greta() { sed -n 's/^# provenance greta.commit=//p' dump | head -n 1; }
+build_id() { sed -n 's/^# provenance program.build_id=//p' dump | head -n 1; }
+
+# refused PATTERN OPTION… -- COMMAND… - exit status 3, the first line says why, and nothing is judged.
+refused() {
+    local pattern=$1
+    shift
+    status 3 record "$@" && answer "^STALE_BINARY: $pattern" && grep -q "^greta_audit: STALE_BINARY: " stderr &&
+        is '  "verdict": "INCONCLUSIVE",' "$(grep '^  "verdict"' "$out/report.json")" &&
+        is '  "culprit": null,' "$(grep '^  "culprit"' "$out/report.json")" &&
+        is 1 "$(grep -c '"status": "CONFIRMED"' "$out/report.json")" &&
+        ! grep -E 'ROOT_CAUSE|RULED_OUT|CLEAN' "$out/report.txt"
+}
+
+expected_commit() {
+    record -- "$BUILD_DIR/bin/greta_d2h_demo"
+    local commit
+    commit=$(commit_of_greta)
+    [ -n "$commit" ] && status 0 record --expect-commit "${commit:0:10}" -- "$BUILD_DIR/bin/greta_d2h_demo" &&
+        status 0 "$audit" report --expect-commit "$commit" "$out/record.gcr" && answer '^ROOT_CAUSE' &&
+        refused 'the commit of greta_d2h_demo is .*, expected 1234567; not judged' \
+            --expect-commit 1234567 -- "$BUILD_DIR/bin/greta_d2h_demo" &&
+        status 3 says 'STALE_BINARY: the commit of' "$audit" report --expect-commit 1234567 "$out/record.gcr"
+}
+
+own_commit() { # of a program that knows nothing of greta, but says what it is
+    status 0 record --expect-commit 0011223 -- "$programs/plain" && answer '^CLEAN' &&
+        refused 'the commit of plain is 0011.*, expected 0011224' --expect-commit 0011224 -- "$programs/plain"
+}
+
+# The preloaded library's commit is not the program's.
+no_commit() {
+    record -- "$programs/faulty"
+    local commit
+    commit=$(commit_of_greta)
+    refused 'the commit of faulty is not in the recording, expected' --expect-commit "$commit" -- "$programs/faulty"
+}
+
+no_instrumentation() {
+    refused 'the program made no HIP call that could be recorded' --expect-commit 1234567 -- "$(command -v true)"
+}
+
+expected_build() {
+    record -- "$programs/faulty" 4096
+    local id
+    id=$(build_id)
+    [ -n "$id" ] && status 0 record --expect-build-id "$id" -- "$programs/faulty" 4096 &&
+        refused 'the build id of plain is' --expect-build-id "$id" -- "$programs/plain" &&
+        refused 'the build id of plain is' --expect-build-id "$id" -- \
+            sh -c "'$programs/faulty' 4096; '$programs/plain'"
+}
+
+expected_model() {
+    record -- "$BUILD_DIR/bin/greta_infer" --prompt Hi --max-tokens 1
+    local hash
+    hash=$(sed -n 's/^# provenance model.*\(hash\|xxh64\)=//p' dump | head -n 1)
+    [ -n "$hash" ] &&
+        status 0 record --expect-model-hash "$hash" -- "$BUILD_DIR/bin/greta_infer" --prompt Hi --max-tokens 1 &&
+        refused 'the hash of the model of greta_infer is' --expect-model-hash 00ff \
+            -- "$BUILD_DIR/bin/greta_infer" --prompt Hi --max-tokens 1 &&
+        refused 'the hash of the model of plain is not in the recording' --expect-model-hash 00ff -- "$programs/plain"
+}
+
 # ---- what is recorded ------------------------------------------------------------------------------
 
 plain_is_whole() {
@@ -107,6 +212,23 @@ plain_is_whole() {
 sites_are_the_programs() {
     record -- "$programs/plain"
     has ' copy H2D .*site=.*round_trip' && lacks 'site=libgcore_preload' && count 4 'site=.*round_trip'
+}
+
+sites_without_exports() { # functions that only the file's own symbol table knows
+    status 0 record -- "$programs/hidden" && readelf -d "$programs/hidden" | grep -q NOW &&
+        has ' alloc device .*site="fill_in_secret\+0x[0-9a-f]+ \(hidden\)"' &&
+        answer 'FINDINGS LEAK' &&
+        grep -q '"site": "fill_in_secret+0x[0-9a-f]* (hidden)"' "$out/report.json" &&
+        grep -q 'fill_in_secret' "$out/report.html" && grep -q 'fill_in_secret' "$out/trace.perfetto.json" &&
+        status 0 record -- "$programs/hidden" thread && has ' set 8bit .*site="fill_in_secret'
+}
+
+sites_of_another_build() { # the file is not what it was: better no name than a wrong one
+    rm -rf moved && mkdir moved && cp "$programs/hidden" moved/program && record -- moved/program &&
+        has ' alloc device .*site="fill_in_secret' && cp "$programs/plain" moved/program &&
+        "$audit" dump --stacks "$out/record.gcr" >dump && has ' alloc device .*site=program\+0x' &&
+        lacks fill_in_secret && rm moved/program && "$audit" dump "$out/record.gcr" >dump &&
+        has ' alloc device .*site=program\+0x'
 }
 
 opened_runtime() {
@@ -141,6 +263,45 @@ executed() {
 script_of_two() {
     status 0 record -- sh -c "'$programs/plain'; '$programs/processes' alone" &&
         count 1 ' join .*/plain' && count 1 ' join .*/processes' && [ ! -e "$out/record.gcr.old" ]
+}
+
+forked_and_gone() {
+    status 0 record -- "$programs/processes" fork _exit && is $'child\nparent' "$(cat stdout)" &&
+        has '^# closed cleanly: all 3' && answer '^CLEAN'
+}
+
+all_are_clean() {
+    status 0 record --exit-code -- sh -c "'$programs/plain'; '$programs/processes' alone" && answer '^CLEAN' &&
+        status 0 record --exit-code -- "$programs/processes" exec && answer '^CLEAN'
+}
+
+one_leaks() { # the process that leaks is found between two that do not
+    status 1 record --exit-code -- \
+        sh -c "'$programs/processes' alone; '$programs/processes' leak; '$programs/processes' alone" &&
+        is $'alone\nleak\nalone' "$(cat stdout)" && answer '^FINDINGS LEAK: hipMalloc' &&
+        is 1 "$(grep -c '^      "hypothesis": "LEAK"' "$out/report.json")"
+}
+
+chained() {
+    status 0 record --exit-code -- "$programs/processes" chain 4 && answer '^CLEAN' &&
+        is $'link\nlink\nlink\nlink\nback\nback\nback\nback' "$(cat stdout)" &&
+        count 8 'call=hipMemset' && count 4 ' join .*/processes'
+}
+
+replaced() { # an image that makes way for another has come to its end
+    status 0 record --exit-code -- "$programs/processes" replace && answer '^CLEAN' &&
+        is $'first\nalone' "$(cat stdout)" && count 2 ' join .*/processes'
+}
+
+made() { # programs that make starts, at once
+    printf 'all: a b c\na b c:\n\t@%s alone\n' "'$programs/processes'" >Makefile
+    status 0 record --exit-code -- make -s -j3 && answer '^CLEAN' && count 3 ' join .*/processes' &&
+        count 3 'call=hipMemset' && rm Makefile
+}
+
+one_dies() {
+    status 0 record -- sh -c "'$programs/dies' kill; '$programs/processes' alone" &&
+        answer '^INCONCLUSIVE: process [0-9]+ \(dies\) was stopped after hipMemset'
 }
 
 missing_function() {
@@ -233,12 +394,29 @@ check "abort: 134, and the recording opens" signal_status abort 6
 check "SIGSEGV: 139, and the recording opens" signal_status segv 11
 check "kill -9: 137, and the recording opens" signal_status kill 9
 check "a handler of the program's own works and may call HIP" own_handler
-check "_exit leaves a recording that says so" early_exit
+check "what greta says comes after" output_comes_first
+check "_exit is an end in good order" early_exit
+check "and so is quick_exit" quick_end
 check "SIGTERM goes to the program" interrupted TERM 143
 check "SIGINT goes to the program" interrupted INT 130
 check "a time limit ends the program" time_limit
+check "all reports are written" reports_are_there
+check "the Markdown one in Spanish, too" in_spanish
+check "report says the same again" same_again
+check "--exit-code: a clean run is 0" exit_codes 0 '^CLEAN' "$programs/plain" 9
+check "--exit-code: a bug is 1" exit_codes 1 '^ROOT_CAUSE' "$programs/faulty"
+check "--exit-code: a leak is 1" exit_codes 1 '^FINDINGS LEAK' "$programs/processes" leak
+check "--exit-code: no HIP call is 3" exit_codes 3 '^INCONCLUSIVE: nothing to judge: .* made no HIP call' true
+check "the expected commit is judged, another is refused" expected_commit
+check "a program may say its commit itself" own_commit
+check "greta's commit is not the program's" no_commit
+check "a program without instrumentation is refused" no_instrumentation
+check "another build is refused" expected_build
+check "another model is refused" expected_model
 check "a plain program is recorded whole" plain_is_whole
 check "call sites are the program's" sites_are_the_programs
+check "and have names where nothing is exported" sites_without_exports
+check "but not from a file that is another now" sites_of_another_build
 check "a runtime opened by the program is recorded" opened_runtime
 check "a kernel's fault is recorded" fault_is_known
 check "and no fault without one" no_fault
@@ -246,6 +424,13 @@ check "constructors and their threads may call HIP" before_main
 check "a forked child is recorded" forked
 check "a started child is recorded" executed
 check "all programs of a script are one recording" script_of_two
+check "a forked child may end by _exit" forked_and_gone
+check "programs one after the other are judged as such" all_are_clean
+check "a leak of one of three programs is found" one_leaks
+check "programs that start each other" chained
+check "a program that makes way for another" replaced
+check "programs that make starts" made
+check "one of two programs that is killed" one_dies
 check "a function that the runtime lacks is recorded" missing_function
 check "threads that wait for each other say so, and no more than that" waiting
 check "first calls of many threads at once" all_at_once
@@ -267,6 +452,10 @@ check "unknown options are wrong usage" status 2 says "unknown option: --fly" "$
 check "a program must be named" status 2 says "name a program" "$audit" run --
 check "an unknown device is wrong usage" status 2 says "auto, hip or soft" "$audit" run --device x -- true
 check "a limit of no time is wrong usage" status 2 "$audit" run --timeout 0 -- true
+check "a short commit is wrong usage" status 2 says "7 digits or more" "$audit" run --expect-commit 1234 -- true
+check "and one that is none" status 2 says "7 digits or more" "$audit" run --expect-commit HEAD~100 -- true
+check "for report, too" status 2 says "7 digits or more" "$audit" report --expect-commit 1234 x
+check "a hash that is none is wrong usage" status 2 says "hexadecimal" "$audit" run --expect-model-hash xyz -- true
 check "a missing program is refused" status 3 says "no such program" "$audit" run -- ./none
 check "and leaves nothing behind" leaves_nothing
 check "a program without HIP calls is said to be one" status 0 says "made no HIP call" \

@@ -1,5 +1,9 @@
-/* Sums numbers that went to the device and back; ends with the status it is given. */
+/* Sums numbers that went to the device and back; ends with the status it is given. Says what it was
+ * built from. */
 #include "program.h"
+
+extern const char gcore_program_commit[];
+const char gcore_program_commit[] = "00112233445566778899aabbccddeeff00112233";
 
 int *round_trip(const int *numbers, size_t bytes);
 __attribute__((noinline)) int *round_trip(const int *numbers, size_t bytes) {

@@ -1,24 +1,16 @@
 /* greta_audit report - judges a recording again and writes one report about it. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "audit/cmd.h"
-#include "verdict/lang.h"
-#include "verdict/report.h"
-#include "verdict/report_html.h"
-#include "verdict/report_md.h"
-#include "verdict/report_perfetto.h"
+#include "audit/judge.h"
 
 struct options {
     const char *recording, *out;
-    enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MD, FORMAT_HTML, FORMAT_PERFETTO } format;
-    enum lang lang;
-    bool exit_code, verbose;
-    struct verdict_options judge;
+    enum judge_format format;
+    bool exit_code;
+    struct judge_options judge;
 };
 
 static const char help[] =
@@ -34,35 +26,39 @@ static const char help[] =
     "  --out FILE             write to FILE instead of standard output\n"
     "  --verbose              in text: every finding and all evidence\n"
     "  --expect-commit C      refuse to judge the run of another commit (7 digits or more)\n"
+    "  --expect-build-id B    the same for another build of the program (7 digits or more)\n"
     "  --expect-model-hash H  refuse to judge the run of another model\n"
     "  --expect-failure       this run is known to fail: say NOT_REPRODUCED if it did not\n"
     "  --exit-code            exit with 1 if the run failed or bugs were found\n"
     "  --help                 this text\n"
     "\n"
     "Exit status: 0 the report was written (with --exit-code: and is clean), 1 see there,\n"
-    "2 wrong usage, 3 refused: no recording, or not the expected binary or model.\n";
+    "2 wrong usage, 3 refused: no recording, or not the expected binary or model, or (with\n"
+    "--exit-code) no HIP call in it.\n";
 
 enum {
     OPTION_LANG = 256,
     OPTION_OUT,
     OPTION_VERBOSE,
     OPTION_COMMIT,
+    OPTION_BUILD,
     OPTION_MODEL,
     OPTION_FAILURE,
     OPTION_EXIT,
-    OPTION_FORMAT, /* + enum format */
+    OPTION_FORMAT, /* + enum judge_format */
 };
 
 static const struct option long_options[] = {
-    { "text", no_argument, NULL, OPTION_FORMAT + FORMAT_TEXT },
-    { "json", no_argument, NULL, OPTION_FORMAT + FORMAT_JSON },
-    { "md", no_argument, NULL, OPTION_FORMAT + FORMAT_MD },
-    { "html", no_argument, NULL, OPTION_FORMAT + FORMAT_HTML },
-    { "perfetto", no_argument, NULL, OPTION_FORMAT + FORMAT_PERFETTO },
+    { "text", no_argument, NULL, OPTION_FORMAT + JUDGE_TEXT },
+    { "json", no_argument, NULL, OPTION_FORMAT + JUDGE_JSON },
+    { "md", no_argument, NULL, OPTION_FORMAT + JUDGE_MD },
+    { "html", no_argument, NULL, OPTION_FORMAT + JUDGE_HTML },
+    { "perfetto", no_argument, NULL, OPTION_FORMAT + JUDGE_PERFETTO },
     { "lang", required_argument, NULL, OPTION_LANG },
     { "out", required_argument, NULL, OPTION_OUT },
     { "verbose", no_argument, NULL, OPTION_VERBOSE },
     { "expect-commit", required_argument, NULL, OPTION_COMMIT },
+    { "expect-build-id", required_argument, NULL, OPTION_BUILD },
     { "expect-model-hash", required_argument, NULL, OPTION_MODEL },
     { "expect-failure", no_argument, NULL, OPTION_FAILURE },
     { "exit-code", no_argument, NULL, OPTION_EXIT },
@@ -76,33 +72,42 @@ static int wrong(const char *what, const char *value) {
     return EXIT_WRONG;
 }
 
+/* -1: fine. */
+static int expect(struct options *o, enum judge_expectation what, const char *value) {
+    const char *wanted = judge_expect(&o->judge, what, value);
+    char text[80];
+    snprintf(text, sizeof text, "expected %s, found", wanted ? wanted : "");
+    return wanted ? wrong(text, value) : -1;
+}
+
 /* -1: go on; otherwise the exit code. */
 static int parse(struct options *o, int argc, char **argv) {
-    int c;
+    int c, code = -1;
     opterr = 0;
     optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+    while (code < 0 && (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
         switch (c) {
         case OPTION_LANG:
-            if (!lang_parse(optarg, &o->lang))
+            if (!lang_parse(optarg, &o->judge.lang))
                 return wrong("expected en or es after --lang, found", optarg);
             break;
         case OPTION_OUT:
             o->out = optarg;
             break;
         case OPTION_VERBOSE:
-            o->verbose = true;
+            o->judge.verbose = true;
             break;
         case OPTION_COMMIT:
-            if (strlen(optarg) < 7)
-                return wrong("expected 7 digits or more after --expect-commit, found", optarg);
-            o->judge.expect_commit = optarg;
+            code = expect(o, JUDGE_COMMIT, optarg);
+            break;
+        case OPTION_BUILD:
+            code = expect(o, JUDGE_BUILD_ID, optarg);
             break;
         case OPTION_MODEL:
-            o->judge.expect_model_hash = optarg;
+            code = expect(o, JUDGE_MODEL_HASH, optarg);
             break;
         case OPTION_FAILURE:
-            o->judge.expect_failure = true;
+            o->judge.verdict.expect_failure = true;
             break;
         case OPTION_EXIT:
             o->exit_code = true;
@@ -115,52 +120,15 @@ static int parse(struct options *o, int argc, char **argv) {
         case '?':
             return wrong("unknown option", argv[optind - 1]);
         default:
-            o->format = (enum format)(c - OPTION_FORMAT);
+            o->format = (enum judge_format)(c - OPTION_FORMAT);
         }
     }
+    if (code >= 0)
+        return code;
     if (argc - optind != 1)
         return wrong(argc == optind ? "a recording is missing" : "more than one recording", NULL);
-    o->recording = o->judge.recording = argv[optind];
+    o->recording = o->judge.verdict.recording = argv[optind];
     return -1;
-}
-
-static enum rc write_report(FILE *out, const verdict *v, const reader *r, const struct options *o,
-                            struct err *e) {
-    struct report_text_options text = { .colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
-                                        .verbose = o->verbose };
-    struct report_md_options md = { .lang = o->lang };
-    switch (o->format) {
-    case FORMAT_JSON:
-        return report_json(out, v, e);
-    case FORMAT_MD:
-        return report_md(out, v, r, &md, e);
-    case FORMAT_HTML:
-        return report_html(out, v, r, NULL, e);
-    case FORMAT_PERFETTO:
-        return report_perfetto(out, v, r, e);
-    default:
-        return report_text(out, v, &text, e);
-    }
-}
-
-/* Writes to a new file and renames it, so that a report is there as a whole or not at all. */
-static enum rc write_file(const verdict *v, const reader *r, const struct options *o,
-                          struct err *e) {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s.new.%d", o->out, (int)getpid());
-    if (n < 0 || (size_t)n >= sizeof path)
-        return err_set(e, RC_USAGE, "%s: too long a name", o->out);
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return err_set(e, RC_IO, "%s: %s", path, strerror(errno));
-    enum rc rc = write_report(out, v, r, o, e);
-    if (fclose(out) != 0 && rc == RC_OK)
-        rc = err_set(e, RC_IO, "%s: %s", path, strerror(errno));
-    if (rc == RC_OK && rename(path, o->out) != 0)
-        rc = err_set(e, RC_IO, "%s: %s", o->out, strerror(errno));
-    if (rc != RC_OK)
-        unlink(path);
-    return rc;
 }
 
 static int complain(const struct err *e) {
@@ -169,7 +137,7 @@ static int complain(const struct err *e) {
 }
 
 int cmd_report(int argc, char **argv) {
-    struct options o = { .lang = LANG_EN };
+    struct options o = { .judge.lang = LANG_EN };
     struct err e = { 0 };
     reader *r = NULL;
     verdict *v = NULL;
@@ -178,14 +146,15 @@ int cmd_report(int argc, char **argv) {
         return code;
     if (reader_open(&r, o.recording, &e) != RC_OK)
         return complain(&e);
-    enum rc rc = verdict_open(&v, r, &o.judge, &e);
+    enum rc rc = verdict_open(&v, r, &o.judge.verdict, &e);
     if (rc == RC_OK)
-        rc = o.out ? write_file(v, r, &o, &e) : write_report(stdout, v, r, &o, &e);
+        rc = o.out ? judge_write_file(o.out, o.format, v, r, &o.judge, &e)
+                   : judge_write(stdout, o.format, v, r, &o.judge, &e);
     if (rc != RC_OK) {
         code = complain(&e);
     } else {
         code = verdict_exit_code(v);
-        if (!o.exit_code && code != EXIT_REFUSED)
+        if (!o.exit_code && !(code == EXIT_REFUSED && judge_expects(&o.judge)))
             code = EXIT_CLEAN;
     }
     verdict_close(&v);

@@ -48,13 +48,14 @@ static const char help[] =
     "  --watch-host   catch the host's accesses to memory of unfinished copies\n"
     "  --timeout S    end the program after S seconds\n"
     "  --exit-code    end with the audit's verdict: 0 clean, 1 bugs found, 3 nothing to judge\n"
-    "  --expect-commit C, --expect-model-hash H\n"
-    "                 refuse to judge a run of anything else\n"
+    "  --expect-commit C, --expect-build-id B, --expect-model-hash H\n"
+    "                 refuse (3) to judge a run of anything else\n"
     "  --lang L       language of the Markdown report: en or es\n"
     "  --quiet        say nothing but errors\n"
     "  --help         this text\n"
     "\n"
-    "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n";
+    "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n"
+    "Is the program not the expected one, the exit status is 3 in any case.\n";
 
 enum {
     OPTION_DEVICE = 256,
@@ -64,6 +65,7 @@ enum {
     OPTION_TIMEOUT,
     OPTION_EXIT,
     OPTION_COMMIT,
+    OPTION_BUILD,
     OPTION_MODEL,
     OPTION_LANG,
     OPTION_QUIET,
@@ -77,6 +79,7 @@ static const struct option long_options[] = {
     { "timeout", required_argument, NULL, OPTION_TIMEOUT },
     { "exit-code", no_argument, NULL, OPTION_EXIT },
     { "expect-commit", required_argument, NULL, OPTION_COMMIT },
+    { "expect-build-id", required_argument, NULL, OPTION_BUILD },
     { "expect-model-hash", required_argument, NULL, OPTION_MODEL },
     { "lang", required_argument, NULL, OPTION_LANG },
     { "quiet", no_argument, NULL, OPTION_QUIET },
@@ -111,10 +114,17 @@ static bool is_name(const char *text) {
     return *text && !strchr(text, '/') && strcmp(text, ".") != 0 && strcmp(text, "..") != 0;
 }
 
+/* -1: fine. */
+static int expect(struct options *o, enum judge_expectation what, const char *value) {
+    const char *wanted = judge_expect(&o->judge, what, value);
+    char text[80];
+    snprintf(text, sizeof text, "expected %s, found", wanted ? wanted : "");
+    return wanted ? wrong(text, value) : -1;
+}
+
 /* One option with its value; -1: fine, otherwise the exit code. */
 static int take(struct options *o, int c, const char *value) {
     static const char *const devices[] = { "auto", "hip", "soft", NULL };
-    static const char *const languages[] = { "en", "es", NULL };
     char *end = NULL;
     switch (c) {
     case OPTION_DEVICE:
@@ -133,14 +143,14 @@ static int take(struct options *o, int c, const char *value) {
                    ? -1
                    : wrong("--timeout wants seconds, found", value);
     case OPTION_LANG:
-        o->judge.language = value;
-        return is_one_of(value, languages) ? -1 : wrong("--lang wants en or es, found", value);
+        return lang_parse(value, &o->judge.lang) ? -1
+                                                 : wrong("--lang wants en or es, found", value);
     case OPTION_COMMIT:
-        o->judge.expect_commit = value;
-        return -1;
+        return expect(o, JUDGE_COMMIT, value);
+    case OPTION_BUILD:
+        return expect(o, JUDGE_BUILD_ID, value);
     case OPTION_MODEL:
-        o->judge.expect_model_hash = value;
-        return -1;
+        return expect(o, JUDGE_MODEL_HASH, value);
     case OPTION_WATCH:
         o->watch_host = true;
         return -1;
@@ -476,33 +486,31 @@ static int wait_for(pid_t child, const sigset_t *signals, double timeout, bool *
 /* ---- afterwards --------------------------------------------------------------------------------
  */
 
-/* Processes of the recording that are not this one: those that called HIP. */
-static unsigned count_programs(const reader *r) {
-    unsigned count = 0;
-    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROCESS); id++) {
-        const struct process_value *p = reader_process(r, id);
-        count += p && p->pid != (uint32_t)getpid();
-    }
-    return count;
-}
-
 /* The audit's exit code. */
 static int judge_run(const struct options *o, const char *folder, const char *path) {
+    struct judge_options options = o->judge;
     struct err e = { 0 };
     reader *r;
     if (reader_open(&r, path, &e) != RC_OK) {
         say("%s", e.msg);
         return EXIT_FOUND;
     }
-    int code = EXIT_REFUSED;
-    if (count_programs(r) == 0)
-        say("%s made no HIP call, so that there is nothing to judge (a program that is linked "
-            "statically or has more rights than its user cannot be recorded)",
-            o->command[0]);
-    else
-        code = judge_recording(r, path, folder, &o->judge, o->quiet ? NULL : stderr);
+    options.verdict.recording = path;
+    options.verbose = true;
+    int code = judge_recording(r, folder, &options, o->quiet ? NULL : stderr);
     reader_close(&r);
     return code;
+}
+
+/* How the program ended, for the verdict. */
+static void record_exit(writer *w, pid_t child, int status, bool late) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", (int)child);
+    record_provenance(w, "run.pid", text);
+    snprintf(text, sizeof text, "%d", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    record_provenance(w, WIFSIGNALED(status) ? "run.signal" : "run.exit", text);
+    if (late)
+        record_provenance(w, "run.late", "1");
 }
 
 static int program_code(const struct options *o, int status, bool late) {
@@ -541,10 +549,12 @@ static int run(const struct options *o, const char *file, const struct device *d
         return EXIT_REFUSED;
     }
     int status = wait_for(child, &signals, o->timeout, &late);
+    record_exit(w, child, status, late);
     record_close(&w);
     int code = program_code(o, status, late);
     int judged = judge_run(o, folder, path);
-    return o->exit_code ? judged : code;
+    bool refused = judged == EXIT_REFUSED && judge_expects(&o->judge);
+    return o->exit_code || refused ? judged : code;
 }
 
 int cmd_run(int argc, char **argv) {

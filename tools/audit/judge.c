@@ -2,32 +2,61 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "audit/cmd.h"
-#include "verdict/lang.h"
 #include "verdict/report.h"
 #include "verdict/report_html.h"
 #include "verdict/report_md.h"
 #include "verdict/report_perfetto.h"
 
+/* ---- what is expected ------------------------------------------------------------------------
+ */
+
+const char *judge_expect(struct judge_options *o, enum judge_expectation what, const char *value) {
+    static const char digits[] = "0123456789abcdefABCDEF";
+    bool hexadecimal = *value && value[strspn(value, digits)] == '\0';
+    switch (what) {
+    case JUDGE_COMMIT:
+        o->verdict.expect_commit = value;
+        return hexadecimal && strlen(value) >= 7 ? NULL : "7 digits or more after --expect-commit";
+    case JUDGE_BUILD_ID:
+        o->verdict.expect_build_id = value;
+        return hexadecimal && strlen(value) >= 7 ? NULL
+                                                 : "7 digits or more after --expect-build-id";
+    default:
+        o->verdict.expect_model_hash = value;
+        return hexadecimal ? NULL : "hexadecimal digits after --expect-model-hash";
+    }
+}
+
+bool judge_expects(const struct judge_options *o) {
+    return o->verdict.expect_commit || o->verdict.expect_build_id || o->verdict.expect_model_hash;
+}
+
+/* ---- the reports -----------------------------------------------------------------------------
+ */
+
 struct job {
     const verdict *v;
     const reader *r;
-    enum lang lang;
+    const struct judge_options *o;
 };
+
+static enum rc write_text(FILE *out, const struct job *j, struct err *e) {
+    struct report_text_options text = { .colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
+                                        .verbose = j->o->verbose };
+    return report_text(out, j->v, &text, e);
+}
 
 static enum rc write_json(FILE *out, const struct job *j, struct err *e) {
     return report_json(out, j->v, e);
 }
 
-static enum rc write_text(FILE *out, const struct job *j, struct err *e) {
-    struct report_text_options text = { .verbose = true };
-    return report_text(out, j->v, &text, e);
-}
-
 static enum rc write_md(FILE *out, const struct job *j, struct err *e) {
-    struct report_md_options md = { .lang = j->lang };
+    struct report_md_options md = { .lang = j->o->lang };
     return report_md(out, j->v, j->r, &md, e);
 }
 
@@ -42,44 +71,57 @@ static enum rc write_perfetto(FILE *out, const struct job *j, struct err *e) {
 static const struct {
     const char *file;
     enum rc (*write)(FILE *out, const struct job *j, struct err *e);
-} reports[] = {
-    { "report.json", write_json },
-    { "report.txt", write_text },
-    { "report.md", write_md },
-    { "report.html", write_html },
-    { "trace.perfetto.json", write_perfetto },
+} reports[JUDGE_FORMATS] = {
+    [JUDGE_TEXT] = { "report.txt", write_text },
+    [JUDGE_JSON] = { "report.json", write_json },
+    [JUDGE_MD] = { "report.md", write_md },
+    [JUDGE_HTML] = { "report.html", write_html },
+    [JUDGE_PERFETTO] = { "trace.perfetto.json", write_perfetto },
 };
 
-static bool write_report(size_t which, const char *folder, const struct job *j) {
-    char path[PATH_MAX];
-    struct err e = { 0 };
-    snprintf(path, sizeof path, "%s/%s", folder, reports[which].file);
-    FILE *out = fopen(path, "w");
-    enum rc rc = out ? reports[which].write(out, j, &e) : err_set(&e, RC_IO, "%s", strerror(errno));
-    if (out && fclose(out) != 0 && rc == RC_OK)
-        rc = err_set(&e, RC_IO, "%s", strerror(errno));
-    if (rc != RC_OK)
-        fprintf(stderr, "greta_audit: %s: %s\n", path, e.msg);
-    return rc == RC_OK;
+enum rc judge_write(FILE *out, enum judge_format format, const verdict *v, const reader *r,
+                    const struct judge_options *o, struct err *e) {
+    return reports[format].write(out, &(struct job){ v, r, o }, e);
 }
 
-int judge_recording(const reader *r, const char *recording, const char *folder,
-                    const struct judge_options *o, FILE *say) {
-    struct verdict_options options = { .recording = recording,
-                                       .expect_commit = o->expect_commit,
-                                       .expect_model_hash = o->expect_model_hash };
+enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
+                         const reader *r, const struct judge_options *o, struct err *e) {
+    char fresh[PATH_MAX];
+    int n = snprintf(fresh, sizeof fresh, "%s.new.%d", path, (int)getpid());
+    if (n < 0 || (size_t)n >= sizeof fresh)
+        return err_set(e, RC_USAGE, "%s: too long a name", path);
+    FILE *out = fopen(fresh, "w");
+    if (!out)
+        return err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
+    enum rc rc = judge_write(out, format, v, r, o, e);
+    if (fclose(out) != 0 && rc == RC_OK)
+        rc = err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
+    if (rc == RC_OK && rename(fresh, path) != 0)
+        rc = err_set(e, RC_IO, "%s: %s", path, strerror(errno));
+    if (rc != RC_OK)
+        unlink(fresh);
+    return rc;
+}
+
+/* ---- all of them -----------------------------------------------------------------------------
+ */
+
+int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say) {
     struct err e = { 0 };
     verdict *v = NULL;
-    if (verdict_open(&v, r, &options, &e) != RC_OK) {
-        fprintf(stderr, "greta_audit: %s: %s\n", recording, e.msg);
+    if (verdict_open(&v, r, &o->verdict, &e) != RC_OK) {
+        fprintf(stderr, "greta_audit: %s: %s\n", o->verdict.recording, e.msg);
         return EXIT_REFUSED;
     }
-    struct job job = { v, r, LANG_EN };
-    if (o->language)
-        (void)lang_parse(o->language, &job.lang); /* was checked with the options */
     bool written = true;
-    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++)
-        written &= write_report(i, folder, &job);
+    for (int format = 0; format < JUDGE_FORMATS; format++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", folder, reports[format].file);
+        if (judge_write_file(path, (enum judge_format)format, v, r, o, &e) != RC_OK) {
+            fprintf(stderr, "greta_audit: %s\n", e.msg);
+            written = false;
+        }
+    }
     if (say)
         fprintf(say, "greta_audit: %s\ngreta_audit: reports in %s\n", v->answer, folder);
     int code = verdict_exit_code(v);

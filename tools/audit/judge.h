@@ -1,19 +1,48 @@
-/* judge.h - judges a recording and writes its reports into a folder. */
+/* judge.h - the reports there are, and judging a recording with all of them.
+ *
+ * Shared by `run` and `report`: one table says what formats exist, how an option names them, which
+ * file they go to in a folder, and who writes them. */
 #ifndef AUDIT_JUDGE_H
 #define AUDIT_JUDGE_H
 
 #include <stdio.h>
 
 #include "record/reader.h"
+#include "verdict/lang.h"
+#include "verdict/verdict.h"
 
-struct judge_options {
-    const char *expect_commit, *expect_model_hash; /* NULL: no expectation */
-    const char *language;                          /* en or es; NULL: en */
+enum judge_format {
+    JUDGE_TEXT,
+    JUDGE_JSON,
+    JUDGE_MD,
+    JUDGE_HTML,
+    JUDGE_PERFETTO,
+    JUDGE_FORMATS,
 };
 
-/* Writes every report there is beside the recording and the answer, with where to read on, to say
- * (NULL: nowhere). Returns the exit code; what cannot be written is named on stderr. */
-int judge_recording(const reader *r, const char *recording, const char *folder,
-                    const struct judge_options *o, FILE *say);
+struct judge_options {
+    struct verdict_options verdict;
+    enum lang lang; /* of the Markdown report */
+    bool verbose;   /* in text: every finding and all evidence */
+};
+
+/* The options --expect-… that `run` and `report` share. NULL: the value is fine and taken;
+ * otherwise what was expected instead. */
+enum judge_expectation { JUDGE_COMMIT, JUDGE_BUILD_ID, JUDGE_MODEL_HASH };
+const char *judge_expect(struct judge_options *o, enum judge_expectation what, const char *value);
+/* True if something was expected of the binary or the model. */
+bool judge_expects(const struct judge_options *o);
+
+/* Writes one report. Colours only for a terminal. */
+NODISCARD enum rc judge_write(FILE *out, enum judge_format format, const verdict *v,
+                              const reader *r, const struct judge_options *o, struct err *e);
+
+/* The same into a file, which is there as a whole or not at all. */
+NODISCARD enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
+                                   const reader *r, const struct judge_options *o, struct err *e);
+
+/* Writes every report there is into the folder and the answer, with where to read on, to say (NULL:
+ * nowhere). Returns the exit code; what cannot be written is named on stderr. */
+int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say);
 
 #endif

@@ -1,0 +1,93 @@
+#include "record/symbols.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/symtab.h"
+
+enum { FILES_MAX = 64 };
+
+struct symbols {
+    pthread_mutex_t lock;
+    size_t count;
+    struct {
+        uint32_t path;  /* string */
+        symtab *symtab; /* NULL: cannot be used */
+    } file[FILES_MAX];
+};
+
+symbols *symbols_open(void) {
+    symbols *s = calloc(1, sizeof *s);
+    if (s)
+        pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+void symbols_close(symbols **s) {
+    if (!*s)
+        return;
+    for (size_t i = 0; i < (*s)->count; i++)
+        symtab_close(&(*s)->file[i].symtab);
+    pthread_mutex_destroy(&(*s)->lock);
+    free(*s);
+    *s = NULL;
+}
+
+/* The build id that the recording has for a path; 0: none. False if it has several, or does not
+ * know the file. */
+static bool recorded_build_id(const reader *r, uint32_t path, uint32_t *build_id) {
+    bool known = false;
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_MODULE); id++) {
+        const struct module_value *m = reader_module(r, id, NULL);
+        if (!m || m->path != path)
+            continue;
+        if (known && m->build_id != *build_id)
+            return false;
+        known = true;
+        *build_id = m->build_id;
+    }
+    return known;
+}
+
+static bool is_older(const char *path, const struct reader_info *i) {
+    struct stat st;
+    return stat(path, &st) == 0 &&
+           (uint64_t)st.st_mtim.tv_sec < i->start_wall_us / UINT64_C(1000000);
+}
+
+static symtab *open_file(const reader *r, uint32_t path) {
+    const char *name = reader_string(r, path);
+    uint32_t build_id = 0;
+    symtab *out = NULL;
+    if (name[0] != '/' || !recorded_build_id(r, path, &build_id))
+        return NULL;
+    if (!build_id && !is_older(name, reader_info(r)))
+        return NULL;
+    return symtab_open(&out, name, reader_string(r, build_id), NULL) == RC_OK ? out : NULL;
+}
+
+static const symtab *file_of(symbols *s, const reader *r, uint32_t path) {
+    for (size_t i = 0; i < s->count; i++)
+        if (s->file[i].path == path)
+            return s->file[i].symtab;
+    if (s->count == FILES_MAX)
+        return NULL;
+    s->file[s->count].path = path;
+    s->file[s->count].symtab = open_file(r, path);
+    return s->file[s->count++].symtab;
+}
+
+const char *symbols_find(symbols *s, const reader *r, const struct site_frame *f,
+                         uint64_t *inside) {
+    if (!s || !f->module || !f->offset)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    const symtab *file = file_of(s, r, f->module);
+    pthread_mutex_unlock(&s->lock);
+    /* The call is before the return address, which may be the next function's first byte. */
+    const char *name = file ? symtab_find(file, f->offset - 1, inside) : NULL;
+    *inside += name != NULL;
+    return name;
+}

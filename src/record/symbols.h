@@ -1,0 +1,21 @@
+/* symbols.h - functions that a recording could not name, looked up in the files they came from.
+ *
+ * The recorder knows exported symbols only. Where the program's file is still there, and is the
+ * same by its build id (or, if it has none, is older than the recording), its symbol table knows
+ * the others. Files are opened when first asked about. Thread-safe. */
+#ifndef RECORD_SYMBOLS_H
+#define RECORD_SYMBOLS_H
+
+#include "record/reader.h"
+
+typedef struct symbols symbols;
+
+/* NULL if there is no memory: then nothing is found. */
+symbols *symbols_open(void);
+void symbols_close(symbols **s);
+
+/* The function of a frame without a symbol, and how far the return address is in it; NULL if that
+ * cannot be said. The name lives until symbols_close(). */
+const char *symbols_find(symbols *s, const reader *r, const struct site_frame *f, uint64_t *inside);
+
+#endif

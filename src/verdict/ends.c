@@ -1,0 +1,149 @@
+/* ends.c - where the history of each process ends, and how.
+ *
+ * A process that ends in good order says END. One that did not may still be known to have come to
+ * its end: `greta_audit run` saw its exit status, or another program joined the recording under the
+ * same process number, so that it made way by exec. The rest were killed, crashed, or are running
+ * still; their threads' last events are where the history ends. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { ENDS_MAX = 64 };
+
+static int number(const struct replay *r, const char *key) {
+    const char *text = reader_provenance_find(r->r, key);
+    char *end = NULL;
+    long n = text && *text ? strtol(text, &end, 10) : -1;
+    return end && !*end && n >= 0 && n < INT32_MAX ? (int)n : -1;
+}
+
+static bool is_recorder(const struct replay *r, uint32_t process) {
+    for (uint32_t id = 1; id <= reader_count(r->r, DEFINITION_PROVENANCE); id++) {
+        const struct provenance_value *v = reader_provenance(r->r, id);
+        if (v && v->process == process && !strcmp(reader_string(r->r, v->key), "run.recorder"))
+            return true;
+    }
+    return false;
+}
+
+/* Did another program take this one's place? */
+static bool made_way(const struct replay *r, uint32_t process, uint32_t pid) {
+    for (uint32_t id = process + 1; id <= reader_count(r->r, DEFINITION_PROCESS); id++) {
+        const struct process_value *p = reader_process(r->r, id);
+        if (p && p->pid == pid && p->how == PROCESS_JOINED)
+            return true;
+    }
+    return false;
+}
+
+void ends_settle(struct replay *r) {
+    int run_pid = number(r, "run.pid"), run_exit = number(r, "run.exit");
+    for (size_t i = 0; i < r->space_count; i++) {
+        struct space *s = r->spaces[i];
+        const struct process_value *p = reader_process(r->r, s->process);
+        if (s->ended || !p)
+            continue;
+        s->ended = (run_exit >= 0 && run_pid == (int)p->pid) || made_way(r, s->process, p->pid) ||
+                   is_recorder(r, s->process);
+    }
+}
+
+/* ---- threads
+ * -------------------------------------------------------------------------------------- */
+
+/* Those whose history ends without their process's end: in calls first, then the newest. */
+static int by_end(const void *a, const void *b) {
+    const struct thread *x = *(const struct thread *const *)a,
+                        *y = *(const struct thread *const *)b;
+    if (x->last_pending != y->last_pending)
+        return x->last_pending ? -1 : 1;
+    return x->last > y->last ? -1 : x->last < y->last;
+}
+
+static void fill_ends(struct replay *r, struct arena *a, struct verdict_coverage *c) {
+    const struct thread **list = arena_alloc_array(a, r->thread_count + 1, sizeof(void *));
+    size_t count = 0;
+    c->end_event = EVENT_NO_SEQ;
+    for (size_t i = 0; list && i < r->thread_count; i++) {
+        const struct thread *t = &r->threads[i];
+        if (!t->seen || t->space->ended)
+            continue;
+        list[count++] = t;
+        if (c->end_event == EVENT_NO_SEQ || t->last > c->end_event)
+            c->end_event = t->last;
+    }
+    size_t shown = count < ENDS_MAX ? count : ENDS_MAX;
+    struct verdict_actor *ends = arena_alloc_array(a, shown + 1, sizeof *ends);
+    if (!list || !ends) {
+        r->no_memory = true;
+        return;
+    }
+    qsort(list, count, sizeof *list, by_end);
+    for (size_t i = 0; i < shown; i++)
+        ends[i] = actors_make(r, a, list[i]->last);
+    c->ends = ends;
+    c->ends_count = shown;
+    c->ends_left_out = count - shown;
+}
+
+/* ---- in words
+ * ------------------------------------------------------------------------------------- */
+
+static const char *how_it_ended(struct replay *r, struct arena *a, const struct verdict_coverage *c,
+                                const struct verdict_actor *last) {
+    const struct thread_value *t = last ? reader_thread(r->r, last->thread) : NULL;
+    const struct process_value *p = t ? reader_process(r->r, t->process) : NULL;
+    if (c->exit_signal > 0 && (!p || (int)p->pid == number(r, "run.pid"))) {
+        const char *name = sigabbrev_np(c->exit_signal);
+        return actors_text(r, a, "the program %swas ended by signal %d%s%s%s",
+                           number(r, "run.late") == 1 ? "took too long and " : "", c->exit_signal,
+                           name ? " (SIG" : "", name ? name : "", name ? ")" : "");
+    }
+    if (!p)
+        return "the program was stopped";
+    const char *path = reader_string(r->r, p->program), *slash = strrchr(path, '/');
+    return actors_text(r, a, "process %u (%s) was stopped", p->pid, slash ? slash + 1 : path);
+}
+
+static const char *actor_words(struct replay *r, struct arena *a, const struct verdict_actor *x) {
+    const char *name = x->kernel ? x->kernel : *x->api ? x->api : event_kind_text(x->kind);
+    bool at = strcmp(x->site, "-") != 0;
+    return actors_text(r, a, "%s%s (event %" PRIu64 "%s%s)", x->kernel ? "the launch of " : "",
+                       name, x->event, at ? ", at " : "", at ? x->site : "");
+}
+
+static const char *end_words(struct replay *r, struct arena *a, const struct verdict_coverage *c) {
+    const struct verdict_actor *first = c->ends_count ? &c->ends[0] : NULL;
+    const char *how = how_it_ended(r, a, c, first);
+    if (!first)
+        return actors_text(r, a, "%s before it called HIP", how);
+    size_t inside = 0;
+    for (size_t i = 0; i < c->ends_count; i++)
+        inside += c->ends[i].status_code == RECORD_PENDING;
+    const char *others = "";
+    if (inside > 1)
+        others = actors_text(r, a, ", with %zu more thread%s in calls", inside - 1,
+                             inside > 2 ? "s" : "");
+    return actors_text(r, a, "%s %s %s%s; the history ends with event %" PRIu64, how,
+                       inside ? "in" : "after", actor_words(r, a, first), others, c->end_event);
+}
+
+void ends_fill(struct replay *r, struct arena *a, struct verdict_coverage *c) {
+    c->calls = r->calls;
+    c->exit_signal = number(r, "run.signal");
+    c->exit_status = number(r, "run.exit");
+    c->ended = r->space_count != 0;
+    for (size_t i = 0; i < r->space_count; i++)
+        c->ended = c->ended && r->spaces[i]->ended;
+    c->processes_ended = 0;
+    for (size_t i = 0; i < r->space_count; i++)
+        c->processes_ended += r->spaces[i]->ended;
+    fill_ends(r, a, c);
+    /* A program that was killed before its first call is not among the processes. */
+    if (c->ended && c->exit_signal > 0 && !r->calls)
+        c->ended = false;
+    c->end = c->ended ? "" : end_words(r, a, c);
+}
