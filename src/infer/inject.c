@@ -147,7 +147,7 @@ void inject_claim(inject *i) {
         if (s->kind != INJECT_KIND_stale_binary || !audit.writer)
             continue;
         const char *commit = *s->tensor ? s->tensor : inject_info[s->kind].tensor;
-        char text[200];
+        char text[600];
         record_provenance(audit.writer, "program.commit", commit);
         record_provenance(audit.writer, "program.dirty", "0");
         snprintf(text, sizeof text, "injected %s: the recording claims commit %s", s->spec, commit);
@@ -357,7 +357,7 @@ enum rc inject_strike(inject *i, enum inject_when when, uint32_t layer,
     i->steps = b->step + 1;
     for (size_t n = 0; n < i->count; n++) {
         struct shot *s = &i->shots[n];
-        char text[400];
+        char text[600];
         if (s->struck || inject_info[s->kind].when != when || s->layer != layer ||
             s->step != b->step)
             continue;
@@ -381,7 +381,7 @@ enum rc inject_close(inject **i, struct err *e) {
         strike_undo(*i);
     for (size_t n = 0; (*i)->attached && n < (*i)->count; n++) {
         const struct shot *s = &(*i)->shots[n];
-        char text[300];
+        char text[600];
         if (s->struck)
             continue;
         snprintf(text, sizeof text,
