@@ -196,10 +196,10 @@ static const char *argument_name(struct replay *r, struct arena *a, const struct
     snprintf(key, sizeof key, "kernel.%s.arguments", kernel ? kernel : "");
     const char *names = reader_provenance_find(r->r, key);
     for (int i = 0; names && i < f->argument; i++) {
-        const char *end = strchr(names, ' ');
+        const char *end = strchr(names, ',');
         names = end ? end + 1 : NULL;
     }
-    return names ? actors_text(r, a, "%.*s", (int)strcspn(names, " "), names)
+    return names ? actors_text(r, a, "%.*s", (int)strcspn(names, ","), names)
                  : actors_text(r, a, "#%d", f->argument);
 }
 
