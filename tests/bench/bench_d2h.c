@@ -13,6 +13,7 @@
 #include "audit/audit.h"
 #include "base/clock.h"
 #include "hip/hip_api.h"
+#include "support/promise.h"
 
 enum { ROUNDS = 301, CALLS = 1000, BYTES = 64, LOG_THREADS = 8, LOG_COPIES = 100000 };
 
@@ -81,17 +82,18 @@ static void open_with_blocks(int blocks) {
     (void)gcore_name_range(device, BYTES, "logits");
 }
 
-static void measure_cost(void) {
+static int measure_cost(void) {
     double ns[4];
     open_with_blocks(500);
     time_all((const measured[]){ read_clock, bare_copy, safe_copy, table_copy }, ns, 4);
     printf("clock_gettime                     %8.1f ns\n", ns[0]);
     printf("hipMemcpy, 64 bytes to the host   %8.1f ns\n", ns[1]);
-    printf("gcore_d2h_copy, everything off    %8.1f ns  +%.1f ns = %.1f clock_gettime (limit 6)\n",
-           ns[2], ns[2] - ns[1], (ns[2] - ns[1]) / ns[0]);
+    printf("gcore_d2h_copy, everything off    %8.1f ns  +%.1f ns = %.1f clock_gettime\n", ns[2],
+           ns[2] - ns[1], (ns[2] - ns[1]) / ns[0]);
     printf("hipMemcpy through the table       %8.1f ns  +%.1f ns = %.1f clock_gettime\n", ns[3],
            ns[3] - ns[1], (ns[3] - ns[1]) / ns[0]);
     gcore_close();
+    return promise_at_most("d2h.copy_clocks", (ns[2] - ns[1]) / ns[0], 6);
 }
 
 static void measure_recorded(void) {
@@ -146,8 +148,8 @@ int main(void) {
     unsetenv("GCORE_D2H_AUDIT");
     unsetenv("GRETA_D2H_DEBUG");
     unsetenv("GRETA_TRACE_MEMCPY");
-    measure_cost();
+    int missed = measure_cost();
     measure_recorded();
     measure_log();
-    return 0;
+    return missed;
 }
