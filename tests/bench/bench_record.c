@@ -99,7 +99,8 @@ static double event_cost(unsigned threads, int what, double *elapsed) {
     uint64_t begin = clock_now_ns(), begin_processor = processor_ns();
     pthread_barrier_wait(&start);
     double cost = (double)(processor_ns() - begin_processor) / EVENTS;
-    *elapsed = (double)(clock_now_ns() - begin) / (double)(EVENTS / threads);
+    int each = EVENTS / threads;
+    *elapsed = (double)(clock_now_ns() - begin) / each;
     for (unsigned i = 0; i < threads; i++)
         pthread_join(id[i], NULL);
     pthread_barrier_destroy(&start);
