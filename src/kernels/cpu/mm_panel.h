@@ -314,8 +314,7 @@ enum { PREFETCH = 2048 }; /* bytes ahead */
     static void dot_##type(struct block g, const struct strides *by, size_t blocks, size_t length, \
                            const struct mm_row *x, float *out) {                                   \
         struct sink k = { .keep = false, .x = *x, .sum = vf_set(0) };                              \
-        for (int i = 0; i < 4; i++)                                                                \
-            k.part[i] = vi_zero();                                                                 \
+        UNROLL for (int i = 0; i < 4; i++) k.part[i] = vi_zero();                                  \
         for (size_t b = 0; b < blocks; b++) {                                                      \
             for (size_t i = 0; i < by->section[0]; i += 64)                                        \
                 __builtin_prefetch(g.section[0] + PREFETCH + i);                                   \
@@ -388,13 +387,11 @@ INLINE void multiply_some(const struct mm_tile *tile, int groups, const struct m
     for (unsigned unit = 0; unit < tile->blocks * halves; unit++) {
         const int16_t *level = x->level + (size_t)unit * pairs * 2;
         vi part[VEC_GROUPS][VEC_TOKENS];
-        for (int g = 0; g < groups; g++)
-            for (int t = 0; t < tokens; t++)
-                part[g][t] = vi_zero();
+        UNROLL for (int g = 0; g < groups; g++) UNROLL for (int t = 0; t < tokens; t++) part[g][t] =
+            vi_zero();
         for (unsigned p = 0; p < pairs; p++) {
             vi w[VEC_GROUPS];
-            for (int g = 0; g < groups; g++)
-                w[g] = vi_load(tile[g].level[unit * pairs + p]);
+            UNROLL for (int g = 0; g < groups; g++) w[g] = vi_load(tile[g].level[unit * pairs + p]);
             UNROLL for (int t = 0; t < tokens; t++) {
                 vi v = vi_pair(level + (size_t)t * MM_SLAB + 2 * p);
                 UNROLL for (int g = 0; g < groups; g++) part[g][t] = vi_madd(part[g][t], w[g], v);
