@@ -11,6 +11,8 @@ static const struct cmd {
     int (*run)(int argc, char **argv);
 } cmds[] = {
     { "run", "[options] -- CMD…", "record a HIP program and judge it", cmd_run },
+    { "matrix", "--profile P [options]", "run a program many times and judge all of it",
+      cmd_matrix },
     { "report", "[options] RECORDING", "judge a recording again", cmd_report },
     { "dump", "[options] RECORDING", "print a recording, one line an event", cmd_dump },
     { "diff", "[--json] A B", "say where two recordings first differ", cmd_diff },

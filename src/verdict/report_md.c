@@ -387,6 +387,8 @@ static void matrix(const struct page *p) {
     }
     fprintf(p->out, "| **%s** | - | - | **%" PRIu64 "** | **%" PRIu64 "** | **%s** |\n",
             text(p, LANG_TOTAL), iterations, errors, verdict_overall_name(p->v->overall));
+    if (p->o->after_matrix)
+        p->o->after_matrix(p->out, p->o->user);
 }
 
 /* ---- evidence ------------------------------------------------------------------------------ */

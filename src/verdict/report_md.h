@@ -28,6 +28,8 @@ struct report_md_options {
     const char *title;                      /* NULL: the answer */
     const struct report_matrix_row *matrix; /* NULL: no matrix */
     size_t matrix_rows;
+    void (*after_matrix)(FILE *out, void *user); /* more about the runs; NULL: nothing */
+    void *user;
 };
 
 /* r: the recording that was judged, for the events themselves; NULL: they are left out. o may be

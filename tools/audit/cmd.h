@@ -13,6 +13,7 @@ enum {
 int cmd_diff(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
+int cmd_matrix(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 
