@@ -57,6 +57,7 @@ static struct sigaction next_action[2];
 /* Pages that the thread's present instruction may touch, until it is over. */
 static __thread struct {
     unsigned count;
+    bool blocked; /* the thread had SIGTRAP blocked */
     uint64_t page[4];
 } stepping __attribute__((tls_model("initial-exec")));
 
@@ -319,8 +320,11 @@ static void handle(int number, siginfo_t *info, void *context) {
         a = answer((uint64_t)(uintptr_t)info->si_addr, writes, ip);
         preload_me.inside--;
     }
-    if (a == ANSWER_STEP)
+    if (a == ANSWER_STEP) {
+        stepping.blocked |= sigismember(&u->uc_sigmask, SIGTRAP) == 1;
+        sigdelset(&u->uc_sigmask, SIGTRAP);
         u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    }
     errno = saved;
     if (a == ANSWER_NOT_OURS)
         pass_on(number, info, context);
@@ -343,6 +347,9 @@ static void handle_step(int number, siginfo_t *info, void *context) {
     spin_unlock(&lock);
     preload_me.inside--;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    if (stepping.blocked)
+        sigaddset(&u->uc_sigmask, SIGTRAP);
+    stepping.blocked = false;
     errno = saved;
 }
 #endif

@@ -182,6 +182,21 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
     }
 }
 
+/* A race that was found before and whose operation now faults where it was: the same thing once
+ * more. Host memory that was given back under a copy, or memory that another stream had not
+ * allocated yet. */
+static struct found *find_race(struct replay *r, const struct fault_facts *x) {
+    for (size_t i = 0; i < r->found.count && x->launch != EVENT_NO_SEQ; i++) {
+        struct found *f = &r->found.at[i];
+        bool given_back = f->hypothesis == HYPOTHESIS_HOST_BUFFER_LIFETIME;
+        bool too_early = f->hypothesis == HYPOTHESIS_STREAM_UNSYNCED && f->has_block &&
+                         f->other == f->block.alloc && x->address - f->block.base < f->block.bytes;
+        if (f->culprit == x->launch && (given_back || too_early))
+            return f;
+    }
+    return NULL;
+}
+
 void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
     r->faults_seen++;
@@ -219,8 +234,12 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
     if (b)
         findings_evidence(&f, b->free);
     describe_fault(r, e, &x, &f);
-    struct found *entered = findings_add(r, &f);
-    if (entered) {
+    struct found *race = find_race(r, &x), *entered = race ? race : findings_add(r, &f);
+    if (race) {
+        race->fault = race->failed = true;
+        race->also |= f.also;
+        findings_evidence(race, e->seq);
+    } else if (entered) {
         entered->fault = true;
         /* Suspected before from its sizes alone: now the device has said it. */
         entered->address = f.address;

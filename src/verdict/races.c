@@ -330,8 +330,9 @@ static void remember_vague(struct race *x, const struct vague *mine) {
     u->vague[u->vague_count++] = *mine;
 }
 
-/* Against what exact accesses left in the shadow. */
-static void compare_vague_with_shadow(struct race *x, const struct vague *mine) {
+/* Against what exact accesses left in the shadow. Returns how many of the bytes nothing has
+ * written. */
+static uint64_t compare_vague_with_shadow(struct race *x, const struct vague *mine) {
     struct shadow_answer answer = { 0 };
     bool unknown = !mine->reads && !mine->writes;
     struct shadow_access a = {
@@ -363,6 +364,57 @@ static void compare_vague_with_shadow(struct race *x, const struct vague *mine) 
             findings_doubt(x->r, s.found.hypothesis,
                            "it is not known whether a kernel writes through a pointer it got");
     }
+    return answer.undefined;
+}
+
+static bool can_be_undefined(const struct block *b) {
+    return !b->found && (b->family == DETAIL_FAMILY_DEVICE || b->family == DETAIL_FAMILY_PITCHED ||
+                         b->family == DETAIL_FAMILY_ASYNC);
+}
+
+/* May kernels of which too little is known have written the block? */
+static bool may_be_written(const struct race *x) {
+    const struct space *s = x->t->space;
+    return x->block->leaves_mark ||
+           (s->unknown_launch != EVENT_NO_SEQ && s->unknown_launch > x->block->alloc);
+}
+
+/* The kernel got the block through another pointer too, by which it may write. */
+static bool gets_it_twice(const struct race *x) {
+    for (unsigned i = 0; i < x->op->count; i++)
+        if (x->op->use[i].access != USE_READ &&
+            space_at(x->t->space, x->op->use[i].start) == x->block)
+            return true;
+    return false;
+}
+
+/* A kernel only reads through this pointer, and there is nothing to read. What it reads of a block
+ * that is written in part is not known. */
+static void check_vague_undefined(struct race *x, const struct vague *mine, uint64_t undefined) {
+    struct replay *r = x->r;
+    char who[160], made[160];
+    if (!mine->reads || mine->writes || mine->guessed || !can_be_undefined(x->block))
+        return;
+    r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
+    if (undefined < mine->limit - mine->pointer || may_be_written(x) || gets_it_twice(x) ||
+        r->gap > x->block->alloc)
+        return;
+    struct found f = {
+        .hypothesis = HYPOTHESIS_UNINITIALISED_READ,
+        .culprit = x->op->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
+        .argument = x->use->argument == EVENT_NO_ARGUMENT ? -1 : x->use->argument,
+        .address = mine->pointer,
+        .len = undefined,
+    };
+    findings_set_block(r, &f, x->t->space, x->block, mine->pointer);
+    snprintf(f.text, sizeof f.text,
+             "%s reads through its argument #%d, and nothing has written there since %s",
+             findings_call(r, x->op->seq, who, sizeof who), f.argument,
+             findings_call(r, x->block->alloc, made, sizeof made));
+    findings_add(r, &f);
 }
 
 static void check_vague(struct race *x) {
@@ -380,7 +432,7 @@ static void check_vague(struct race *x) {
     };
     if (mine.writes || !mine.reads)
         x->block->leaves_mark = true;
-    compare_vague_with_shadow(x, &mine);
+    check_vague_undefined(x, &mine, compare_vague_with_shadow(x, &mine));
     compare_two_vague(x, &mine);
     remember_vague(x, &mine);
 }
@@ -396,11 +448,6 @@ static bool also_writes(const struct op *op, uint64_t start, uint64_t end) {
             return true;
     }
     return false;
-}
-
-static bool can_be_undefined(const struct block *b) {
-    return !b->found && (b->family == DETAIL_FAMILY_DEVICE || b->family == DETAIL_FAMILY_PITCHED ||
-                         b->family == DETAIL_FAMILY_ASYNC);
 }
 
 /* Is the destination of this copy the host? */
@@ -421,8 +468,7 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
     if (!a->undefined || also_writes(x->op, u->start, use_end(u)))
         return;
     bool whole = a->undefined == total;
-    if (x->block->leaves_mark ||
-        (s->unknown_launch != EVENT_NO_SEQ && s->unknown_launch > x->block->alloc)) {
+    if (may_be_written(x)) {
         findings_doubt(r, HYPOTHESIS_UNINITIALISED_READ,
                        "kernels of unknown extent may have written what was read");
         return;

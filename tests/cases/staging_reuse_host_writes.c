@@ -1,0 +1,31 @@
+/* The pinned buffer is filled for the next upload while the last one may still read it.
+ *
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ *         culprit hipMemcpyAsync site=upload; messenger none
+ * Run:    --watch-host */
+#include "case.h"
+
+enum { BYTES = 16 << 10 };
+
+void upload(char *device, const char *staging, hipStream_t stream) {
+    CHECK(hipMemcpyAsync(device, staging, BYTES, hipMemcpyHostToDevice, stream));
+}
+
+int main(void) {
+    hipStream_t stream;
+    char *device, *staging;
+    CHECK(hipStreamCreate(&stream));
+    CHECK(hipMalloc((void **)&device, 2 * BYTES));
+    CHECK(hipHostMalloc((void **)&staging, BYTES, 0));
+    memset(staging, 1, BYTES);
+    upload(device, staging, stream);
+    if (!BUG)
+        CHECK(hipStreamSynchronize(stream));
+    memset(staging, 2, BYTES);
+    upload(device + BYTES, staging, stream);
+    CHECK(hipStreamSynchronize(stream));
+    CHECK(hipFree(device));
+    CHECK(hipHostFree(staging));
+    CHECK(hipStreamDestroy(stream));
+    return 0;
+}
