@@ -9,6 +9,10 @@
 
 #include <gcore/audit.h>
 
+/* Attention of few tokens to many positions is divided into ranges of these, so that all cores have
+ * something to do; of all tokens together into so many parts at most. */
+enum { RANGE_LEAST = 256, PARTS_MAX = 64 };
+
 struct scheduler {
     const struct device *d;
     const struct config *c;
@@ -23,6 +27,7 @@ struct scheduler {
     struct kern_view x;               /* [T, D] the residual stream */
     struct kern_view norm;            /* [T, D] input of a projection */
     struct kern_view q, attn_out;     /* [T, Q] */
+    struct kern_view parts;           /* [parts, heads, part]: attention over ranges */
     struct kern_view key, value;      /* [T, K] */
     struct kern_view gate, up;        /* [T, H] */
     struct kern_view levels;          /* [T, D, Q or H] input of a projection, quantised */
@@ -67,6 +72,9 @@ static enum rc alloc_all(scheduler *s, struct err *e) {
     rc = rc ? rc : alloc_floats(s, &s->norm, "norm", T, c->dim, e);
     rc = rc ? rc : alloc_floats(s, &s->q, "q", T, Q, e);
     rc = rc ? rc : alloc_floats(s, &s->attn_out, "attn_out", T, Q, e);
+    rc = rc ? rc
+            : alloc_floats(s, &s->parts, "attn_parts", (uint64_t)PARTS_MAX * c->heads,
+                           KERN_PART(c->head_size), e);
     rc = rc ? rc : alloc_floats(s, &s->key, "k", T, K, e);
     rc = rc ? rc : alloc_floats(s, &s->value, "v", T, K, e);
     rc = rc ? rc : alloc_floats(s, &s->gate, "gate", T, c->hidden, e);
@@ -96,7 +104,7 @@ enum rc scheduler_open(scheduler **out, const struct device *d, const struct con
 size_t scheduler_buffers(scheduler *s, struct kern_view *out[SCHEDULER_BUFFERS_MAX]) {
     struct kern_view *all[] = {
         &s->ids, &s->pos,   &s->slots, &s->rows, &s->x,    &s->norm,   &s->q,      &s->attn_out,
-        &s->key, &s->value, &s->gate,  &s->up,   &s->last, &s->logits, &s->levels,
+        &s->key, &s->value, &s->gate,  &s->up,   &s->last, &s->logits, &s->levels, &s->parts,
     };
     _Static_assert(sizeof all <= SCHEDULER_BUFFERS_MAX * sizeof *all, "room for all");
     memcpy(out, all, sizeof all);
@@ -274,6 +282,19 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
     return kern_rope(s->d->kernels, s->d->stream, &rope, e);
 }
 
+/* How the contexts of this batch are divided: the same for every layer and any number of cores. */
+static void divide(const scheduler *s, uint32_t *ranges, uint32_t *range) {
+    uint32_t longest = 0, parts = PARTS_MAX / s->b->tokens;
+    for (uint32_t t = 0; t < s->b->tokens; t++)
+        longest = (uint32_t)s->b->pos[t] >= longest ? (uint32_t)s->b->pos[t] + 1 : longest;
+    if (s->c->sliding_window && longest > s->c->sliding_window)
+        longest = s->c->sliding_window;
+    *ranges = (longest + RANGE_LEAST - 1) / RANGE_LEAST;
+    *ranges = *ranges < parts ? *ranges : parts;
+    *ranges = *ranges ? *ranges : 1;
+    *range = (longest + *ranges - 1) / *ranges;
+}
+
 /* attn_out = softmax(q . keys) values, over this token and all before it in its sequence */
 static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
     const struct config *c = s->c;
@@ -290,12 +311,20 @@ static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
     enum rc rc = kern_kv_store(s->d->kernels, s->d->stream, &store, e);
     if (rc)
         return rc;
-    struct kern_attention a = {
-        s->attn_out,   s->q,         s->key,   s->value,          cache->keys,
-        cache->values, s->pos,       s->slots, s->b->tokens,      c->heads,
-        c->kv_heads,   c->head_size, rows,     c->sliding_window, c->attention_scale
-    };
-    return kern_attention(s->d->kernels, s->d->stream, &a, e);
+    uint32_t ranges, range;
+    divide(s, &ranges, &range);
+    struct kern_attention a = { s->attn_out,   s->parts, s->q,
+                                s->key,        s->value, cache->keys,
+                                cache->values, s->pos,   s->slots,
+                                s->b->tokens,  c->heads, c->kv_heads,
+                                c->head_size,  rows,     c->sliding_window,
+                                ranges,        range,    c->attention_scale };
+    rc = kern_attention(s->d->kernels, s->d->stream, &a, e);
+    if (rc || ranges == 1)
+        return rc;
+    struct kern_attention_merge merge = { s->attn_out, s->parts,     s->b->tokens,
+                                          c->heads,    c->head_size, ranges };
+    return kern_attention_merge(s->d->kernels, s->d->stream, &merge, e);
 }
 
 /* x += attention(norm(x)) . Wo */

@@ -29,9 +29,21 @@ struct kern_view {
 enum { KERN_PANEL = 32 };
 #define KERN_PANELS(n) (((uint64_t)(n) + KERN_PANEL - 1) / KERN_PANEL)
 
-/* Quantised activations: for every 256 elements of a row their 16-bit levels, 8 scales, 16 sums. All
- * levels come first, then all scales, then all sums; in each the order is [slab][row]. */
+/* Quantised activations: for every 256 elements of a row their 16-bit levels, 8 scales, 16 sums.
+ * All levels come first, then all scales, then all sums; in each the order is [slab][row]. */
 enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 * 2 + 8 * 4 + 16 * 4 };
+
+/* Tokens of an attention that one block does. */
+enum { KERN_TOKENS = 32 };
+#define KERN_TOKEN_BLOCKS(n) (((uint64_t)(n) + KERN_TOKENS - 1) / KERN_TOKENS)
+/* Floats of a row of an attention's parts: sums, padded, and two more numbers. */
+enum { KERN_LANES = 16 };
+#define KERN_PART_SUMS(head_size)                                                                  \
+    (((uint64_t)(head_size) + KERN_LANES - 1) / KERN_LANES * KERN_LANES)
+#define KERN_PART(head_size) (KERN_PART_SUMS(head_size) + KERN_LANES)
+/* Elements of a swiglu that one block does. */
+enum { KERN_STRIP = 4096 };
+#define KERN_STRIPS(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_STRIP - 1) / KERN_STRIP)
 
 enum kern_id {
 #define KERN_BEGIN(k) KERN_##k,

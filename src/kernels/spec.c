@@ -12,6 +12,7 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
     return row ? times(n, row) : UINT64_MAX;
 }
 
+#define TIMES(a, b)       times(a, b)
 #define FLOATS(n, m)      times(times(n, m), sizeof(float))
 #define INTS(n)           times(n, sizeof(int32_t))
 #define ROWS(view, n, m)  rows_bytes(&(view), n, m)

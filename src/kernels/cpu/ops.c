@@ -2,7 +2,31 @@
 
 #include "kernels/cpu/isa.h"
 
+static const struct ops *scalar(void) {
+    return &ops_scalar;
+}
+
+/* From the plainest on. */
+static const struct {
+    enum isa isa;
+    const struct ops *(*get)(void);
+} sets[] = { { ISA_scalar, scalar }, { ISA_avx2, ops_avx2 }, { ISA_avx512, ops_avx512 } };
+enum { SETS = sizeof sets / sizeof *sets };
+
+static const struct ops *usable(unsigned i) {
+    return isa_is_there(sets[i].isa) ? sets[i].get() : NULL;
+}
+
+const struct ops *ops_at(unsigned wanted) {
+    for (unsigned i = 0; i < SETS; i++)
+        if (usable(i) && wanted-- == 0)
+            return usable(i);
+    return NULL;
+}
+
 const struct ops *ops(void) {
-    const struct ops *best = isa_chosen() >= ISA_avx2 ? ops_avx2() : &ops_scalar;
-    return best ? best : &ops_scalar;
+    for (unsigned i = SETS - 1; i > 0; i--)
+        if (sets[i].isa <= isa_chosen() && usable(i))
+            return usable(i);
+    return &ops_scalar;
 }

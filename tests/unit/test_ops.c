@@ -1,0 +1,338 @@
+/* The inner loops: every function of every instruction set against its scalar twin, at all small
+ * lengths, unaligned, beside numbers that must not be touched, and on numbers that are none. */
+#include "test.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/ops.h"
+#include "model/quant.h"
+
+enum { ROOM = 700, LONGEST = 300, SHIFTS = 3 };
+
+static uint32_t seed;
+
+static uint32_t bits(void) {
+    seed = seed * 1664525u + 1013904223u;
+    return seed ^ seed >> 15;
+}
+
+static float noise(void) {
+    return (float)(int32_t)bits() / 2147483648.0f;
+}
+
+static void fill(float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = noise();
+}
+
+static const float nasty[] = { 0.0f,    -0.0f,   INFINITY, -INFINITY, NAN,    1e-40f, -1e-45f,
+                               FLT_MAX, FLT_MIN, -FLT_MAX, 88.9f,     -88.9f, 104.5f, -104.5f,
+                               127,     -127,    65504,    65520,     -1e-7f, 6e-8f };
+
+static void fill_nasty(float *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = nasty[bits() % (sizeof nasty / sizeof *nasty)];
+}
+
+/* `relative` of the expected number and, for what is almost 0, of `size`. */
+static bool is_close(float found, float expected, float relative, float size) {
+    if (isnan(expected) || isnan(found))
+        return isnan(expected) && isnan(found);
+    if (found == expected)
+        return true;
+    return fabsf(found - expected) <= relative * fmaxf(fabsf(expected), size);
+}
+
+static void assert_all_close(const struct ops *set, const char *what, size_t n, const float *found,
+                             const float *expected, size_t count, float relative, float size) {
+    for (size_t i = 0; i < count; i++)
+        if (!is_close(found[i], expected[i], relative, size))
+            fail_msg("%s %s(%zu)[%zu]: found %.9g, expected %.9g", set->name, what, n, i,
+                     (double)found[i], (double)expected[i]);
+}
+
+/* Runs a check for every set but scalar. */
+static void for_each_set(void (*check)(const struct ops *set)) {
+    seed = 7;
+    for (unsigned i = 0; ops_at(i); i++)
+        check(ops_at(i));
+}
+
+/* ---- types ------------------------------------------------------------------------------------
+ */
+
+static void check_decode(const struct ops *set) {
+    const struct tensor_type_info *t = NULL;
+    while ((t = tensor_type_next(t))) {
+        if (t->use != TENSOR_TYPE_COMPUTE)
+            continue;
+        float in[512], out[512], expected[512];
+        unsigned char bytes[512 * 4];
+        fill(in, 512);
+        assert_int_equal(quant_encode_row(t->type, in, bytes, 512, QUANT_FAST, NULL), RC_OK);
+        set->decode(t->type, bytes, out, 512);
+        ops_scalar.decode(t->type, bytes, expected, 512);
+        assert_memory_equal(out, expected, sizeof out);
+    }
+}
+
+static void every_type_is_decoded_to_the_same_bits(void **state) {
+    (void)state;
+    for_each_set(check_decode);
+}
+
+static void check_halves(const struct ops *set) {
+    uint16_t halves[256], again[256], twin[256];
+    float out[256], expected[256];
+    for (unsigned high = 0; high < 256; high++) {
+        for (unsigned low = 0; low < 256; low++)
+            halves[low] = (uint16_t)(high << 8 | low);
+        size_t n = 256 - high % 17; /* lengths that are no multiples, too */
+        memset(out, 0, sizeof out);
+        memset(expected, 0, sizeof expected);
+        set->decode(TENSOR_TYPE_F16, halves, out, n);
+        ops_scalar.decode(TENSOR_TYPE_F16, halves, expected, n);
+        assert_memory_equal(out, expected, sizeof out);
+        memset(again, 0, sizeof again);
+        set->encode_f16(out, again, n);
+        ops_scalar.encode_f16(out, twin, n);
+        assert_memory_equal(again, twin, n * sizeof *again);
+        assert_true(n == 256 || again[n] == 0);
+    }
+}
+
+static void check_rounding(const struct ops *set) {
+    for (int round = 0; round < 200; round++) {
+        float x[100];
+        uint16_t out[100], expected[100];
+        for (size_t i = 0; i < 100; i++) {
+            uint32_t b = bits(); /* any float, more often than not one that a half can be near to */
+            if (round % 2)
+                b = (b & 0x8fffffff) | 0x30000000;
+            memcpy(&x[i], &b, sizeof b);
+        }
+        set->encode_f16(x, out, 100);
+        ops_scalar.encode_f16(x, expected, 100);
+        assert_memory_equal(out, expected, sizeof out);
+    }
+}
+
+static void halves_have_the_same_bits(void **state) {
+    (void)state;
+    for_each_set(check_halves);
+    for_each_set(check_rounding);
+}
+
+/* ---- element by element ---------------------------------------------------------------------- */
+
+static void check_norm(const struct ops *set) {
+    float x[ROOM], w[ROOM], out[ROOM], expected[ROOM];
+    for (size_t n = 0; n < LONGEST; n++) {
+        for (size_t at = 0; at < SHIFTS; at++) {
+            fill(x, ROOM);
+            fill(w, ROOM);
+            double sum = ops_scalar.sum_squares(x + at, n);
+            assert_true(fabs(set->sum_squares(x + at, n) - sum) <= 1e-12 * sum);
+            if (n % 3 == 2)
+                fill_nasty(x, ROOM);
+            memcpy(out, w, sizeof out);
+            memcpy(expected, w, sizeof out);
+            set->scale(out + at, x, 0.37f, w + 2, n);
+            ops_scalar.scale(expected + at, x, 0.37f, w + 2, n);
+            assert_all_close(set, "scale", n, out, expected, ROOM, 0, 0);
+        }
+    }
+}
+
+static void norms_agree(void **state) {
+    (void)state;
+    for_each_set(check_norm);
+}
+
+static void check_swiglu(const struct ops *set) {
+    float gate[ROOM], up[ROOM], out[ROOM], expected[ROOM];
+    for (size_t n = 0; n < LONGEST; n++) {
+        fill(gate, ROOM);
+        fill(up, ROOM);
+        fill(out, ROOM);
+        memcpy(expected, out, sizeof out);
+        for (size_t i = 0; i < ROOM; i++)
+            gate[i] *= 30;
+        if (n % 3 == 2)
+            fill_nasty(gate, ROOM);
+        size_t at = n % SHIFTS;
+        set->swiglu(out + at, gate + 1, up, n);
+        ops_scalar.swiglu(expected + at, gate + 1, up, n);
+        assert_all_close(set, "swiglu", n, out, expected, ROOM, 1e-6f, 1e-36f);
+        memcpy(expected, gate, sizeof gate); /* in place */
+        set->swiglu(gate, gate, up, n);
+        ops_scalar.swiglu(expected, expected, up, n);
+        assert_all_close(set, "swiglu in place", n, gate, expected, ROOM, 1e-6f, 1e-36f);
+    }
+}
+
+static void swiglu_agrees(void **state) {
+    (void)state;
+    for_each_set(check_swiglu);
+}
+
+static void check_rotations(const struct ops *set) {
+    float x[ROOM], y[ROOM], c[ROOM], s[ROOM];
+    for (size_t pairs = 0; pairs < 150; pairs++)
+        for (int halves = 0; halves < 2; halves++) {
+            fill(x, ROOM);
+            fill(c, ROOM);
+            fill(s, ROOM);
+            memcpy(y, x, sizeof x);
+            if (halves) {
+                set->rotate_halves(x + 1, c, s + 1, pairs);
+                ops_scalar.rotate_halves(y + 1, c, s + 1, pairs);
+            } else {
+                set->rotate_neighbours(x + 1, c, s + 1, pairs);
+                ops_scalar.rotate_neighbours(y + 1, c, s + 1, pairs);
+            }
+            assert_all_close(set, "rotate", pairs, x, y, ROOM, 3e-7f, 1);
+        }
+}
+
+static void rotations_agree(void **state) {
+    (void)state;
+    for_each_set(check_rotations);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* What lies between the rows is NaN: whoever uses it is found out. */
+static struct ops_matrix matrix(float *room, size_t floats, size_t rows, size_t columns,
+                                size_t stride) {
+    for (size_t i = 0; i < floats; i++)
+        room[i] = NAN;
+    for (size_t i = 0; i < rows; i++)
+        fill(room + i * stride, columns);
+    return (struct ops_matrix){ room, stride };
+}
+
+static void check_multiply(const struct ops *set) {
+    enum { FLOATS = 100 * 180 };
+    static float a[FLOATS], b[FLOATS], c[FLOATS], d[FLOATS];
+    for (size_t m = 0; m < 10; m++)
+        for (size_t n = 16; n <= 160; n += m < 5 ? 16 : 48)
+            for (size_t k = 0; k < 70; k += k < 3 ? 1 : 13) {
+                bool add = bits() % 2;
+                size_t gap = bits() % 3;
+                struct ops_matrix A = matrix(a, FLOATS, m, k, k + gap);
+                struct ops_matrix B = matrix(b, FLOATS, k, n, n + gap);
+                struct ops_matrix C = matrix(c, FLOATS, m, n, n + 5), D = { d, C.stride };
+                memcpy(d, c, sizeof c);
+                set->multiply(C, A, B, m, n, k, add);
+                ops_scalar.multiply(D, A, B, m, n, k, add);
+                assert_all_close(set, "multiply", n, c, d, FLOATS, 2e-6f, (float)(k + 1));
+            }
+}
+
+static void multiply_agrees(void **state) {
+    (void)state;
+    for_each_set(check_multiply);
+}
+
+static void check_dot_rows(const struct ops *set) {
+    enum { FLOATS = 40 * 300 };
+    static float b[FLOATS];
+    float x[ROOM], out[40], expected[40];
+    for (size_t n = 0; n < 36; n++)
+        for (size_t k = 16; k <= 256; k += 16) {
+            struct ops_matrix B = matrix(b, FLOATS, n, k, k + bits() % 3);
+            fill(x, ROOM);
+            fill(out, 40);
+            memcpy(expected, out, sizeof out);
+            set->dot_rows(out, x + 1, B, n, k);
+            ops_scalar.dot_rows(expected, x + 1, B, n, k);
+            assert_all_close(set, "dot_rows", n, out, expected, 40, 1e-6f, (float)k);
+        }
+}
+
+static void dot_rows_agree(void **state) {
+    (void)state;
+    for_each_set(check_dot_rows);
+}
+
+static void check_transpose(const struct ops *set) {
+    enum { FLOATS = 80 * 80 };
+    static float from[FLOATS], to[FLOATS], expected[FLOATS];
+    for (size_t rows = 0; rows < 70; rows += rows < 20 ? 1 : 11)
+        for (size_t columns = 0; columns < 70; columns += columns < 10 ? 1 : 7) {
+            struct ops_matrix F = matrix(from, FLOATS, rows, columns, columns + bits() % 3);
+            struct ops_matrix T = matrix(to, FLOATS, columns, rows, rows + 7);
+            memcpy(expected, to, sizeof to);
+            set->transpose(T, F, rows, columns);
+            ops_scalar.transpose((struct ops_matrix){ expected, T.stride }, F, rows, columns);
+            assert_memory_equal(to, expected, sizeof to);
+        }
+}
+
+static void transpose_agrees(void **state) {
+    (void)state;
+    for_each_set(check_transpose);
+}
+
+static void check_exp_below(const struct ops *set) {
+    float x[ROOM], y[ROOM];
+    for (size_t n = 0; n < LONGEST; n++) {
+        fill(x, ROOM);
+        for (size_t i = 0; i < ROOM; i++)
+            x[i] *= 20;
+        if (n % 4 == 3)
+            fill_nasty(x, ROOM);
+        if (n % 4 == 1) /* no infinity, which makes all of them NaN */
+            for (size_t i = 0; i < ROOM; i += 7)
+                x[i] = i % 2 ? NAN : -INFINITY;
+        float highest = n % 2 ? -INFINITY : noise() * 20, twin = highest;
+        size_t at = n % SHIFTS;
+        memcpy(y, x, sizeof x);
+        float sum = set->exp_below(x + at, n, &highest);
+        float expected = ops_scalar.exp_below(y + at, n, &twin);
+        assert_true(highest == twin);
+        assert_all_close(set, "exp_below", n, x, y, ROOM, 3e-7f, 1e-37f);
+        assert_true(is_close(sum, expected, 2e-6f, 1e-37f));
+    }
+}
+
+/* Against double: within 2 units of the last place, 1.2e-7 each, wherever floats have all of it. */
+static void check_exp(const struct ops *set) {
+    for (int i = 0; i < 104 * 64; i++) {
+        float x[16], from[16], highest = 0;
+        for (int j = 0; j < 16; j++)
+            from[j] = x[j] = -((float)i + noise()) / 64;
+        from[0] = x[0] = 0;
+        set->exp_below(x, 16, &highest);
+        for (int j = 0; j < 16; j++) {
+            double e = exp((double)from[j] - (double)highest);
+            if (fabs((double)x[j] - e) > fmax(2.4e-7 * e, 3e-45))
+                fail_msg("%s exp(%.9g): found %.9g, expected %.9g", set->name, (double)from[j],
+                         (double)x[j], e);
+        }
+    }
+}
+
+static void exponentials_agree(void **state) {
+    (void)state;
+    for_each_set(check_exp_below);
+    for_each_set(check_exp);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_is_decoded_to_the_same_bits),
+        cmocka_unit_test(halves_have_the_same_bits),
+        cmocka_unit_test(norms_agree),
+        cmocka_unit_test(swiglu_agrees),
+        cmocka_unit_test(rotations_agree),
+        cmocka_unit_test(multiply_agrees),
+        cmocka_unit_test(dot_rows_agree),
+        cmocka_unit_test(transpose_agrees),
+        cmocka_unit_test(exponentials_agree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
