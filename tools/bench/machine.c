@@ -1,0 +1,236 @@
+#include "bench/machine.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/env.h"
+#include "bench/loops.h"
+
+enum { PASSES = 4, PEAK_ROUNDS = 200000, HUGE_PAGE = 2 << 20 };
+static const uint64_t BUFFER_DEFAULT = 2ull << 30;
+
+/* ---- threads that do the same thing at the same time ----------------------------------------- */
+
+struct team;
+typedef void team_work(const struct team *t, unsigned member);
+
+struct team {
+    unsigned threads;
+    team_work *work;
+    pthread_mutex_t gate; /* held until all members are there, or cannot be */
+    bool off;             /* somebody is missing: go home */
+    pthread_barrier_t barrier;
+    uint64_t best_ns; /* of the passes: from the first start to the last end */
+    char *buffer;
+    size_t part; /* bytes of it a member */
+    loops_read *read;
+    unsigned streams;
+    void (*peak)(uint64_t rounds);
+    struct member {
+        struct team *team;
+        pthread_t id;
+        unsigned index;
+        uint64_t start_ns, end_ns;
+    } * members;
+};
+
+/* The index-th processor that this process may run on. */
+static void pin(unsigned index) {
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) || !CPU_COUNT(&all))
+        return;
+    unsigned nth = index % (unsigned)CPU_COUNT(&all);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &all) || nth--)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+static void judge_pass(struct team *t) {
+    uint64_t start = t->members[0].start_ns, end = t->members[0].end_ns;
+    for (unsigned i = 1; i < t->threads; i++) {
+        start = t->members[i].start_ns < start ? t->members[i].start_ns : start;
+        end = t->members[i].end_ns > end ? t->members[i].end_ns : end;
+    }
+    if (!t->best_ns || end - start < t->best_ns)
+        t->best_ns = end - start;
+}
+
+static void *work_along(void *arg) {
+    struct member *m = arg;
+    struct team *t = m->team;
+    pthread_mutex_lock(&t->gate);
+    bool off = t->off;
+    pthread_mutex_unlock(&t->gate);
+    if (off)
+        return NULL;
+    pin(m->index);
+    for (int pass = 0; pass < PASSES; pass++) {
+        pthread_barrier_wait(&t->barrier);
+        m->start_ns = clock_now_ns();
+        t->work(t, m->index);
+        m->end_ns = clock_now_ns();
+        pthread_barrier_wait(&t->barrier);
+        if (m->index == 0)
+            judge_pass(t);
+    }
+    return NULL;
+}
+
+static bool start_team(struct team *t, unsigned *started) {
+    pthread_mutex_lock(&t->gate);
+    while (*started < t->threads) {
+        struct member *m = &t->members[*started];
+        *m = (struct member){ .team = t, .index = *started };
+        if (pthread_create(&m->id, NULL, work_along, m))
+            break;
+        ++*started;
+    }
+    bool all = *started == t->threads;
+    t->off = !all;
+    pthread_mutex_unlock(&t->gate);
+    return all;
+}
+
+/* Lets all members do `work` PASSES times; best_ns says how long it takes. The members are threads
+ * of their own, so that nothing of the caller's is pinned. */
+static enum rc run_team(struct team *t, team_work *work, struct err *e) {
+    unsigned started = 0;
+    t->work = work;
+    t->best_ns = 0;
+    t->members = calloc(t->threads, sizeof *t->members);
+    if (!t->members || pthread_barrier_init(&t->barrier, NULL, t->threads)) {
+        free(t->members);
+        return err_set(e, RC_MEMORY, "out of memory");
+    }
+    pthread_mutex_init(&t->gate, NULL);
+    bool all = start_team(t, &started);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(t->members[i].id, NULL);
+    pthread_mutex_destroy(&t->gate);
+    pthread_barrier_destroy(&t->barrier);
+    free(t->members);
+    t->members = NULL;
+    return all ? RC_OK : err_set(e, RC_MEMORY, "%u threads cannot be started", t->threads);
+}
+
+/* ---- reading memory ------------------------------------------------------------------------- */
+
+uint64_t machine_default_buffer(void) {
+    unsigned long long kib = 0;
+    char line[128];
+    FILE *in = fopen("/proc/meminfo", "re");
+    while (in && fgets(line, sizeof line, in))
+        if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+            break;
+    if (in)
+        fclose(in);
+    uint64_t quarter = kib * 1024 / 4;
+    return kib && quarter < BUFFER_DEFAULT ? quarter : BUFFER_DEFAULT;
+}
+
+static void fill(const struct team *t, unsigned member) {
+    memset(t->buffer + member * t->part, 1 + (int)member, t->part);
+}
+static void read_all(const struct team *t, unsigned member) {
+    t->read(t->buffer + member * t->part, t->part, t->streams);
+}
+
+static enum rc measure_read(struct machine *m, struct team *t, unsigned features, struct err *e) {
+    const unsigned streams[] = { 1, 4,
+                                 LOOPS_STREAMS_MAX }; /* processors differ in what they like */
+    size_t bytes = t->part * t->threads;
+    char *map =
+        mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return err_set(e, RC_MEMORY,
+                       "no memory to measure reading with: %zu bytes (--buffer says how many)",
+                       bytes);
+    t->buffer = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE);
+    (void)madvise(t->buffer, bytes, MADV_HUGEPAGE);
+    t->read = loops_find_read(features);
+    enum rc rc = run_team(t, fill, e);
+    for (size_t i = 0; !rc && i < sizeof streams / sizeof *streams; i++) {
+        t->streams = streams[i];
+        rc = run_team(t, read_all, e);
+        double gbps = t->best_ns ? (double)bytes / (double)t->best_ns : 0;
+        if (!rc && gbps > m->read_gbps)
+            m->read_gbps = gbps;
+    }
+    munmap(map, bytes + HUGE_PAGE);
+    return rc;
+}
+
+/* ---- multiplying ----------------------------------------------------------------------------- */
+
+static void multiply(const struct team *t, unsigned member) {
+    (void)member;
+    t->peak(PEAK_ROUNDS);
+}
+
+static enum rc measure_peaks(struct machine *m, struct team *t, unsigned features, struct err *e) {
+    size_t count, found = 0;
+    const struct loops_peak *all = loops_peaks(&count);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < count && found < MACHINE_PEAKS_MAX; i++) {
+        if ((all[i].features & features) != all[i].features)
+            continue;
+        struct machine_peak *p = &m->peaks[found++];
+        t->peak = all[i].run;
+        rc = run_team(t, multiply, e);
+        double macs = (double)all[i].macs * PEAK_ROUNDS * t->threads;
+        double gops = rc || !t->best_ns ? 0 : 2 * macs / (double)t->best_ns;
+        double best = found <= m->peak_count && p->gops > gops ? p->gops : gops;
+        *p = (struct machine_peak){ all[i].set, all[i].instruction, all[i].bits, best };
+    }
+    m->peak_count = found;
+    return rc;
+}
+
+/* What the sets up to the one that GRETA_CPU names are made of. */
+static unsigned allowed_features(void) {
+    static const struct {
+        const char *name;
+        unsigned features;
+    } sets[] = {
+#define ISA(name, features) { #name, features },
+#include "kernels/cpu/isa.def"
+#undef ISA
+    };
+    const char *most = env_get_str("GRETA_CPU", "");
+    unsigned allowed = 0;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        allowed |= sets[i].features;
+        if (!strcmp(most, sets[i].name))
+            break;
+    }
+    return cpu_features() & allowed;
+}
+
+enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer, struct err *e) {
+    unsigned features = allowed_features();
+    const size_t grain = (size_t)LOOPS_READ_STEP * LOOPS_STREAMS_MAX;
+    struct team t = { .threads = threads, .part = buffer / threads / grain * grain };
+    if (m->threads != threads)
+        *m = (struct machine){ .threads = threads };
+    m->buffer = t.part * threads;
+    enum rc rc = measure_read(m, &t, features, e);
+    return rc ? rc : measure_peaks(m, &t, features, e);
+}
+
+const struct machine_peak *machine_best(const struct machine *m, unsigned bits) {
+    const struct machine_peak *best = NULL;
+    for (size_t i = 0; i < m->peak_count; i++)
+        if (m->peaks[i].bits == bits && (!best || m->peaks[i].gops > best->gops))
+            best = &m->peaks[i];
+    return best;
+}

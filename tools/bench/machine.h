@@ -1,0 +1,42 @@
+/* machine.h - what this machine can do at most: read memory, and multiply and add.
+ *
+ * Measured with as many threads as a model will run on, each on a core of its own, all at once; the
+ * best of several passes counts, because what is wanted is a bound. Not thread-safe. */
+#ifndef TOOLS_BENCH_MACHINE_H
+#define TOOLS_BENCH_MACHINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { MACHINE_PEAKS_MAX = 16 };
+
+/* Multiplications and additions of one kind, in registers. */
+struct machine_peak {
+    const char *set;         /* instruction set: "avx512vnni" */
+    const char *instruction; /* what it is made of: "vpdpbusd" */
+    unsigned bits;           /* of a factor: 8, 16; 32 is float */
+    double gops;             /* 1e9 a second; a multiplication and its addition are two */
+};
+
+struct machine {
+    unsigned threads;
+    uint64_t buffer;  /* bytes that were read */
+    double read_gbps; /* 1e9 bytes a second */
+    struct machine_peak peaks[MACHINE_PEAKS_MAX];
+    size_t peak_count;
+};
+
+/* Bytes to measure reading with if nobody says: 2 GiB, or a quarter of the memory that is free. */
+uint64_t machine_default_buffer(void);
+
+/* Measures; instruction sets that GRETA_CPU rules out are left out. A second call with the same
+ * threads keeps the better value of each. RC_MEMORY without buffer or threads. */
+NODISCARD enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer,
+                                  struct err *e);
+
+/* The best peak of that many bits, or NULL. */
+const struct machine_peak *machine_best(const struct machine *m, unsigned bits);
+
+#endif

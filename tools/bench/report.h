@@ -1,0 +1,37 @@
+/* report.h - what was measured, for people and for programs. Plain data; not thread-safe. */
+#ifndef TOOLS_BENCH_REPORT_H
+#define TOOLS_BENCH_REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "bench/machine.h"
+#include "bench/measure.h"
+#include "bench/work.h"
+
+enum { REPORT_MACHINES_MAX = 16 };
+
+struct report {
+    const char *model; /* path; NULL: the demo model */
+    struct work work;
+    char description[256]; /* of model and device; empty until an engine was open */
+    bool host; /* the model ran on this machine's processors: fractions mean something */
+    struct machine machines[REPORT_MACHINES_MAX]; /* a thread count each, as they were asked for */
+    size_t machine_count;
+    struct measure_run *runs; /* in the order they were asked for */
+    size_t run_count;
+    bool interrupted;
+};
+
+/* Of the bandwidth (decode) or of the 8-bit multiplication peak (prompt) of as many threads; NAN if
+ * there is nothing to compare with. */
+double report_fraction(const struct report *r, const struct measure_run *run);
+/* "decode 64 behind 1800" */
+void report_name_run(const struct measure_run *run, char *text, size_t size);
+
+void report_print(const struct report *r, FILE *out);
+/* RC_IO if out failed. */
+NODISCARD enum rc report_write_json(const struct report *r, FILE *out, struct err *e);
+
+#endif

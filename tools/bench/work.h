@@ -1,0 +1,35 @@
+/* work.h - what a model costs: bytes read and multiplications done, by the shapes in its file.
+ *
+ * docs/performance.md has the formulas. Plain data; thread-safe. */
+#ifndef TOOLS_BENCH_WORK_H
+#define TOOLS_BENCH_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/config.h"
+
+struct work {
+    struct config config;
+    char type[16]; /* of most of its weights: "Q4_0" */
+    bool is_float; /* they are F16, BF16 or F32: multiplied as floats */
+    uint64_t parameters;
+    uint64_t file_bytes;
+    uint64_t weight_bytes;   /* read by every step, whatever the batch */
+    uint64_t layer_macs;     /* multiplications a token in the matrices of all layers */
+    uint64_t output_macs;    /* … and of the last one, where logits are wanted */
+    uint64_t kv_bytes;       /* of all layers, a position */
+    uint64_t attention_macs; /* of all layers, a position that a token looks at */
+};
+
+/* path NULL: the demo model; kv_type NULL: F16. */
+NODISCARD enum rc work_read(struct work *w, const char *path, const char *kv_type, struct err *e);
+
+/* Bytes read to generate one token of each of `batch` sequences, `tokens` times from position
+ * `depth` on, for one token. */
+double work_decode_bytes(const struct work *w, uint32_t depth, uint32_t tokens, uint32_t batch);
+/* Multiplications of a prompt, for one token. */
+double work_prompt_macs(const struct work *w, uint32_t tokens);
+
+#endif

@@ -1,0 +1,288 @@
+/* greta_bench - how fast a model runs here, and what part of the machine it gets. The options are
+ * in tools/bench/options.def. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gcore/audit.h>
+
+#include "audit/audit.h"
+#include "base/cpu.h"
+#include "base/env.h"
+#include "bench/baseline.h"
+#include "bench/options.h"
+#include "bench/report.h"
+#include "greta_build.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_REFUSED = 3 };
+
+struct bench {
+    struct options options;
+    struct report report;
+    json_tree *baseline;
+    uint64_t buffer;
+    FILE *text;    /* where people read */
+    bool progress; /* a terminal is there to show it on */
+};
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal) {
+    if (++interrupts > 1) { /* the second time is meant */
+        static const struct sigaction plain = { .sa_handler = SIG_DFL };
+        sigaction(signal, &plain, NULL);
+        raise(signal);
+    }
+}
+
+static bool interrupted(void *user) {
+    (void)user;
+    return interrupts > 0;
+}
+
+static bool go_on_loading(uint64_t done, uint64_t total, void *user) {
+    (void)done, (void)total, (void)user;
+    return !interrupts;
+}
+
+static void show_report(const char *text, void *user) {
+    (void)user;
+    fputs(text, stderr);
+}
+
+static void show_progress(const struct bench *b, const char *what) {
+    if (b->progress)
+        fprintf(stderr, "\r\033[K%s%s", what, *what ? " …" : "");
+}
+
+/* ---- what to measure ------------------------------------------------------------------------- */
+
+static void add_run(struct report *r, struct measure_run run) {
+    for (size_t i = 0; i < r->run_count; i++)
+        if (r->runs[i].kind == run.kind && r->runs[i].tokens == run.tokens &&
+            r->runs[i].depth == run.depth && r->runs[i].batch == run.batch &&
+            r->runs[i].threads == run.threads)
+            return;
+    r->runs[r->run_count++] = run;
+}
+
+static void plan_decode(struct report *r, const struct options *o, uint32_t threads) {
+    for (size_t b = 0; b < o->batch_size.count; b++)
+        for (size_t d = 0; d < o->depth.count; d++)
+            for (size_t n = 0; n < o->decode.count; n++)
+                if (o->decode.items[n])
+                    add_run(r, (struct measure_run){ .kind = MEASURE_DECODE,
+                                                     .tokens = o->decode.items[n],
+                                                     .depth = o->depth.items[d],
+                                                     .batch = o->batch_size.items[b],
+                                                     .threads = threads });
+}
+
+static enum rc plan(struct bench *b, struct err *e) {
+    const struct options *o = &b->options;
+    struct report *r = &b->report;
+    size_t decodes = o->decode.count * o->depth.count * o->batch_size.count;
+    r->runs = calloc(o->threads.count * (o->prompt.count + decodes), sizeof *r->runs);
+    if (!r->runs)
+        return err_set(e, RC_MEMORY, "out of memory");
+    for (size_t t = 0; t < o->threads.count; t++) {
+        for (size_t p = 0; p < o->prompt.count; p++)
+            if (o->prompt.items[p])
+                add_run(r, (struct measure_run){ .kind = MEASURE_PROMPT,
+                                                 .tokens = o->prompt.items[p],
+                                                 .batch = 1,
+                                                 .threads = o->threads.items[t] });
+        plan_decode(r, o, o->threads.items[t]);
+    }
+    return RC_OK;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+/* Twice, before and after the model: neighbours on the same machine come and go. */
+static enum rc measure_machines(struct bench *b, struct err *e) {
+    struct report *r = &b->report;
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < b->options.threads.count && !interrupts; i++) {
+        show_progress(b, "measuring memory and multiplication");
+        rc = machine_measure(&r->machines[i], b->options.threads.items[i], b->buffer, e);
+        if (!rc && r->machine_count <= i)
+            r->machine_count = i + 1;
+    }
+    return rc;
+}
+
+static enum rc open_engine(struct bench *b, engine **g, const struct measure_run *like,
+                           uint32_t context, struct err *e) {
+    const struct options *o = &b->options;
+    bool off;
+    struct engine_options eo = {
+        .model = o->model,
+        .device = o->device,
+        .context = context,
+        .sequences = like->batch,
+        .chunk = o->chunk,
+        .threads = like->threads,
+        .kv_type = o->kv_type,
+        .no_repack = o->no_repack,
+        .progress = go_on_loading,
+        .report = show_report,
+    };
+    enum rc rc = env_read_bool("GRETA_DISABLE_GUARD_RAIL", false, &off, e);
+    if (rc)
+        return rc;
+    eo.guard_rail = !off;
+    show_progress(b, "loading");
+    rc = engine_open(g, &eo, e);
+    if (!rc) {
+        const struct hip_runtime *runtime = gcore_runtime();
+        b->report.host = runtime && runtime->kind == HIP_DEVICE_SOFT;
+        snprintf(b->report.description, sizeof b->report.description, "%s", engine_description(*g));
+    }
+    return rc;
+}
+
+/* All runs that an engine like that of `first` can do: its batch, its threads. */
+static enum rc measure_alike(struct bench *b, size_t first, bool *done, struct err *e) {
+    struct report *r = &b->report;
+    const struct measure_run like = r->runs[first];
+    engine *g = NULL;
+    uint32_t context = 1;
+    for (size_t i = first; i < r->run_count; i++)
+        if (r->runs[i].batch == like.batch && r->runs[i].threads == like.threads)
+            context =
+                measure_positions(&r->runs[i]) > context ? measure_positions(&r->runs[i]) : context;
+    enum rc rc = open_engine(b, &g, &like, context, e);
+    for (size_t i = first; !rc && i < r->run_count; i++) {
+        char name[64];
+        if (r->runs[i].batch != like.batch || r->runs[i].threads != like.threads)
+            continue;
+        report_name_run(&r->runs[i], name, sizeof name);
+        show_progress(b, name);
+        rc = measure_take(&r->runs[i], g, b->options.repeat, interrupted, NULL, e);
+        done[i] = true;
+    }
+    enum rc closed = engine_close(&g, rc ? NULL : e);
+    return rc ? rc : closed;
+}
+
+static enum rc measure_all(struct bench *b, struct err *e) {
+    bool *done = calloc(b->report.run_count, sizeof *done);
+    enum rc rc = done ? measure_machines(b, e) : err_set(e, RC_MEMORY, "out of memory");
+    for (size_t i = 0; !rc && i < b->report.run_count; i++)
+        if (!done[i])
+            rc = interrupts ? RC_BUSY : measure_alike(b, i, done, e);
+    free(done);
+    rc = rc ? rc : measure_machines(b, e);
+    if (rc == RC_BUSY && interrupts)
+        rc = RC_OK;
+    b->report.interrupted = interrupts > 0;
+    show_progress(b, "");
+    return rc;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+static bool measured_something(const struct report *r) {
+    for (size_t i = 0; i < r->run_count; i++)
+        if (r->runs[i].count)
+            return true;
+    return false;
+}
+
+static enum rc write_json(const struct bench *b, struct err *e) {
+    const char *path = b->options.json;
+    if (!strcmp(path, "-"))
+        return report_write_json(&b->report, stdout, e);
+    FILE *out = fopen(path, "we");
+    if (!out)
+        return err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    enum rc rc = report_write_json(&b->report, out, e);
+    if (fclose(out) && !rc)
+        rc = err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    return rc;
+}
+
+static enum rc compare(const struct bench *b, struct err *e) {
+    const struct options *o = &b->options;
+    unsigned compared, slower;
+    baseline_compare(b->baseline, &b->report, o->tolerance.value, b->text, &compared, &slower);
+    if (!compared)
+        return err_set(e, RC_FORMAT,
+                       "%s: nothing to compare: it has none of the lengths, batch sizes and thread "
+                       "counts that were measured",
+                       o->baseline);
+    if (slower)
+        return err_set(e, RC_RANGE, "slower than %s by more than %g%%: %u of %u", o->baseline,
+                       o->tolerance.value, slower, compared);
+    return RC_OK;
+}
+
+static enum rc show(struct bench *b, struct err *e) {
+    if (!measured_something(&b->report))
+        return err_set(e, RC_BUSY, "interrupted before anything was measured");
+    report_print(&b->report, b->text);
+    enum rc rc = b->options.json ? write_json(b, e) : RC_OK;
+    rc = rc || !b->baseline ? rc : compare(b, e);
+    if (fflush(b->text) && !rc)
+        rc = err_set(e, RC_IO, "standard output cannot be written: %s", strerror(errno));
+    return rc;
+}
+
+/* Mistakes come to light before anything takes its time. */
+static enum rc prepare(struct bench *b, struct err *e) {
+    struct options *o = &b->options;
+    if (!o->threads.count)
+        o->threads = (struct options_counts){ { (uint32_t)cpu_count() }, 1 };
+    b->report.model = o->model;
+    b->buffer = o->buffer ? o->buffer : machine_default_buffer();
+    b->text = o->json && !strcmp(o->json, "-") ? stderr : stdout;
+    b->progress = isatty(STDERR_FILENO);
+    if (o->record && setenv("GCORE_RECORD", o->record, 1))
+        return err_set(e, RC_MEMORY, "out of memory");
+    enum rc rc = o->baseline ? baseline_open(&b->baseline, o->baseline, e) : RC_OK;
+    rc = rc ? rc : work_read(&b->report.work, o->model, o->kv_type, e);
+    return rc ? rc : plan(b, e);
+}
+
+static int run(struct bench *b) {
+    struct err e = { 0 };
+    enum rc rc = prepare(b, &e);
+    rc = rc ? rc : measure_all(b, &e);
+    bool began = measured_something(&b->report);
+    rc = rc ? rc : show(b, &e);
+    if (rc)
+        fprintf(stderr, "greta_bench: %s\n", e.msg);
+    gcore_close();
+    json_tree_close(&b->baseline);
+    free(b->report.runs);
+    return rc == RC_OK                  ? EXIT_DONE
+           : rc == RC_USAGE             ? EXIT_WRONG
+           : rc == RC_REFUSED && !began ? EXIT_REFUSED
+                                        : EXIT_FAILED;
+}
+
+int main(int argc, char **argv) {
+    struct bench b = { 0 };
+    struct err e = { 0 };
+    struct sigaction action = { .sa_handler = on_interrupt };
+    if (options_parse(&b.options, argc, argv, &e)) {
+        fprintf(stderr, "greta_bench: %s\n", e.msg);
+        return EXIT_WRONG;
+    }
+    if (b.options.help) {
+        options_print_help(stdout);
+        return EXIT_DONE;
+    }
+    if (b.options.version) {
+        printf("greta_bench %s (%s%s)\n", GRETA_VERSION, GRETA_BUILD_COMMIT,
+               GRETA_BUILD_DIRTY ? ", changed" : "");
+        return EXIT_DONE;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    return run(&b);
+}
