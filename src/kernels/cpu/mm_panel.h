@@ -308,7 +308,7 @@ static struct block block_at(const void *group, const struct strides *by, size_t
     return g;
 }
 
-enum { PREFETCH = 2048 }; /* bytes ahead */
+enum { PREFETCH = 4096 }; /* bytes ahead */
 
 #define MM_TYPE(type, walk, halves_, mins_)                                                        \
     static void dot_##type(struct block g, const struct strides *by, size_t blocks, size_t length, \
