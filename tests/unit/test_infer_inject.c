@@ -288,9 +288,14 @@ static void expect_clean(const struct setting *s) {
     verdict_close(&v);
 }
 
-/* A slot of -1 is pointer arithmetic that UBSan stops. */
+/* What kernels then do, UBSan stops before the device can: arithmetic with an offset below zero, a
+ * null pointer, a position that is not aligned. */
 static bool can_run(const struct expected *x) {
-    return !SANITIZED || strncmp(x->spec, "wild_slot", 9) != 0;
+    static const char *const stopped[] = { "wild_slot", "invalid_pointer", "pos_size@2.1" };
+    for (size_t i = 0; SANITIZED && i < sizeof stopped / sizeof *stopped; i++)
+        if (!strncmp(x->spec, stopped[i], strlen(stopped[i])))
+            return false;
+    return true;
 }
 
 /* ---- tests ------------------------------------------------------------------------------------

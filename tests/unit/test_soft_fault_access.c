@@ -448,6 +448,38 @@ static void a_launch_whose_blocks_all_fault_is_one_fault(void **state) {
     soft_expect(every_block_faults, "GRETA_SOFT_THREADS=4");
 }
 
+static void run_trap(const struct greta_soft_work *work, void *const *args) {
+    (void)work, (void)args;
+    __builtin_trap();
+}
+
+static bool a_kernel_traps(void) {
+    static const struct greta_soft_param params[] = { { "p", sizeof(void *), GRETA_SOFT_POINTER } };
+    static const struct greta_soft_kernel kernel = { "test_trap", run_trap, params, 1 };
+    int *p = soft_device_ints(1);
+    soft_kernel_add(&kernel, &kernel);
+    watch();
+    OK(hip->hipLaunchKernel(&kernel, (dim3){ 4, 1, 1 }, (dim3){ 64, 1, 1 }, (void *[]){ &p }, 0,
+                            NULL));
+    FAILS(hipErrorLaunchFailure, hip->hipDeviceSynchronize());
+    FAILS(hipErrorLaunchFailure, hip->hipMalloc((void **)&p, 4)); /* it is sticky */
+    MUST(atomic_load(&seen.count) == 1);
+    MUST(!strcmp(seen.operation, "test_trap"));
+    MUST(seen.fault.argument == -1);
+    SAME(seen.fault.kind, GRETA_SOFT_FAULT_TRAP);
+    SAME(seen.fault.allocation_size, 0);
+    OK(hip->hipDeviceReset());
+    soft_store(NULL, soft_device_ints(1), 1, 0);
+    OK(hip->hipDeviceSynchronize());
+    return true;
+}
+
+static void a_kernel_that_traps_has_failed(void **state) {
+    (void)state;
+    soft_expect(a_kernel_traps, NULL);
+    soft_expect(a_kernel_traps, "GRETA_SOFT_SCHEDULE=lazy");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_byte_behind_a_block_faults),
@@ -461,6 +493,7 @@ int main(void) {
         cmocka_unit_test(the_observer_learns_operation_argument_and_tag),
         cmocka_unit_test(copies_and_fills_fault_like_kernels),
         cmocka_unit_test(a_launch_whose_blocks_all_fault_is_one_fault),
+        cmocka_unit_test(a_kernel_that_traps_has_failed),
     };
     return cmocka_run_group_tests_name("soft_fault_access", tests, soft_fixture_load, NULL);
 }

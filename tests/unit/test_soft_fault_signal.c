@@ -19,6 +19,7 @@
 static void take_default_action(void) {
     signal(SIGSEGV, SIG_DFL);
     signal(SIGBUS, SIG_DFL);
+    signal(SIGILL, SIG_DFL);
 }
 
 SOFT_UNCHECKED static int host_read(const void *at) {
@@ -55,6 +56,17 @@ static bool host_reads_a_freed_pinned_block(void) {
     return host_read(p);
 }
 
+static bool host_traps(void) {
+    take_default_action();
+    (void)soft_device_ints(1); /* the device has its handlers */
+    __builtin_trap();
+}
+static bool host_is_sent_a_signal(void) {
+    take_default_action();
+    (void)soft_device_ints(1);
+    return kill(getpid(), SIGSEGV) == 0;
+}
+
 static void expect_signal(soft_program program, const char *settings, int signal) {
     struct soft_outcome o = soft_run(program, settings);
     if (!WIFSIGNALED(o.status) || WTERMSIG(o.status) != signal)
@@ -69,6 +81,12 @@ static void the_host_cannot_touch_device_memory(void **state) {
     expect_signal(host_reads_a_freed_managed_block, NULL, SIGSEGV);
     expect_signal(host_writes_behind_a_pinned_block, NULL, SIGSEGV);
     expect_signal(host_reads_a_freed_pinned_block, NULL, SIGSEGV);
+}
+
+static void signals_of_the_hosts_own_end_it(void **state) {
+    (void)state;
+    expect_signal(host_traps, NULL, SIGILL);
+    expect_signal(host_is_sent_a_signal, NULL, SIGSEGV);
 }
 
 /* ---- the program's handlers ---------------------------------------------------------------- */
@@ -263,6 +281,7 @@ static void abort_mode_leaves_other_errors_alone(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_host_cannot_touch_device_memory),
+        cmocka_unit_test(signals_of_the_hosts_own_end_it),
         cmocka_unit_test(handlers_of_the_program_still_get_their_own_faults),
         cmocka_unit_test(a_fault_of_the_programs_own_code_is_no_device_fault),
         cmocka_unit_test(abort_mode_dies_as_rocr_does),
