@@ -1,5 +1,7 @@
 #include "kernels/cpu/ops.h"
 
+#include <pthread.h>
+
 #include "kernels/cpu/isa.h"
 
 static const struct ops *scalar(void) {
@@ -24,9 +26,17 @@ const struct ops *ops_at(unsigned wanted) {
     return NULL;
 }
 
-const struct ops *ops(void) {
-    for (unsigned i = SETS - 1; i > 0; i--)
+static const struct ops *chosen = &ops_scalar;
+
+static void choose(void) {
+    for (unsigned i = 0; i < SETS; i++)
         if (sets[i].isa <= isa_chosen() && usable(i))
-            return usable(i);
-    return &ops_scalar;
+            chosen = usable(i);
+}
+
+/* Asking the processor is slow where it is a virtual one: once is enough. */
+const struct ops *ops(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose);
+    return chosen;
 }
