@@ -343,13 +343,27 @@ static bool compare_fixed(const verdict *v, int status) {
     return good;
 }
 
+/* The value of an option that the program is run with, NULL if it is not. */
+static const char *option_value(const struct expectation *x, const char *option) {
+    size_t n = strlen(option);
+    for (unsigned i = 0; i < x->run_count; i++)
+        if (!strncmp(x->run[i], option, n) && x->run[i][n] == '=')
+            return x->run[i] + n + 1;
+    return NULL;
+}
+
 static bool judge(const struct program *p, bool bug, const char *folder, int status) {
     char path[PATH_MAX + 16];
+    const struct verdict_options options = {
+        .expect_commit = option_value(&p->expect, "--expect-commit"),
+        .expect_build_id = option_value(&p->expect, "--expect-build-id"),
+        .expect_model_hash = option_value(&p->expect, "--expect-model-hash"),
+    };
     struct err e = { 0 };
     reader *r = NULL;
     verdict *v = NULL;
     snprintf(path, sizeof path, "%s/record.gcr", folder);
-    if (reader_open(&r, path, &e) != RC_OK || verdict_open(&v, r, NULL, &e) != RC_OK) {
+    if (reader_open(&r, path, &e) != RC_OK || verdict_open(&v, r, &options, &e) != RC_OK) {
         reader_close(&r);
         return complain("%s", e.msg);
     }
