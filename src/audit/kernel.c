@@ -88,10 +88,11 @@ static unsigned pointers_by_layout(const struct kernel_layout *layout, void **pa
                                    struct event_arg *out, unsigned room) {
     unsigned n = 0;
     for (unsigned i = 0; i < layout->count && n < room; i++) {
-        if (!layout->param[i].access || layout->param[i].size < sizeof(uint64_t) || !params[i])
+        unsigned size = layout->param[i].size, access = layout->param[i].access;
+        if (!params[i] || (access ? size < sizeof(uint64_t) : size != 4 && size != 8))
             continue;
-        out[n] = (struct event_arg){ .index = i, .flags = layout->param[i].access };
-        memcpy(&out[n++].value, params[i], sizeof(uint64_t));
+        out[n] = (struct event_arg){ .index = i, .flags = access ? access : EVENT_ARG_NUMBER };
+        memcpy(&out[n++].value, params[i], size < 8 ? size : 8);
     }
     return n;
 }

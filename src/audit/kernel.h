@@ -42,8 +42,9 @@ struct kernel {
 };
 struct kernel kernel_find(const void *function);
 
-/* Pointers among the arguments of a launch; out holds `room`. Returns how many there are. Values of
- * an `extra` buffer count as pointers if they point into the ledger; *bytes is its size. */
+/* Arguments of a launch that may matter: pointers, and numbers of 4 and 8 bytes, by which kernels
+ * know sizes; out holds `room`. Returns how many there are. Values of an `extra` buffer count as
+ * pointers if they point into the ledger; *bytes is its size. */
 unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
                          unsigned room, uint64_t *bytes);
 

@@ -196,12 +196,13 @@ enum { EVENT_DIMS_COOPERATIVE = 1, EVENT_DIMS_HASH_SHIFT = 32 };
 void event_extra_dims(union event_slot *s, const struct event_dims *dims);
 struct event_dims event_dims_of(const struct event_extra *x);
 
-/* EXTRA_ARGS: pointers among a kernel's arguments, five a slot. */
+/* EXTRA_ARGS: a kernel's arguments as far as they are known, pointers and numbers, five a slot. */
 enum { EVENT_ARGS_PER_SLOT = 5 };
 enum event_arg_flag {
     EVENT_ARG_READ = 1,    /* known to be read through */
     EVENT_ARG_WRITE = 2,   /* known to be written through */
     EVENT_ARG_GUESSED = 4, /* looks like a pointer; the kernel's metadata does not say */
+    EVENT_ARG_NUMBER = 8,  /* no pointer: the value of 4 or 8 bytes, not extended */
 };
 struct event_arg {
     uint64_t value;

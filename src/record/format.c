@@ -160,7 +160,11 @@ static void extra_text(FILE *out, const struct event_extra *x) {
         struct event_arg a[EVENT_ARGS_PER_SLOT];
         unsigned n = event_args_of(x, a);
         for (unsigned i = 0; i < n; i++)
-            fprintf(out, " arg%u=0x%" PRIx64 "%s", a[i].index, a[i].value, arg_access(a[i].flags));
+            if (a[i].flags & EVENT_ARG_NUMBER)
+                fprintf(out, " arg%u=%" PRIu64, a[i].index, a[i].value);
+            else
+                fprintf(out, " arg%u=0x%" PRIx64 "%s", a[i].index, a[i].value,
+                        arg_access(a[i].flags));
     } else if (type == EXTRA_ACCESS) {
         accesses_text(out, x);
     } else if (type == EXTRA_SAFE) {

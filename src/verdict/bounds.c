@@ -91,6 +91,8 @@ static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
     bool shaped = u->flags & USE_SHAPED;
     struct found f =
         start_finding(c, shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH);
+    if (!shaped && (u->rows > 1 || u->slices > 1)) /* rows of a width, multiplied out */
+        f.also |= 1u << HYPOTHESIS_SHAPE_MISMATCH;
     findings_set_block(c->r, &f, c->t->space, b, u->start);
     f.address = block_end(b);
     f.len = end ? end - block_end(b) : 0;
@@ -322,6 +324,24 @@ static void check_use(struct check *c) {
         use_after_free(c, freed);
 }
 
+/* What the runtime says of the call itself, where its ranges are in order. */
+static void check_refusal(struct check *c) {
+    const struct op *op = c->op;
+    if (op->status == hipErrorInvalidMemcpyDirection) {
+        struct found f = start_finding(c, HYPOTHESIS_KIND_MISMATCH);
+        snprintf(f.text, sizeof f.text, "%s was given a direction that does not exist", c->who);
+        enter_finding(c, &f);
+    } else if (op->status == hipErrorInvalidPitchValue) {
+        struct found f = start_finding(c, HYPOTHESIS_SHAPE_MISMATCH);
+        char width[32], pitch[32];
+        const struct use *u = c->use;
+        snprintf(f.text, sizeof f.text, "%s has rows of %s and a pitch of only %s", c->who,
+                 findings_bytes(u->bytes, width, sizeof width),
+                 findings_bytes(u->pitch, pitch, sizeof pitch));
+        enter_finding(c, &f);
+    }
+}
+
 void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
     if (op->status != RECORD_PENDING && errors_is_sticky(op->status))
         return; /* it was never looked at: the device had failed before */
@@ -336,6 +356,13 @@ void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
             remember_host_page(r, t->space, c.use);
         if (c.found && op->what != SHADOW_LAUNCH)
             return; /* one wrong side is enough */
+    }
+    if (op->count && op->what != SHADOW_LAUNCH) {
+        const struct use *narrow = &op->use[0];
+        for (unsigned i = 1; i < op->count; i++)
+            narrow = op->use[i].pitch < narrow->pitch ? &op->use[i] : narrow;
+        c.use = narrow;
+        check_refusal(&c);
     }
 }
 

@@ -135,6 +135,10 @@ static void add_extra(struct diff_state *s, struct diff_words *w, const struct e
     case EXTRA_ARGS:
         for (unsigned i = 0, n = event_args_of(x, args); i < n; i++) {
             add(w, "argument", args[i].index);
+            if (args[i].flags & EVENT_ARG_NUMBER) {
+                add(w, "argument's value", args[i].value);
+                continue;
+            }
             add_address(s, w, e->thread, "argument's memory", "argument's offset", args[i].value);
         }
         return;

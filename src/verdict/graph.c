@@ -473,17 +473,50 @@ static void on_launch(struct replay *r, const struct reader_event *e, struct thr
     before_changed(r, s);
 }
 
-uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name) {
+static uint64_t nearer(uint64_t best, uint64_t address, uint64_t pointer) {
+    uint64_t far = address > pointer ? address - pointer : pointer - address;
+    return pointer && far < best ? far : best;
+}
+
+/* How far an address is from what the operation was given. */
+static uint64_t distance_from(const struct reader_event *e, uint64_t address) {
+    struct event_arg args[EVENT_ARGS_PER_SLOT];
+    struct event_access accesses[EVENT_ACCESSES_PER_SLOT];
+    uint64_t best = UINT64_MAX;
+    if (e->event.kind != EVENT_LAUNCH)
+        return nearer(nearer(best, address, e->event.dst), address, e->event.src);
+    for (unsigned i = 0; i < e->extras; i++) {
+        const struct event_extra *x = &e->extra[i];
+        if (event_extra_type(x) == EXTRA_ARGS)
+            for (unsigned k = 0, n = event_args_of(x, args); k < n; k++)
+                best =
+                    args[k].flags & EVENT_ARG_NUMBER ? best : nearer(best, address, args[k].value);
+        if (event_extra_type(x) == EXTRA_ACCESS)
+            for (unsigned k = 0, n = event_accesses_of(x, accesses); k < n; k++)
+                best = nearer(best, address, accesses[k].address);
+    }
+    return best;
+}
+
+uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name,
+                       uint64_t address) {
     struct reader_event *e = r->other;
+    uint64_t found = EVENT_NO_SEQ, best = UINT64_MAX;
     if (!reader_event(r->r, launch, e) || e->event.kind != EVENT_GRAPH_LAUNCH)
         return EVENT_NO_SEQ;
     const struct graph *g = table_find(&s->execs, e->event.dst);
-    for (uint32_t i = 0; g && i < g->count; i++)
-        if (g->nodes[i].seq != EVENT_NO_SEQ && reader_event(r->r, g->nodes[i].seq, e) &&
-            (e->event.name == name ||
-             !strcmp(reader_function(r->r, event_fn(&e->event)), reader_string(r->r, name))))
-            return g->nodes[i].seq;
-    return EVENT_NO_SEQ;
+    for (uint32_t i = 0; g && i < g->count; i++) {
+        if (g->nodes[i].seq == EVENT_NO_SEQ || !reader_event(r->r, g->nodes[i].seq, e) ||
+            (e->event.name != name &&
+             strcmp(reader_function(r->r, event_fn(&e->event)), reader_string(r->r, name)) != 0))
+            continue;
+        uint64_t far = distance_from(e, address);
+        if (found == EVENT_NO_SEQ || far < best) {
+            found = g->nodes[i].seq;
+            best = far;
+        }
+    }
+    return found;
 }
 
 /* ---- events of the recording -------------------------------------------------------------------

@@ -145,6 +145,8 @@ static void read_args(const struct event_extra *x, struct op *op) {
     for (unsigned i = 0; i < n; i++) {
         if (!a[i].value)
             continue;
+        if (a[i].flags & EVENT_ARG_NUMBER)
+            continue;
         unsigned access = (a[i].flags & EVENT_ARG_READ ? USE_READ : 0) |
                           (a[i].flags & EVENT_ARG_WRITE ? USE_WRITE : 0);
         unsigned flags = USE_VAGUE | (a[i].flags & EVENT_ARG_GUESSED ? USE_GUESSED : 0);

@@ -303,8 +303,10 @@ void graph_add_op(struct replay *r, const struct op *op, struct thread *t);
 /* A record or a wait that belongs to a capture; false if it does not. */
 bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev);
 bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);
-/* Which node of the launched graph runs an operation of that name; its event, or EVENT_NO_SEQ. */
-uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name);
+/* Which node of the launched graph runs an operation of that name, the one with memory nearest to
+ * the address if there are several; its event, or EVENT_NO_SEQ. */
+uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name,
+                       uint64_t address);
 void graph_free(struct replay *r);
 void graph_free_space(struct space *s);
 

@@ -258,7 +258,8 @@ static void add_touched(struct data *d) {
             struct event_arg args[EVENT_ARGS_PER_SLOT];
             unsigned count = event_args_of(x, args);
             for (unsigned k = 0; k < count; k++)
-                touch(d, args[k].value, list, &n);
+                if (!(args[k].flags & EVENT_ARG_NUMBER))
+                    touch(d, args[k].value, list, &n);
         } else if (event_extra_type(x) == EXTRA_ACCESS) {
             struct event_access a[EVENT_ACCESSES_PER_SLOT];
             unsigned count = event_accesses_of(x, a);

@@ -277,11 +277,13 @@ static void kernels_are_known_by_name_and_arguments(void **state) {
     void *params[] = { &x, &n, &pos };
     struct event_arg args[8];
     struct kernel k = kernel_find(rope);
-    assert_int_equal(kernel_pointers(&k, params, NULL, args, 8, &bytes), 2);
+    assert_int_equal(kernel_pointers(&k, params, NULL, args, 8, &bytes), 3);
     assert_int_equal(args[0].value, 0x1000);
     assert_int_equal(args[0].flags, EVENT_ARG_WRITE);
-    assert_int_equal(args[1].index, 2);
-    assert_int_equal(args[1].value, 0x2000);
+    assert_int_equal(args[1].value, 5);
+    assert_int_equal(args[1].flags, EVENT_ARG_NUMBER);
+    assert_int_equal(args[2].index, 2);
+    assert_int_equal(args[2].value, 0x2000);
     k = kernel_find(other);
     assert_int_equal(kernel_pointers(&k, params, NULL, args, 8, &bytes), 0);
     assert_int_equal(kernel_pointers(&k, NULL, NULL, args, 8, &bytes), 0);
