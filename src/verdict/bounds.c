@@ -324,24 +324,6 @@ static void check_use(struct check *c) {
         use_after_free(c, freed);
 }
 
-/* What the runtime says of the call itself, where its ranges are in order. */
-static void check_refusal(struct check *c) {
-    const struct op *op = c->op;
-    if (op->status == hipErrorInvalidMemcpyDirection) {
-        struct found f = start_finding(c, HYPOTHESIS_KIND_MISMATCH);
-        snprintf(f.text, sizeof f.text, "%s was given a direction that does not exist", c->who);
-        enter_finding(c, &f);
-    } else if (op->status == hipErrorInvalidPitchValue) {
-        struct found f = start_finding(c, HYPOTHESIS_SHAPE_MISMATCH);
-        char width[32], pitch[32];
-        const struct use *u = c->use;
-        snprintf(f.text, sizeof f.text, "%s has rows of %s and a pitch of only %s", c->who,
-                 findings_bytes(u->bytes, width, sizeof width),
-                 findings_bytes(u->pitch, pitch, sizeof pitch));
-        enter_finding(c, &f);
-    }
-}
-
 void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
     if (op->status != RECORD_PENDING && errors_is_sticky(op->status))
         return; /* it was never looked at: the device had failed before */
@@ -357,12 +339,25 @@ void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
         if (c.found && op->what != SHADOW_LAUNCH)
             return; /* one wrong side is enough */
     }
-    if (op->count && op->what != SHADOW_LAUNCH) {
-        const struct use *narrow = &op->use[0];
-        for (unsigned i = 1; i < op->count; i++)
-            narrow = op->use[i].pitch < narrow->pitch ? &op->use[i] : narrow;
-        c.use = narrow;
-        check_refusal(&c);
+}
+
+/* What the runtime says of a call whose ranges are in order. */
+void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) {
+    struct check c = { .r = r, .op = op, .t = t, .failed = is_own_failure(op) };
+    if (!op->count || op->what == SHADOW_LAUNCH)
+        return;
+    c.use = &op->use[op->count > 1 && op->use[1].pitch < op->use[0].pitch];
+    if (op->status == hipErrorInvalidMemcpyDirection) {
+        struct found f = start_finding(&c, HYPOTHESIS_KIND_MISMATCH);
+        snprintf(f.text, sizeof f.text, "%s was given a direction that does not exist", c.who);
+        enter_finding(&c, &f);
+    } else if (op->status == hipErrorInvalidPitchValue) {
+        struct found f = start_finding(&c, HYPOTHESIS_SHAPE_MISMATCH);
+        char width[32], pitch[32];
+        snprintf(f.text, sizeof f.text, "%s has rows of %s and a pitch of only %s", c.who,
+                 findings_bytes(c.use->bytes, width, sizeof width),
+                 findings_bytes(c.use->pitch, pitch, sizeof pitch));
+        enter_finding(&c, &f);
     }
 }
 

@@ -468,6 +468,16 @@ static void explain_sticky(struct replay *r, struct failure *f) {
     f->explained = launches.count == 1;
 }
 
+/* Failures that nothing has explained, and that say themselves what is wrong. */
+static void explain_refusals(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++) {
+        const struct failure *f = &r->failures[i];
+        struct thread *t = f->explained || f->sticky ? NULL : replay_thread(r, f->thread);
+        if (t && reader_event(r->r, f->seq, r->event) && op_read(r, r->event, r->op))
+            bounds_on_refusal(r, r->op, t);
+    }
+}
+
 void errors_finish(struct replay *r) {
     finish_faults(r);
     for (size_t i = 0; i < r->space_count; i++) {
@@ -477,4 +487,5 @@ void errors_finish(struct replay *r) {
             explain_sticky(r, f);
     }
     check_unchecked(r);
+    explain_refusals(r);
 }

@@ -321,6 +321,8 @@ uint64_t use_end(const struct use *u);
 
 /* Checks all ranges of an operation that is about to run, or that failed. */
 void bounds_check(struct replay *r, const struct op *op, struct thread *t);
+/* A call that failed, and whose result alone says why; after the last event. */
+void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t);
 void bounds_on_free(struct replay *r, const struct reader_event *e, struct thread *t);
 void bounds_on_refused(struct replay *r, const struct reader_event *e, struct thread *t);
 /* Is this side of a copy plain host memory? */
