@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/json_tree.h"
 
-enum { GRACE_S = 5, JUDGING_S = 3600, TICK_MS = 500 };
+enum { GRACE_S = 5, JUDGING_S = 3600, TICK_MS = 500, LOOK_AGAIN_MS = 100 };
 
 struct job {
     pid_t pid; /* 0: free; also its process group */
@@ -143,7 +143,7 @@ static unsigned signal_others(pid_t group, int number) {
     return count;
 }
 
-static void end_late(struct job *j) {
+static void end_late(struct job *j, double limit) {
     bool recorded = j->run->mode->recorded;
     uint64_t now = clock_now_ns();
     if (now < j->deadline)
@@ -151,8 +151,12 @@ static void end_late(struct job *j) {
     switch (j->phase) {
     case RUNNING:
         j->late = recorded ? signal_others(j->pid, SIGTERM) > 0 : kill(-j->pid, SIGTERM) == 0;
-        j->phase = j->late ? ASKED_TO_END : KILLED; /* none left: it is being judged */
-        j->deadline = now + UINT64_C(1000000000) * (j->late ? GRACE_S : JUDGING_S);
+        /* No others: the program has not started yet, or is being judged. */
+        j->deadline = now + (j->late ? GRACE_S * UINT64_C(1000) : LOOK_AGAIN_MS) * 1000000;
+        if (j->late)
+            j->phase = ASKED_TO_END;
+        else if (now - j->start > (uint64_t)(limit * 1e9) + JUDGING_S * UINT64_C(1000000000))
+            j->phase = KILLED;
         break;
     case ASKED_TO_END:
         if (recorded)
@@ -339,7 +343,7 @@ static bool wait_for_news(struct work *w) {
     int number = sigtimedwait(&w->signals, NULL, &step);
     for (unsigned i = 0; i < w->m->o.jobs; i++)
         if (w->jobs[i].pid)
-            end_late(&w->jobs[i]);
+            end_late(&w->jobs[i], w->m->o.timeout);
     return number == SIGINT || number == SIGTERM || number == SIGHUP;
 }
 

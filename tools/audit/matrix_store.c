@@ -446,8 +446,21 @@ void matrix_store_undo(struct matrix *m) {
     for (size_t i = 0; i < m->run_count; i++)
         if (m->runs[i].done)
             return;
-    if (m->made_folder)
-        matrix_remove_folder(m->folder);
+    if (!m->made_folder)
+        return;
+    matrix_remove_folder(m->folder);
+    if (m->o.out)
+        return;
+    char parent[PATH_MAX]; /* artifacts/DATE, unless there is something else */
+    snprintf(parent, sizeof parent, "%s", m->folder);
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(parent, '/');
+        if (!slash || slash == parent)
+            return;
+        *slash = '\0';
+        if (rmdir(parent) != 0)
+            return;
+    }
 }
 
 /* ---- runs ---- */
