@@ -14,6 +14,8 @@
  *   threads.c  host threads, locks and semaphores: who waited for whom
  *   host.c     host memory of unfinished copies: free, realloc, munmap
  *   watch.c    and, if asked for, accesses to it
+ *   io.c       those that the system makes for the program: read, write and relatives
+ *   end.c      ends of a process at which no exit handler runs
  *
  * Nothing here changes what the program gets: results, errno and signals stay as they were. All
  * functions may be called from any thread. */

@@ -223,12 +223,13 @@ static void touch(uint64_t address, uint64_t bytes, int begins, void *user) {
 
 enum answer { ANSWER_AGAIN, ANSWER_STEP, ANSWER_NOT_OURS };
 
-static void record_access(const struct watched *w, uint64_t address, bool writes, uintptr_t ip) {
+static void record_access(const struct watched *w, uint64_t address, uint64_t bytes, bool writes,
+                          uintptr_t ip) {
     struct event ev = {
         .kind = EVENT_EARLY_HOST_ACCESS,
         .dst = address,
         .src = w->use.event,
-        .len = 1,
+        .len = bytes,
         .aux = event_aux(EVENT_NO_FN, writes ? DETAIL_ACCESS_WRITE : DETAIL_ACCESS_READ),
         .site = record_site_full(audit.writer, (const void *)ip),
     };
@@ -258,7 +259,7 @@ static bool meet(struct watched *w, uint64_t address, bool writes, uintptr_t ip)
         return true;
     w->told_ip = ip;
     w->told_from = from;
-    record_access(w, address, writes, ip);
+    record_access(w, address, 1, writes, ip);
     return ++w->told < TOLD_MAX;
 }
 
@@ -293,6 +294,27 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
         a = ANSWER_AGAIN;
     spin_unlock(&lock);
     return a;
+}
+
+void watch_syscall(uint64_t address, uint64_t bytes, bool writes, const void *caller) {
+    if (!bytes || !atomic_load_explicit(&count, memory_order_relaxed))
+        return;
+    int saved = errno;
+    if (!enter())
+        return;
+    bool program = !preload_is_internal(caller);
+    for (size_t i = 0; i < WATCHED_MAX; i++) {
+        struct watched *w = &watched[i];
+        if (!w->last || !is_in(w, address, bytes) || (!writes && !w->use.written))
+            continue;
+        uint64_t from = larger(address, w->use.address);
+        uint64_t to = smaller(address + bytes, w->use.address + w->use.bytes);
+        if (program && from < to && host_is_pending(&w->use))
+            record_access(w, from, to - from, writes, (uintptr_t)caller);
+        release_watch(w);
+    }
+    leave();
+    errno = saved;
 }
 
 static void pass_on(int number, siginfo_t *info, void *context) {

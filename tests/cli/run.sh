@@ -59,7 +59,7 @@ answer() { # PATTERN - the first line of the report
 exports_no_more() { # C library's functions in all versions; nothing of greta's insides
     nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
         grep -vE '^(hip|__hip|_Z)' >names
-    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|_exit|_Exit|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|_exit|_Exit|p?(read|write)(64|v)?|f(read|write)|recv(from)?|send(to)?|__(p?read|fread|recv)_chk|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names
 }
 
 # ---- output and status -----------------------------------------------------------------------------
@@ -233,8 +233,13 @@ sites_of_another_build() { # the file is not what it was: better no name than a 
 
 opened_runtime() {
     status 0 record -- "$programs/opened" && is $'set\nnothing=0\nown=1' "$(cat stdout)" &&
-        has 'hipMalloc.*site=.*opened|hipMalloc.*site=.*main' 'call=hipGetProcAddress' ' set 8bit ' \
+        answer '^CLEAN' && has 'hipMalloc.*site=.*opened|hipMalloc.*site=.*main' 'call=hipGetProcAddress' ' set 8bit ' \
             ' free device .*bytes=64'
+}
+
+asked_linker() {
+    status 0 record -- "$programs/asked" && is "devices=1 same=1" "$(cat stdout)" && count 3 'call=hipMalloc' &&
+        count 3 'call=hipMemset' && count 3 'call=hipFree' && lacks ' lost ' && answer '^CLEAN'
 }
 
 fault_is_known() {
@@ -358,6 +363,27 @@ watched_waited() {
     GRETA_SOFT_SCHEDULE=$2 status 0 record --watch-host -- "$programs/memory" "$1" waited &&
         lacks ' early_host_access '
 }
+# touched FAMILY WORK ACCESS COUNT - the program's output is the same watched and not watched, and so
+# many accesses came too early; after waiting none.
+touched() {
+    GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/touches" "$1" "$2" "$3" waited && cp stdout plain &&
+        GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/touches" "$1" "$2" "$3" waited &&
+        diff plain stdout && lacks ' early_host_access ' && answer '^CLEAN' &&
+        GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/touches" "$1" "$2" "$3" || return 1
+    if [ "$4" -gt 0 ]; then
+        has ' early_host_access .*site="?touch' && answer '^FINDINGS'
+    else
+        lacks ' early_host_access ' && answer '^CLEAN'
+    fi
+}
+
+families() { # WORK ACCESS COUNT
+    local family
+    for family in pinned registered managed; do
+        touched $family "$@" || { echo "$family"; return 1; }
+    done
+}
+
 not_watched() { status 0 record -- "$programs/memory" read && lacks ' early_host_access '; }
 
 # ---- refusals --------------------------------------------------------------------------------------
@@ -418,6 +444,7 @@ check "call sites are the program's" sites_are_the_programs
 check "and have names where nothing is exported" sites_without_exports
 check "but not from a file that is another now" sites_of_another_build
 check "a runtime opened by the program is recorded" opened_runtime
+check "functions that the dynamic linker was asked for" asked_linker
 check "a kernel's fault is recorded" fault_is_known
 check "and no fault without one" no_fault
 check "constructors and their threads may call HIP" before_main
@@ -445,6 +472,17 @@ for schedule in fast lazy random:7; do
     check "a read after waiting is none ($schedule)" watched_waited read $schedule
     check "a write after waiting is none ($schedule)" watched_waited write $schedule
 done
+check "reads of what a copy writes, in all kinds of memory" families d2h read 1
+check "writes to what a copy writes" families d2h write 1
+check "writes to what a copy reads" families h2d write 1
+check "reads of what a copy reads are none" families h2d read 0
+check "reads of what a set writes" families set read 1
+check "reads of what a kernel writes" families kernel read 1
+for call in sysread syswrite pread fread fwrite writev send; do
+    check "$call with memory that a copy writes is seen and works" touched pinned d2h $call 1
+done
+check "a system call that reads what a copy reads is none" touched pinned h2d syswrite 0
+check "a system call that writes what a copy reads" touched pinned h2d sysread 1
 check "an early access has its call stack" watched_stack
 check "without --watch-host there is none" not_watched
 check "help" status 0 says "--watch-host" "$audit" run --help
