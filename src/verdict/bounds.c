@@ -387,8 +387,11 @@ static void free_finding(struct replay *r, const struct reader_event *e, struct 
         failure->explained = true;
 }
 
-static bool is_unregister(enum hip_fn fn) {
-    return fn == HIP_FN_hipHostUnregister;
+/* Libraries try to unregister what they do not know; only a second time is a mistake. */
+static bool may_fail(const struct replay *r, const struct reader_event *e, const struct space *s) {
+    const struct block *freed = space_freed_at(s, e->event.dst);
+    return r->fn[event_fn(&e->event)] == HIP_FN_hipHostUnregister &&
+           !(freed && freed->base == e->event.dst && freed->family == DETAIL_FAMILY_REGISTERED);
 }
 
 /* A free that failed: why? */
@@ -429,7 +432,7 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
     r->checked[HYPOTHESIS_DOUBLE_FREE]++;
     if (status == RECORD_PENDING || errors_is_sticky(status))
         return;
-    if (status != hipSuccess && !is_unregister(r->fn[event_fn(&e->event)]))
+    if (status != hipSuccess && !may_fail(r, e, t->space))
         failed_free(r, e, t);
     else if (status == hipSuccess && !space_at(t->space, e->event.dst))
         r->foreign++;

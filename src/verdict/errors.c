@@ -186,7 +186,11 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
     follow_safe_copy(r, e, t);
     if (t->failure)
         react(r, e, t);
-    r->calls += event_fn(&e->event) != EVENT_NO_FN;
+    if (event_fn(&e->event) != EVENT_NO_FN) {
+        r->calls++;
+        if (!asks_about_errors(r, &e->event))
+            t->space->stopped = is_failure(&e->event) && !may_fail(r, &e->event);
+    }
     if (e->event.kind == EVENT_ERROR_READ) {
         on_error_read(r, e, t);
         return;

@@ -85,6 +85,7 @@ static void add_leak(struct judge *j, const struct space *s, const struct block 
 static void check_leaks(struct judge *j) {
     struct replay *r = j->r;
     uint64_t alive = 0;
+    bool stopped = false;
     r->checked[HYPOTHESIS_LEAK] = r->seen.allocations;
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];
@@ -95,11 +96,12 @@ static void check_leaks(struct judge *j) {
             if (!can_leak(b))
                 continue;
             alive++;
-            if (s->ended && !j->failed)
+            stopped |= s->stopped;
+            if (s->ended && !s->stopped && !j->failed)
                 add_leak(j, s, b);
         }
     }
-    if (alive && j->failed)
+    if (alive && (stopped || j->failed))
         findings_doubt(r, HYPOTHESIS_LEAK,
                        "the program stopped on an error; what was alive then need not be a leak");
 }

@@ -75,7 +75,8 @@ struct space {
     size_t dirty_count, dirty_room;
     struct vclock published; /* what host threads knew before calls that have ended */
     uint32_t threads;
-    bool ended; /* END was seen */
+    bool ended;   /* END was seen */
+    bool stopped; /* the last call failed: it was the end of the program */
     /* Sticky errors of the process; see errors.c. */
     uint64_t sticky, fault;
     uint64_t gap;            /* event before which the history has a hole; 0: none */
