@@ -147,14 +147,39 @@ unsigned kernel_accesses(const struct kernel *k, void **params, struct event_acc
                : 0;
 }
 
+/* The number that argument i is; 0 for pointers and whatever is no number. */
+static uint64_t number_of(const struct kernel_layout *layout, void **params, unsigned i) {
+    uint64_t value = 0;
+    if (!layout->param[i].access && layout->param[i].size <= sizeof value && params[i])
+        memcpy(&value, params[i], layout->param[i].size);
+    return value;
+}
+
+/* Can it be where a part of a buffer begins or ends? What is smaller than some other number, a
+ * count, would begin inside of the part before; what is very large is a floating-point number. */
+static bool is_place(const struct kernel_layout *layout, void **params, unsigned i) {
+    const uint64_t too_large = UINT64_C(1) << 28;
+    uint64_t value = number_of(layout, params, i);
+    if (layout->param[i].place)
+        return true;
+    for (unsigned k = 0; k < layout->count; k++) {
+        uint64_t other = number_of(layout, params, k);
+        if (k != i && other < too_large && other > value)
+            return false;
+    }
+    return value < too_large;
+}
+
 uint32_t kernel_hash(const struct kernel *k, void **params, void **extra) {
     uint64_t h = 0;
     size_t bytes = 0;
-    if (params) {
-        for (unsigned i = 0; k->layout && i < k->layout->count; i++)
-            if (params[i])
-                h = hash_bytes(params[i], k->layout->param[i].size, h);
-    } else {
+    if (params && k->layout) {
+        h = 1;
+        for (unsigned i = 0; i < k->layout->count; i++) {
+            uint64_t value = is_place(k->layout, params, i) ? number_of(k->layout, params, i) : 0;
+            h = hash_bytes(&value, sizeof value, h);
+        }
+    } else if (!params) {
         const void *buffer = extra ? extra_buffer(extra, &bytes) : NULL;
         h = buffer ? hash_bytes(buffer, bytes, 0) : 0;
     }

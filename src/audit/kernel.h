@@ -19,6 +19,7 @@ struct kernel_layout {
     struct {
         uint16_t size;  /* bytes */
         uint8_t access; /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
+        bool place;     /* by its name it says where in a buffer the work is */
     } param[KERNEL_PARAMS_MAX];
 };
 
@@ -60,7 +61,9 @@ void kernel_set_footprint(kernel_footprint footprint, void *user);
 unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,
                          unsigned room);
 
-/* A hash of all arguments, so that two launches that do the same can be told; 0 if unknown. */
+/* A hash of the arguments that may say which part of a buffer a launch works on, so that two
+ * launches which got the same pointer can be told to share it or to use the same bytes; 0 if
+ * unknown. */
 uint32_t kernel_hash(const struct kernel *k, void **params, void **extra);
 
 void kernel_reset(void);
