@@ -83,6 +83,7 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .chunk = (uint32_t)o->chunk.value,
         .threads = (uint32_t)o->threads.value,
         .kv_type = o->kv_type,
+        .no_repack = o->no_repack,
         .expect = o->expect,
         .all_logits = o->dump_prompt,
         .trace = o->trace ? o->trace : env_get_str("GRETA_TRACE", NULL),

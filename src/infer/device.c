@@ -76,6 +76,27 @@ enum rc device_alloc(const struct device *d, struct kern_view *out, const char *
     return RC_OK;
 }
 
+enum rc device_map(const struct device *d, struct kern_view *out, const char *name,
+                   enum tensor_type type, const void *memory, uint64_t bytes, struct err *e) {
+    void *host = (void *)(uintptr_t)memory, *ptr = NULL;
+    hipError_t r = d->hip->hipHostRegister(host, bytes, hipHostRegisterMapped);
+    if (r == hipSuccess) {
+        r = d->hip->hipHostGetDevicePointer(&ptr, host, 0);
+        if (r != hipSuccess)
+            device_unmap(d, memory);
+    }
+    if (r != hipSuccess)
+        return err_set(e, RC_DEVICE, "%s: the device cannot read it where it is: %s", name,
+                       d->hip->hipGetErrorString(r));
+    *out = (struct kern_view){ ptr, bytes, type, name };
+    (void)gcore_name_range(ptr, bytes, name);
+    return RC_OK;
+}
+
+void device_unmap(const struct device *d, const void *memory) {
+    (void)d->hip->hipHostUnregister((void *)(uintptr_t)memory);
+}
+
 void device_free(const struct device *d, struct kern_view *v) {
     if (v->ptr)
         (void)d->hip->hipFree(v->ptr);

@@ -30,6 +30,11 @@ NODISCARD enum rc device_free_bytes(const struct device *d, uint64_t *out, struc
 /* A new buffer, named in the ledger; name must outlive it. On failure *out is zeroed. */
 NODISCARD enum rc device_alloc(const struct device *d, struct kern_view *out, const char *name,
                                enum tensor_type type, uint64_t bytes, struct err *e);
+/* Host memory as it is, for kernels that only read it; it must stay there until device_unmap(). */
+NODISCARD enum rc device_map(const struct device *d, struct kern_view *out, const char *name,
+                             enum tensor_type type, const void *memory, uint64_t bytes,
+                             struct err *e);
+void device_unmap(const struct device *d, const void *memory);
 void device_free(const struct device *d, struct kern_view *v); /* zeroes *v; v->ptr may be NULL */
 
 /* Checked copies of all of a view's first `bytes`. step and layer are for logs, -1: none. */

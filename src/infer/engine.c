@@ -209,7 +209,10 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
         note_context(g, o);
     rc = rc ? rc : record_model(g, file, e);
     rc = rc ? rc : load(g, file, o, kv_type, e);
-    gguf_close(&file);
+    if (g && o->no_repack)
+        g->file = file;
+    else
+        gguf_close(&file);
     if (!rc) {
         *out = g;
     } else {
@@ -231,6 +234,7 @@ enum rc engine_close(engine **g, struct err *e) {
         weights_free(&(*g)->weights, &(*g)->device);
         device_close(&(*g)->device);
     }
+    gguf_close(&(*g)->file);
     tokenizer_close(&(*g)->tokenizer);
     token_list_close(&(*g)->past);
     free((*g)->logits);

@@ -12,6 +12,7 @@ struct engine {
     tokenizer *tokenizer;
     struct device device;
     struct weights weights;
+    gguf *file; /* weights are read where they are in it; NULL: they are on the device */
     struct kvcache cache;
     trace *trace;
     scheduler *scheduler;

@@ -78,16 +78,31 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
     return rc;
 }
 
-static enum rc upload(const struct device *d, struct kern_view *to, const struct gguf_tensor *t,
-                      const struct config_tensor_spec *spec, bool repack, struct err *e) {
-    if (spec->kind == CONFIG_VECTOR)
-        return upload_as_floats(d, to, t, spec->layer, e);
+static enum rc upload_and_repack(const struct device *d, struct kern_view *to,
+                                 const struct gguf_tensor *t, int32_t layer, struct err *e) {
     enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
-    rc = rc ? rc : device_upload(d, to, t->data, t->bytes, -1, spec->layer, e);
-    if (rc || !repack)
-        return rc;
+    rc = rc ? rc : device_upload(d, to, t->data, t->bytes, -1, layer, e);
     struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
-    return kern_repack(d->kernels, d->stream, &a, e);
+    return rc ? rc : kern_repack(d->kernels, d->stream, &a, e);
+}
+
+static enum rc load_tensor(struct weights *w, const struct device *d, struct kern_view *to,
+                           const gguf *g, const struct gguf_tensor *t,
+                           const struct config_tensor_spec *spec, struct err *e) {
+    enum rc rc;
+    if (spec->kind == CONFIG_VECTOR) {
+        rc = upload_as_floats(d, to, t, spec->layer, e);
+    } else if (w->packed) {
+        rc = upload_and_repack(d, to, t, spec->layer, e);
+    } else {
+        rc = device_map(d, to, to->name, t->type, t->data, t->bytes, e);
+        if (!rc)
+            w->mapped[w->mapped_count++] = (struct weights_mapped){ t->data, to->ptr };
+        return rc;
+    }
+    if (!rc)
+        gguf_release_tensor(g, t); /* it is on the device now */
+    return rc;
 }
 
 static struct kern_view *view_of(struct weights *w, const struct config_tensor_spec *spec) {
@@ -115,10 +130,9 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
         struct kern_view *view = view_of(w, &spec);
         memcpy(w->names[i], spec.name, sizeof spec.name);
         *view = (struct kern_view){ .name = w->names[i] };
-        enum rc rc = upload(d, view, t, &spec, w->packed, e);
+        enum rc rc = load_tensor(w, d, view, g, t, &spec, e);
         if (rc)
             return rc;
-        gguf_release_tensor(g, t); /* it is on the device now */
         done += t->bytes;
         if (progress && !progress(done, total, user))
             return err_set(e, RC_BUSY, "loading was interrupted");
@@ -136,7 +150,10 @@ enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
         names++;
     w->layers = calloc((size_t)c->layers + 1, sizeof *w->layers);
     w->names = calloc(names + 1, sizeof *w->names);
-    enum rc rc = w->layers && w->names ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+    w->mapped = repack ? NULL : calloc(names + 1, sizeof *w->mapped);
+    enum rc rc = w->layers && w->names && (repack || w->mapped)
+                     ? RC_OK
+                     : err_set(e, RC_MEMORY, "out of memory");
     if (!rc)
         rc = load_tensors(w, d, g, c, progress, user, e);
     if (!rc)
@@ -149,13 +166,23 @@ enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
     return RC_OK;
 }
 
+static void let_go(struct weights *w, const struct device *d, struct kern_view *view) {
+    for (size_t i = 0; i < w->mapped_count; i++)
+        if (view->ptr == w->mapped[i].ptr)
+            *view = (struct kern_view){ 0 };
+    device_free(d, view);
+}
+
 void weights_free(struct weights *w, const struct device *d) {
     for (uint32_t l = 0; w->layers && l < w->layer_count; l++)
         for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
-            device_free(d, &w->layers[l].tensor[i]);
+            let_go(w, d, &w->layers[l].tensor[i]);
     for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
-        device_free(d, &w->tensor[i]);
+        let_go(w, d, &w->tensor[i]);
     device_free(d, &w->rope_freqs);
+    for (size_t i = 0; i < w->mapped_count; i++)
+        device_unmap(d, w->mapped[i].memory);
+    free(w->mapped);
     free(w->layers);
     free(w->names);
     *w = (struct weights){ 0 };

@@ -13,20 +13,28 @@ struct weights_layer {
     struct kern_view tensor[CONFIG_TENSOR_COUNT]; /* by role; ptr NULL where the model has none */
 };
 
+struct weights_mapped {
+    const void *memory; /* of the host */
+    const void *ptr;    /* for the device */
+};
+
 struct weights {
     struct kern_view tensor[CONFIG_TENSOR_COUNT]; /* those that are not of a layer */
     struct kern_view output;                      /* OUTPUT, or the embedding where it is tied */
     struct kern_view rope_freqs;                  /* [rope_dims / 2] angles a position */
     struct weights_layer *layers;
     uint32_t layer_count;
-    bool packed;                      /* matrices are in the order the device multiplies them in */
+    bool packed;                   /* matrices are in the order the device multiplies them in */
+    struct weights_mapped *mapped; /* matrices that are read where they are in the file */
+    size_t mapped_count;
     char (*names)[GGUF_MAX_NAME + 1]; /* of all views */
 };
 
 /* Bytes that are done and bytes there are; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
-/* Loads what c says from g, which may be closed afterwards; repack: in the device's own order.
+/* Loads what c says from g. repack: copies of the matrices in the device's own order, and g may be
+ * closed afterwards; else they are used where they are, and g must stay open.
  * RC_BUSY if progress said stop. On failure *w is empty. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                                const struct config *c, bool repack, weights_progress progress,

@@ -67,6 +67,13 @@ wrong "goes with --trace" --trace-file t.jsonl
 wrong "expected POINTS" --trace fly
 wrong "expected POINTS" --trace q:3-1
 wrong "no known shape" --expect fly
+same_without_repacking() {
+    "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet >a.txt 2>/dev/null &&
+        "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet --no-repack >b.txt 2>/dev/null &&
+        diff <(grep -v -E '^(Total|Time|Tokens/second)' a.txt) <(grep -v -E '^(Total|Time|Tokens/second)' b.txt)
+}
+check "--no-repack: the same text" same_without_repacking
+
 check "wrong: GRETA_CPU=fly" status 2 says "expected scalar, avx2, avxvnni, avx512 or avx512vnni" with GRETA_CPU=fly "$infer"
 check "wrong: GRETA_DISABLE_GUARD_RAIL=fly" status 2 says "expected 0 or 1" \
     with GRETA_DISABLE_GUARD_RAIL=fly "$infer"

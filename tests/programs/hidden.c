@@ -4,7 +4,7 @@
 
 #include "program.h"
 
-__attribute__((noinline, noclone)) static void *fill_in_secret(void *unused) {
+__attribute__((noinline)) static void *fill_in_secret(void *unused) {
     void *device = NULL;
     CHECK(hipMalloc(&device, 512));
     CHECK(hipMemset(device, 3, 512));

@@ -125,11 +125,13 @@ void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
 /* Rows [row, row + count) of a token: bias and what was there, as the launch asks. */
 static void put(const struct product *p, uint64_t token, uint64_t row, size_t count,
                 const float *values) {
-    float *out = p->out + token * p->w.n + row;
-    for (size_t i = 0; i < count; i++) {
-        float v = values[i] + (p->bias ? p->bias[row + i] : 0);
-        out[i] = p->added ? out[i] + v : v;
-    }
+    float *restrict out = p->out + token * p->w.n + row;
+    if (!p->added)
+        memset(out, 0, count * sizeof *out);
+    for (size_t i = 0; i < count; i++)
+        out[i] += values[i];
+    for (size_t i = 0; p->bias && i < count; i++)
+        out[i] += p->bias[row + i];
 }
 
 /* A row behind the last is read as the last one; what comes out for it is dropped. */
