@@ -66,15 +66,6 @@ static void decode(enum tensor_type type, const void *src, float *dst, size_t n)
         ops_avx2()->decode(type, src, dst, n);
 }
 
-static void encode_f16(const float *src, void *dst, size_t n) {
-    for (size_t i = 0; i < n; i += 16) {
-        __mmask16 lanes = first(n - i < 16 ? n - i : 16);
-        __m256i halves =
-            _mm512_cvtps_ph(_mm512_maskz_loadu_ps(lanes, src + i), _MM_FROUND_TO_NEAREST_INT);
-        _mm256_mask_storeu_epi16((char *)dst + 2 * i, lanes, halves);
-    }
-}
-
 /* ---- element by element ---------------------------------------------------------------------- */
 
 static double sum_squares(const float *x, size_t n) {
@@ -183,7 +174,6 @@ static void fill(void) {
     set = *ops_avx2();
     set.name = "avx512";
     set.decode = decode;
-    set.encode_f16 = encode_f16;
     set.sum_squares = sum_squares;
     set.swiglu = swiglu;
     set.multiply = multiply;

@@ -1,0 +1,184 @@
+/* bench_ops - the inner loops of the small kernels and of attention: nanoseconds of each on each
+ * instruction set, and how much faster than the scalar twin that is; sizes are those of a 1.1B
+ * model. Then attention as a whole, one token behind 1,800 others, on one core, with the best set
+ * that GRETA_CPU allows. It promises nothing: test_ops says whether the results are right. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "kernels/cpu/native.h"
+#include "kernels/cpu/ops.h"
+#include "model/quant.h"
+
+enum { DIM = 2048, HIDDEN = 5632, HEAD = 64, TILE = 64, GROUP = 8, ROUNDS = 7 };
+
+static float x[HIDDEN], y[HIDDEN], out[HIDDEN], tile[TILE * TILE], turned[TILE * TILE];
+static uint16_t halves[DIM];
+static unsigned char q8_0[DIM / 32 * 34];
+static const struct ops *set;
+static volatile double sink;
+
+/* ---- one function each, its work of one call ------------------------------------------------- */
+
+static const struct ops_matrix keys = { tile, TILE }, columns = { turned, TILE };
+
+static void decode_f16(void) {
+    set->decode(TENSOR_TYPE_F16, halves, out, DIM);
+}
+static void decode_q8_0(void) {
+    set->decode(TENSOR_TYPE_Q8_0, q8_0, out, DIM);
+}
+static void encode_f16(void) {
+    set->encode_f16(x, halves, DIM);
+}
+static void sum_squares(void) {
+    sink = set->sum_squares(x, DIM);
+}
+static void scale(void) {
+    set->scale(out, x, 0.5f, y, DIM);
+}
+static void swiglu(void) {
+    set->swiglu(out, x, y, HIDDEN);
+}
+static void rotate_halves(void) {
+    set->rotate_halves(out, x, y, HEAD / 2);
+}
+static void rotate_neighbours(void) {
+    set->rotate_neighbours(out, x, y, HEAD / 2);
+}
+static void multiply(void) {
+    set->multiply((struct ops_matrix){ out, TILE }, (struct ops_matrix){ x, HEAD }, columns, GROUP,
+                  TILE, HEAD, false);
+}
+static void multiply_one(void) {
+    set->multiply((struct ops_matrix){ out, TILE }, (struct ops_matrix){ x, HEAD }, columns, 1,
+                  TILE, HEAD, false);
+}
+static void dot_rows(void) {
+    set->dot_rows(out, x, keys, TILE, HEAD);
+}
+static void transpose(void) {
+    set->transpose(columns, keys, TILE, HEAD);
+}
+static void exp_below(void) {
+    float highest = 1; /* what is there decays to exp(-1), exp(exp(-1) - 1), …: all of it alike */
+    sink = (double)set->exp_below(out, TILE, &highest);
+}
+
+static const struct {
+    const char *what;
+    void (*run)(void);
+} functions[] = {
+    { "decode F16, 2048", decode_f16 },
+    { "decode Q8_0, 2048", decode_q8_0 },
+    { "encode F16, 2048", encode_f16 },
+    { "sum_squares, 2048", sum_squares },
+    { "scale, 2048", scale },
+    { "swiglu, 5632", swiglu },
+    { "rotate_halves, 32 pairs", rotate_halves },
+    { "rotate_neighbours, 32 pairs", rotate_neighbours },
+    { "multiply, 8 x 64 x 64", multiply },
+    { "multiply, 1 x 64 x 64", multiply_one },
+    { "dot_rows, 64 x 64", dot_rows },
+    { "transpose, 64 x 64", transpose },
+    { "exp_below, 64", exp_below },
+};
+
+/* Nanoseconds of a call: the best of several rounds. */
+static double time_of(void (*run)(void), int calls) {
+    double best = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t start = clock_now_ns();
+        for (int i = 0; i < calls; i++)
+            run();
+        best = fmin(best, (double)(clock_now_ns() - start) / calls);
+    }
+    return best;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, RANGES = 8 };
+
+static struct kern_attention attention;
+
+static void attend(void) {
+    struct greta_soft_work w = { .last = (uint64_t)KV_HEADS * RANGES };
+    cpu_attention(&w, &attention);
+    struct kern_attention_merge m = { .out = attention.out,
+                                      .parts = attention.parts,
+                                      .tokens = 1,
+                                      .heads = HEADS,
+                                      .head_size = HEAD,
+                                      .ranges = RANGES };
+    w = (struct greta_soft_work){ .last = 1 };
+    cpu_attention_merge(&w, &m);
+}
+
+/* A different cache every time, as every layer has its own: it comes from memory or the last
+ * cache. */
+static void attend_layers(void) {
+    size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(attention.keys.type, KV_HEADS * HEAD);
+    char *first = attention.keys.ptr;
+    for (int layer = 0; layer < LAYERS; layer++) {
+        attention.keys.ptr = first + 2 * (size_t)layer * bytes;
+        attention.values.ptr = first + (2 * (size_t)layer + 1) * bytes;
+        attend();
+    }
+    attention.keys.ptr = first;
+}
+
+static int time_attention(enum tensor_type type) {
+    size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(type, KV_HEADS * HEAD);
+    static int32_t pos = PAST, slot = PAST;
+    static float parts[HEADS * RANGES * (HEAD + 16)];
+    char *caches = calloc(2 * LAYERS, bytes);
+    if (!caches)
+        return 1;
+    for (size_t at = 0; at + sizeof halves <= 2 * LAYERS * bytes && type == TENSOR_TYPE_F16;
+         at += sizeof halves)
+        for (size_t i = 0; i < sizeof halves; i++)
+            caches[at + i] = ((const char *)halves)[i];
+    attention = (struct kern_attention){ .out.ptr = out,
+                                         .parts.ptr = parts,
+                                         .q.ptr = x,
+                                         .k.ptr = x,
+                                         .v.ptr = x,
+                                         .keys = { caches, 0, type, "keys" },
+                                         .values = { caches, 0, type, "values" },
+                                         .pos.ptr = &pos,
+                                         .slots.ptr = &slot,
+                                         .tokens = 1,
+                                         .heads = HEADS,
+                                         .kv_heads = KV_HEADS,
+                                         .head_size = HEAD,
+                                         .rows = PAST + 1,
+                                         .ranges = RANGES,
+                                         .range = (PAST + RANGES) / RANGES,
+                                         .scale = 0.125f };
+    printf(
+        "attention of %d layers, 1 token behind %d, 32 heads, 4 of keys, %s cache, %s: %.2f ms\n",
+        LAYERS, PAST, tensor_type_name(type), ops()->name, time_of(attend_layers, 1) / 1e6);
+    free(caches);
+    return 0;
+}
+
+int main(void) {
+    for (int i = 0; i < HIDDEN; i++)
+        x[i] = sinf((float)i), y[i] = cosf((float)i); /* what turns a pair keeps its length */
+    for (int i = 0; i < TILE * TILE; i++)
+        tile[i] = turned[i] = sinf((float)i * 0.3f);
+    quant_encoder(TENSOR_TYPE_F16)(x, halves, DIM, QUANT_FAST);
+    quant_encoder(TENSOR_TYPE_Q8_0)(x, q8_0, DIM, QUANT_FAST);
+    puts("set      function                            ns   times scalar");
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+        double plain = 0;
+        for (unsigned s = 0; (set = ops_at(s)); s++) {
+            double ns = time_of(functions[f].run, 200);
+            plain = s == 0 ? ns : plain;
+            printf("%-8s %-28s %9.1f %10.1f\n", set->name, functions[f].what, ns, plain / ns);
+        }
+    }
+    return time_attention(TENSOR_TYPE_F16) || time_attention(TENSOR_TYPE_Q8_0);
+}
