@@ -350,9 +350,10 @@ static int find_unfinished(struct matrix *m, const char *name) {
             snprintf(folder, sizeof folder, k > 1 ? "artifacts/%s/%s-%u" : "artifacts/%s/%s",
                      days[i]->d_name, name, k);
             snprintf(path, sizeof path, "%s/matrix.json", folder);
-            if (stat(path, &st) != 0 && !is_there(folder, ""))
+            if (!is_there(folder, ""))
                 break;
-            if (st.st_mtime < newest || json_tree_open_file(&t, path, NULL) != RC_OK)
+            if (stat(path, &st) != 0 || st.st_mtime < newest ||
+                json_tree_open_file(&t, path, NULL) != RC_OK)
                 continue;
             if (same_parameters(m, json_tree_root(t), &why)) {
                 newest = st.st_mtime;
