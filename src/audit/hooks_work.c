@@ -312,10 +312,11 @@ static void note_accesses(struct hook_work *w, const struct event_access *a, uns
 
 static void note_pointers(struct hook_work *w, const struct event_arg *a, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        note_host_use(w, &(struct audit_host_use){ .address = a[i].value,
-                                                   .bytes = shared_bytes(a[i].value),
-                                                   .written = a[i].flags & EVENT_ARG_WRITE,
-                                                   .vague = true });
+        if (!(a[i].flags & EVENT_ARG_NUMBER))
+            note_host_use(w, &(struct audit_host_use){ .address = a[i].value,
+                                                       .bytes = shared_bytes(a[i].value),
+                                                       .written = a[i].flags & EVENT_ARG_WRITE,
+                                                       .vague = true });
 }
 
 /* Fills slots with the bytes the launch touches, or the pointers it gets; returns how many. */
