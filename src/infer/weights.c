@@ -96,7 +96,7 @@ static enum rc load_tensor(struct weights *w, const struct device *d, struct ker
         rc = upload_and_repack(d, to, t, spec->layer, e);
     } else {
         rc = device_map(d, to, to->name, t->type, t->data, t->bytes, e);
-        if (!rc)
+        if (!rc && w->mapped)
             w->mapped[w->mapped_count++] = (struct weights_mapped){ t->data, to->ptr };
         return rc;
     }

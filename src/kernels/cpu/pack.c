@@ -244,7 +244,7 @@ void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned 
 void pack_row(enum tensor_type type, const void *group, unsigned row, size_t blocks, void *dst) {
     const struct pack_layout layout = pack_layout(type, blocks);
     const size_t block_bytes = tensor_type_find(type)->block_bytes;
-    uint8_t room[128];
+    uint8_t room[128] = { 0 };
     for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
         const struct section s = sections[type][i];
         const uint8_t *from = (const uint8_t *)group + layout.at[i];
