@@ -16,16 +16,23 @@
 #include "infer/inject.h"
 #include "verdict/verdict.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+enum { WITH_TSAN = 1 };
+/* Else each of the many children would sleep a second before it ends. */
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) {
+    return "atexit_sleep_ms=0";
+}
 #else
-enum { SANITIZED = 0 };
+enum { WITH_TSAN = 0 };
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = WITH_TSAN };
 #endif
 
 enum { GENERATE = 4, SEQUENCES_MAX = 2 };
@@ -288,14 +295,21 @@ static void expect_clean(const struct setting *s) {
     verdict_close(&v);
 }
 
-/* What kernels then do, UBSan stops before the device can: arithmetic with an offset below zero, a
- * null pointer, a position that is not aligned. */
+static bool is_in(const char *spec, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!strncmp(spec, list[i], strlen(list[i])))
+            return true;
+    return false;
+}
+
 static bool can_run(const struct expected *x) {
+    /* What kernels then do, UBSan stops before the device can: arithmetic with an offset below
+     * zero, a null pointer, a position that is not aligned. */
     static const char *const stopped[] = { "wild_slot", "invalid_pointer", "pos_size@2.1" };
-    for (size_t i = 0; SANITIZED && i < sizeof stopped / sizeof *stopped; i++)
-        if (!strncmp(x->spec, stopped[i], strlen(stopped[i])))
-            return false;
-    return true;
+    /* These are what they are: races, which TSan sees too. */
+    static const char *const races[] = { "stream_unsynced", "overlapping_copies", "staging_reuse" };
+    return !(SANITIZED && is_in(x->spec, stopped, sizeof stopped / sizeof *stopped)) &&
+           !(WITH_TSAN && is_in(x->spec, races, sizeof races / sizeof *races));
 }
 
 /* ---- tests ------------------------------------------------------------------------------------
@@ -363,7 +377,8 @@ static void what_does_not_fail_changes_no_token(void **state) {
     clean = *told;
     assert_int_equal(clean.rc, RC_OK);
     for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
-        if (table[k].ending != GOES_ON || !strncmp(table[k].spec, "uninitialised", 13))
+        if (table[k].ending != GOES_ON || !strncmp(table[k].spec, "uninitialised", 13) ||
+            !can_run(&table[k]))
             continue;
         run(table[k].spec, &s);
         assert_int_equal(told->rc, RC_OK);
