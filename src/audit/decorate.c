@@ -36,7 +36,7 @@ static void call_plain(struct call *c, uint64_t a, uint64_t b, uint64_t d) {
     ev.dst = a;
     ev.src = b;
     ev.len = d;
-    call_begin(c, ev);
+    call_begin(c, &ev);
 }
 
 /* Status of a result for the recording: an error code, or 0 for what is not one. */

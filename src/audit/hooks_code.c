@@ -16,7 +16,7 @@ static void record_code(struct call *c, enum event_kind kind, hipError_t r, cons
     ev.len = len;
     ev.name = record_string(audit.writer, name);
     ev.status = (uint16_t)r;
-    call_begin(c, ev);
+    call_begin(c, &ev);
 }
 
 void hook_module_loaded(struct call *c, hipError_t r, const void *module, const void *image,

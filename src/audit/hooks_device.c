@@ -5,7 +5,7 @@ void hook_set_device(struct call *c, int device) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_DEVICE, 0, NULL);
         ev.dst = (uint64_t)(int64_t)device;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 
@@ -23,7 +23,7 @@ int hook_reset(struct call *c, int device) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_DEVICE_RESET, 0, NULL);
         ev.dst = (uint64_t)(int64_t)device;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return device;
 }
@@ -46,7 +46,7 @@ void hook_error_read(struct call *c, hipError_t r, bool clears) {
         ev.dst = (uint64_t)r;
         ev.src = me->failed_call ? me->failed_call - 1 : EVENT_NO_SEQ;
         ev.status = hipSuccess; /* reading an error is no failure */
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     if (clears)
         me->failed_call = 0;

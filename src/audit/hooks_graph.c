@@ -10,7 +10,7 @@ void hook_capture_begin(struct call *c, struct order_stream *s, hipStreamCapture
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_CAPTURE_BEGIN, 0, s);
         ev.dst = (uint64_t)mode;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 
@@ -24,7 +24,7 @@ void hook_capture_end(struct call *c, struct order_stream *s) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_CAPTURE_END, 0, s);
         ev.src = s && order_is_capturing(s) ? s->capture_seq : EVENT_NO_SEQ;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 
@@ -43,7 +43,7 @@ void hook_graph(struct call *c, enum event_kind kind, const void *dst, const voi
     ev.dst = bits(dst);
     ev.src = bits(src);
     ev.len = bits(node);
-    call_begin(c, ev);
+    call_begin(c, &ev);
 }
 
 void hook_graph_done(struct call *c, hipError_t r, const void *made) {
@@ -72,7 +72,7 @@ struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct o
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_GRAPH_LAUNCH, 0, s);
         ev.dst = bits(exec);
-        call_begin(c, ev);
+        call_begin(c, &ev);
         if (audit.soft_tag)
             audit.soft_tag(c->seq + 1);
     }

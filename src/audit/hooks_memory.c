@@ -38,7 +38,7 @@ void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *
         ev.src = (flags & UINT32_MAX) | (uint64_t)(uint32_t)what->device << 32;
         ev.len = what->size;
         ev.status = (uint16_t)r;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     if (r != hipSuccess || !what->addr || !what->size)
         return;
@@ -115,7 +115,7 @@ static struct hook_free free_begin(struct call *c, const void *ptr, struct order
         ev.dst = (uint64_t)(uintptr_t)ptr;
         ev.src = f.what.entry.serial ? f.what.entry.made.event : EVENT_NO_SEQ;
         ev.len = live ? f.what.entry.size : 0;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return f;
 }

@@ -16,7 +16,7 @@ void hook_stream_created(struct call *c, hipError_t r, const hipStream_t *stream
     ev.src = flags;
     ev.len = (uint64_t)(int64_t)priority;
     ev.status = (uint16_t)r;
-    call_begin(c, ev);
+    call_begin(c, &ev);
 }
 
 struct order_stream *hook_stream_destroy(struct call *c, hipStream_t stream) {
@@ -28,7 +28,7 @@ struct order_stream *hook_stream_destroy(struct call *c, hipStream_t stream) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_STREAM_DESTROY, 0, s);
         ev.dst = bits(stream);
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return s;
 }
@@ -47,7 +47,7 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_SYNC, scope, s);
         ev.dst = s ? (uint64_t)s->device : 0;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return sync;
 }
@@ -61,7 +61,7 @@ struct hook_sync hook_sync_device(struct call *c) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_SYNC, DETAIL_SCOPE_DEVICE, NULL);
         ev.dst = (uint64_t)device;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return sync;
 }
@@ -81,7 +81,7 @@ void hook_event_created(struct call *c, hipError_t r, const hipEvent_t *event, u
     ev.dst = event && r == hipSuccess ? bits(*event) : 0;
     ev.src = flags;
     ev.status = (uint16_t)r;
-    call_begin(c, ev);
+    call_begin(c, &ev);
 }
 
 void hook_event_destroy(struct call *c, hipEvent_t event) {
@@ -97,7 +97,7 @@ void hook_event_destroy(struct call *c, hipEvent_t event) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_EVENT_DESTROY, 0, NULL);
         ev.dst = bits(event);
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 
@@ -105,7 +105,7 @@ uint64_t hook_event_record(struct call *c, hipEvent_t event, struct order_stream
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_EVENT_RECORD, 0, s);
         ev.dst = bits(event);
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
     return order_mark(s);
 }
@@ -122,7 +122,7 @@ void hook_event_wait(struct call *c, hipEvent_t event, struct order_stream *s) {
         struct event ev = call_event(c, EVENT_EVENT_WAIT, 0, s);
         ev.dst = bits(event);
         ev.src = order_event_read(order_event(event)).seq;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 
@@ -137,7 +137,7 @@ void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait) {
         struct event ev = call_event(c, EVENT_EVENT_SYNC, wait, NULL);
         ev.dst = bits(event);
         ev.src = order_event_read(order_event(event)).seq;
-        call_begin(c, ev);
+        call_begin(c, &ev);
     }
 }
 

@@ -114,7 +114,7 @@ void hook_record_copy(struct call *c, const void *dst, const void *src, size_t b
     ev.src = (uint64_t)(uintptr_t)src;
     ev.len = bytes;
     ev.name = tensor ? tensor : tensor_of_copy(dst, src);
-    call_begin(c, ev);
+    call_begin(c, &ev);
     fault_tag(c);
 }
 
@@ -264,7 +264,7 @@ struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsig
         ev.src = value;
         ev.len = (uint64_t)count * width;
         ev.name = tensor_at(dst);
-        call_begin(c, ev);
+        call_begin(c, &ev);
         fault_tag(c);
     }
     return set_work(dst, count * width, stream, async);
@@ -438,7 +438,7 @@ struct hook_work hook_queue(struct call *c, const void *a, uint64_t b,
         struct event ev = call_event(c, EVENT_CALL, 0, stream);
         ev.dst = (uint64_t)(uintptr_t)a;
         ev.src = b;
-        call_begin(c, ev);
+        call_begin(c, &ev);
         fault_tag(c);
     }
     return (struct hook_work){ .stream = stream };
@@ -506,7 +506,7 @@ static struct host_call *host_queue(struct call *c, const struct host_call *what
     struct event ev = call_event(c, EVENT_HOST_FN, 0, stream);
     ev.dst = host_function(h);
     ev.src = (uint64_t)(uintptr_t)h->data;
-    call_begin(c, ev);
+    call_begin(c, &ev);
     h->queued = c->seq;
     return h;
 }

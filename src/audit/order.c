@@ -242,7 +242,7 @@ static hipError_t record_event_on(struct order_stream *s, struct order_stream *o
     if (call_is_recorded()) {
         struct event ev = call_event(&c, EVENT_EVENT_RECORD, 0, on);
         ev.dst = (uint64_t)(uintptr_t)s->event;
-        call_begin(&c, ev);
+        call_begin(&c, &ev);
     }
     hipError_t r = audit.raw.hipEventRecord(s->event, on->handle);
     call_end(&c, (unsigned)r);
@@ -295,7 +295,7 @@ static hipError_t wait_for(struct order_stream *s, struct order_stream *waiter,
         struct event ev = call_event(&c, EVENT_EVENT_WAIT, 0, waiter);
         ev.dst = (uint64_t)(uintptr_t)event;
         ev.src = order_event_read(order_event(event)).seq;
-        call_begin(&c, ev);
+        call_begin(&c, &ev);
     }
     r = audit.raw.hipStreamWaitEvent(waiter->handle, event, 0);
     call_end(&c, (unsigned)r);
@@ -443,17 +443,16 @@ void order_capture_end(struct order_stream *origin) {
 
 /* ---- recording and end ----------------------------------------------------------------------- */
 
-uint32_t order_record_id(struct order_stream *s) {
-    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
-    if (id || !audit.writer)
-        return id;
+uint32_t order_define(struct order_stream *s) {
+    if (!audit.writer)
+        return 0;
     static const uint32_t kind_flag[] = {
         [ORDER_DEFAULT] = RECORD_STREAM_DEFAULT,
         [ORDER_PER_THREAD] = RECORD_STREAM_PER_THREAD,
         [ORDER_CREATED] = 0,
     };
     spin_lock(&s->lock);
-    id = atomic_load(&s->record_id);
+    uint32_t id = atomic_load(&s->record_id);
     if (!id) {
         id = record_stream(audit.writer, &(struct record_stream){
                                              .handle = (uint64_t)(uintptr_t)s->handle,

@@ -133,7 +133,11 @@ static inline bool order_is_capturing(const struct order_stream *s) {
 }
 
 /* The stream's number in the recording; 0 if there is none. */
-uint32_t order_record_id(struct order_stream *s);
+uint32_t order_define(struct order_stream *s);
+static inline uint32_t order_record_id(struct order_stream *s) {
+    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
+    return id ? id : order_define(s);
+}
 
 /* Forgets everything; for audit_detach. Events are destroyed if the runtime still works. */
 void order_reset(void);

@@ -7,15 +7,15 @@
  *
  * The life of a slot is in its first word, `ready`:
  *
- *      0                          never used
- *      EVENT_BUSY | seq+1         its writer is filling it in
- *      seq+1                      whole: the writer stored this last, with release
- *      EVENT_FINISHING | seq+1    whole; record_finish() is changing status and duration
+ *      0                      never used, or its first writer is filling it in
+ *      EVENT_BUSY | seq+1     its writer, of a later turn of the ring, is filling it in
+ *      EVENT_FINISHING | seq+1     whole; its thread has yet to store status and duration
+ *      seq+1                  whole, and nobody's: the next turn of the ring may take it
  *
  * A slot whose `ready` is none of the last two for the seq that belongs there is torn: the writer
  * was killed half-way, or has not come to it yet. An older or newer seq there means that the ring
- * went round. EVENT_FINISHING is whole because status and duration share one aligned 8-byte word
- * with kind and aux, and are replaced in one store.
+ * went round. An open event is whole because status and duration share one aligned 8-byte word with
+ * kind and aux, and are replaced in one store.
  *
  * An event about a call is written when the call begins, with status RECORD_PENDING, and completed
  * in place when it returns. A call that never came back stays pending, and one sees where the
@@ -42,7 +42,7 @@ enum { RECORD_VERSION = 1 };
 #define RECORD_NONE    UINT64_MAX /* seq of an event that was lost */
 #define EVENT_NO_SEQ   UINT64_MAX /* a field that refers to an event, and does not know which */
 
-#define EVENT_BUSY      (UINT64_C(1) << 63)
+#define EVENT_BUSY (UINT64_C(1) << 63)
 #define EVENT_FINISHING (UINT64_C(1) << 62)
 
 struct event {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/tick.h"
 #include "record/writer_internal.h"
 
 /* ---- who writes ---------------------------------------------------------------------------- */
@@ -118,54 +119,6 @@ __attribute__((noinline)) static void prepare_next_chunk(writer *w, uint64_t seq
     grow_map_chunk(w, CHUNK_EVENTS, (unsigned)(next >> w->event_shift), true);
 }
 
-/* False, and counted as lost, if there is no room or the slot is not free: its writer of one turn
- * of the ring ago has not finished (or died), or one of a later turn was faster. */
-static inline bool slot_write(writer *w, uint64_t seq, const void *from) {
-    if (UNLIKELY((seq & w->chunk_mask) == w->chunk_mask / 2))
-        prepare_next_chunk(w, seq);
-    union event_slot *slot = slot_of(w, seq);
-    if (UNLIKELY(!slot))
-        return slot_lost(w);
-    uint64_t *ready = &slot->event.ready;
-    uint64_t old = __atomic_load_n(ready, __ATOMIC_RELAXED);
-    if (UNLIKELY(old > seq) || /* EVENT_BUSY and EVENT_FINISHING are greater than any seq */
-        UNLIKELY(!__atomic_compare_exchange_n(ready, &old, EVENT_BUSY | (seq + 1), false,
-                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
-        return slot_lost(w);
-    memcpy((unsigned char *)slot + sizeof *ready, (const unsigned char *)from + sizeof *ready,
-           sizeof *slot - sizeof *ready);
-    /* Stored last: who sees seq + 1 sees the whole event. */
-    __atomic_store_n(ready, seq + 1, __ATOMIC_RELEASE);
-    return true;
-}
-
-uint64_t record_event(writer *w, struct event *e) {
-    if (!w)
-        return RECORD_NONE;
-    e->thread = thread_number(w);
-    if (!e->t_ns)
-        e->t_ns = clock_now_ns();
-    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, 1, memory_order_relaxed);
-    return LIKELY(slot_write(w, seq, e)) ? seq : RECORD_NONE;
-}
-
-uint64_t record_events(writer *w, union event_slot *slots, unsigned count) {
-    if (!w || !count || count > 1 + EVENT_EXTRA_MAX)
-        return RECORD_NONE;
-    struct event *e = &slots[0].event;
-    e->thread = thread_number(w);
-    if (!e->t_ns)
-        e->t_ns = clock_now_ns();
-    for (unsigned i = 1; i < count; i++)
-        slots[i].extra.aux = (slots[i].extra.aux & 0xff0000ffu) | i << 8 | (count - 1) << 16;
-    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, count, memory_order_relaxed);
-    bool stored = false;
-    /* The event comes last: who sees it whole finds its extras. */
-    for (unsigned i = count; i-- > 0;)
-        stored = slot_write(w, seq + i, &slots[i]);
-    return stored ? seq : RECORD_NONE;
-}
-
 /* The last eight bytes of an event, which are replaced together. */
 struct tail {
     uint16_t kind, status;
@@ -173,22 +126,140 @@ struct tail {
 };
 _Static_assert(sizeof(struct tail) == 8 && offsetof(struct event, kind) == 56, "one word");
 
-static void finish(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns,
-                   const uint64_t *dst) {
-    union event_slot *slot = w && seq != RECORD_NONE ? slot_of(w, seq) : NULL;
+/* Two neighbours in memory as one word, by arithmetic. */
+static inline uint64_t pair(uint32_t first, uint32_t second) {
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? first | (uint64_t)second << 32
+                                                     : second | (uint64_t)first << 32;
+}
+
+static inline uint64_t tail_word(struct tail t) {
+    uint32_t first = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? t.kind | (uint32_t)t.status << 16
+                                                               : t.status | (uint32_t)t.kind << 16;
+    return pair(first, t.aux);
+}
+
+/* True if the slot is this writer's to fill. In the ring's first turn it is from the moment its
+ * number was given out: nobody else stores into a slot that has never held anything, however long
+ * its writer takes. Later turns have to take it over from whoever had it before. It is not free if
+ * that one has not written it yet, or has not completed it (or died), or if one of a turn to come
+ * was faster. */
+static inline bool slot_claim(const writer *w, uint64_t *ready, uint64_t seq) {
+    uint64_t old = __atomic_load_n(ready, __ATOMIC_RELAXED);
+    if (LIKELY(seq <= w->event_mask))
+        return LIKELY(old == 0);
+    return LIKELY(old != 0 && old <= seq) && /* EVENT_BUSY, EVENT_FINISHING: more than any seq */
+           LIKELY(__atomic_compare_exchange_n(ready, &old, EVENT_BUSY | (seq + 1), false,
+                                              __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+}
+
+/* The event as words. Its fields were stored one by one a moment ago, some of them 32 and 16 bits
+ * wide; a wider load would wait until all of them have left the store buffer. Volatile keeps the
+ * compiler from making one. */
+static inline void event_words(const struct event *e, uint64_t word[8]) {
+    const volatile struct event *v = e;
+    word[1] = v->t_ns;
+    word[2] = v->dst;
+    word[3] = v->src;
+    word[4] = v->len;
+    word[5] = pair(v->stream, v->thread);
+    word[6] = pair(v->site, v->name);
+    struct tail tail = { v->kind, v->status, v->aux };
+    word[7] = tail_word(tail);
+}
+
+/* mark: EVENT_FINISHING, or 0. False, and counted as lost, if there is no room or the slot is not
+ * free.
+ */
+static inline bool slot_write(writer *w, uint64_t seq, const uint64_t word[8], uint64_t mark) {
+    if (UNLIKELY((seq & w->chunk_mask) == w->chunk_mask / 2))
+        prepare_next_chunk(w, seq);
+    union event_slot *slot = slot_of(w, seq);
+    if (UNLIKELY(!slot))
+        return slot_lost(w);
+    uint64_t *ready = &slot->event.ready;
+    if (UNLIKELY(!slot_claim(w, ready, seq)))
+        return slot_lost(w);
+    for (int i = 1; i < 8; i++)
+        __atomic_store_n(&slot->word[i], word[i], __ATOMIC_RELAXED);
+    /* Stored last: who sees seq + 1 sees the whole event. */
+    __atomic_store_n(ready, mark | (seq + 1), __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The next event comes to memory that nobody has touched for long. */
+static inline void slot_prefetch(const writer *w, uint64_t seq) {
+    __builtin_prefetch(&w->events[(seq + 1) & w->event_mask], 1);
+}
+
+static inline uint64_t write_event(writer *w, struct event *e, uint64_t mark) {
+    if (!w)
+        return RECORD_NONE;
+    e->thread = thread_number(w);
+    if (!e->t_ns)
+        e->t_ns = tick_now_ns();
+    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, 1, memory_order_relaxed);
+    uint64_t word[8];
+    event_words(e, word);
+    bool stored = slot_write(w, seq, word, mark);
+    slot_prefetch(w, seq);
+    return LIKELY(stored) ? seq : RECORD_NONE;
+}
+
+uint64_t record_event(writer *w, struct event *e) {
+    return write_event(w, e, 0);
+}
+
+uint64_t record_begin(writer *w, struct event *e) {
+    return write_event(w, e, EVENT_FINISHING);
+}
+
+static inline uint64_t write_events(writer *w, union event_slot *slots, unsigned count,
+                                    uint64_t mark) {
+    if (!w || !count || count > 1 + EVENT_EXTRA_MAX)
+        return RECORD_NONE;
+    struct event *e = &slots[0].event;
+    e->thread = thread_number(w);
+    if (!e->t_ns)
+        e->t_ns = tick_now_ns();
+    for (unsigned i = 1; i < count; i++)
+        slots[i].extra.aux = (slots[i].extra.aux & 0xff0000ffu) | i << 8 | (count - 1) << 16;
+    uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, count, memory_order_relaxed);
+    bool stored = false;
+    /* The event comes last: who sees it whole finds its extras. */
+    for (unsigned i = count; i-- > 0;)
+        stored = slot_write(w, seq + i, slots[i].word, i ? 0 : mark);
+    slot_prefetch(w, seq + count - 1);
+    return stored ? seq : RECORD_NONE;
+}
+
+uint64_t record_events(writer *w, union event_slot *slots, unsigned count) {
+    return write_events(w, slots, count, 0);
+}
+
+uint64_t record_begin_slots(writer *w, union event_slot *slots, unsigned count) {
+    return write_events(w, slots, count, EVENT_FINISHING);
+}
+
+/* True if nobody else stores into the slot until its `ready` says that it is whole. What
+ * record_begin() wrote is open, and its thread's alone; anything else has to be taken. */
+static inline bool slot_reopen(uint64_t *ready, uint64_t seq) {
     uint64_t whole = seq + 1;
-    if (!slot ||
-        !__atomic_compare_exchange_n(&slot->event.ready, &whole, EVENT_FINISHING | (seq + 1), false,
-                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return LIKELY(__atomic_load_n(ready, __ATOMIC_RELAXED) == (EVENT_FINISHING | whole)) ||
+           __atomic_compare_exchange_n(ready, &whole, EVENT_FINISHING | (seq + 1), false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static inline void finish(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns,
+                          const uint64_t *dst) {
+    union event_slot *slot = w && seq != RECORD_NONE ? slot_of(w, seq) : NULL;
+    if (UNLIKELY(!slot) || UNLIKELY(!slot_reopen(&slot->event.ready, seq)))
         return;
     if (dst)
         __atomic_store_n(&slot->event.dst, *dst, __ATOMIC_RELAXED);
     struct tail tail = { slot->event.kind, (uint16_t)status,
                          (slot->event.aux & 0xffffu) | (uint32_t)event_duration_encode(duration_ns)
                                                            << 16 };
-    uint64_t word;
-    memcpy(&word, &tail, sizeof word);
-    __atomic_store_n(&slot->word[7], word, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->word[7], tail_word(tail), __ATOMIC_RELEASE);
     __atomic_store_n(&slot->event.ready, seq + 1, __ATOMIC_RELEASE);
 }
 
@@ -385,6 +456,7 @@ enum rc record_open(writer **out, const struct record_options *o, struct err *e)
         goto abandon;
     if (o->announce && (rc = announce(w, o->path, e)) != RC_OK)
         goto fail;
+    tick_start();
     /* The first backtrace() loads a library; better now than in a signal handler. */
     void *frame[2];
     backtrace(frame, 2);

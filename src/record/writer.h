@@ -61,6 +61,11 @@ uint64_t record_event(writer *w, struct event *e);
  * numbered here; count is at most 1 + EVENT_EXTRA_MAX. */
 uint64_t record_events(writer *w, union event_slot *slots, unsigned count);
 
+/* The same two for an event that the calling thread will complete with record_finish(): nobody
+ * takes its slot before, however often the ring goes round, which makes completing it cheap. */
+uint64_t record_begin(writer *w, struct event *e);
+uint64_t record_begin_slots(writer *w, union event_slot *slots, unsigned count);
+
 /* Completes a pending event. Does nothing if the ring has come round to its slot, or if seq is
  * RECORD_NONE. */
 void record_finish(writer *w, uint64_t seq, unsigned status, uint64_t duration_ns);
