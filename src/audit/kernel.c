@@ -149,36 +149,46 @@ unsigned kernel_accesses(const struct kernel *k, void **params, struct event_acc
 
 /* The number that argument i is; 0 for pointers and whatever is no number. */
 static uint64_t number_of(const struct kernel_layout *layout, void **params, unsigned i) {
+    uint32_t half;
     uint64_t value = 0;
-    if (!layout->param[i].access && layout->param[i].size <= sizeof value && params[i])
-        memcpy(&value, params[i], layout->param[i].size);
-    return value;
+    if (layout->param[i].access || !params[i])
+        return 0;
+    switch (layout->param[i].size) {
+    case sizeof half: /* nearly all are: no call for four bytes */
+        memcpy(&half, params[i], sizeof half);
+        return half;
+    case sizeof value:
+        memcpy(&value, params[i], sizeof value);
+        return value;
+    default:
+        if (layout->param[i].size < sizeof value)
+            memcpy(&value, params[i], layout->param[i].size);
+        return value;
+    }
 }
 
-/* Can it be where a part of a buffer begins or ends? What is smaller than some other number, a
- * count, would begin inside of the part before; what is very large is a floating-point number. */
-static bool is_place(const struct kernel_layout *layout, void **params, unsigned i) {
+/* A hash of what can be where a part of a buffer begins or ends. What is smaller than some other
+ * number, a count, would begin inside of the part before; what is very large is a floating-point
+ * number. */
+static uint64_t hash_places(const struct kernel_layout *layout, void **params) {
     const uint64_t too_large = UINT64_C(1) << 28;
-    uint64_t value = number_of(layout, params, i);
-    if (layout->param[i].place)
-        return true;
-    for (unsigned k = 0; k < layout->count; k++) {
-        uint64_t other = number_of(layout, params, k);
-        if (k != i && other < too_large && other > value)
-            return false;
+    uint64_t number[KERNEL_PARAMS_MAX], largest = 0;
+    for (unsigned i = 0; i < layout->count; i++) {
+        number[i] = number_of(layout, params, i);
+        if (number[i] < too_large && number[i] > largest)
+            largest = number[i];
     }
-    return value < too_large;
+    for (unsigned i = 0; i < layout->count; i++)
+        if (!layout->param[i].place && number[i] != largest)
+            number[i] = 0;
+    return hash_bytes(number, layout->count * sizeof number[0], 1);
 }
 
 uint32_t kernel_hash(const struct kernel *k, void **params, void **extra) {
     uint64_t h = 0;
     size_t bytes = 0;
     if (params && k->layout) {
-        h = 1;
-        for (unsigned i = 0; i < k->layout->count; i++) {
-            uint64_t value = is_place(k->layout, params, i) ? number_of(k->layout, params, i) : 0;
-            h = hash_bytes(&value, sizeof value, h);
-        }
+        h = hash_places(k->layout, params);
     } else if (!params) {
         const void *buffer = extra ? extra_buffer(extra, &bytes) : NULL;
         h = buffer ? hash_bytes(buffer, bytes, 0) : 0;
