@@ -2,6 +2,7 @@
 #include "kernels/kern.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static enum rc register_native(void *library, struct err *e) {
 
 static const struct spec *find_spec(const char *name) {
     for (int i = 0; i < KERN_COUNT; i++)
-        if (!strcmp(spec_table[i].name, name))
+        if (spec_table[i].name[0] == name[0] && !strcmp(spec_table[i].name, name))
             return &spec_table[i];
     return NULL;
 }
@@ -84,6 +85,31 @@ static bool may_skip_rows(const struct spec *s, const struct spec_view *v) {
            s == &spec_table[KERN_take_rows];
 }
 
+/* The argument that hands a view to the kernel, by their names. */
+static unsigned search_argument(const struct spec *s, const struct spec_view *v) {
+    unsigned found = EVENT_NO_ARGUMENT;
+    for (uint32_t p = 0; p < s->param_count; p++)
+        if (s->params[p].access && !strcmp(s->params[p].name, v->name))
+            found = p;
+    return found;
+}
+
+/* 1 + search_argument(), remembered, because a recorded launch asks for every view; 0: not yet. All
+ * threads find the same. */
+static unsigned argument_of(const struct spec *s, uint32_t view) {
+    enum { VIEWS = 16 };
+    static _Atomic uint16_t known[KERN_COUNT][VIEWS];
+    if (view >= VIEWS)
+        return search_argument(s, &s->views[view]);
+    _Atomic uint16_t *k = &known[s - spec_table][view];
+    unsigned found = atomic_load_explicit(k, memory_order_relaxed);
+    if (!found) {
+        found = 1 + search_argument(s, &s->views[view]);
+        atomic_store_explicit(k, (uint16_t)found, memory_order_relaxed);
+    }
+    return found - 1;
+}
+
 /* What the audit asks to know which bytes a launch touches: kernel.def's footprints. */
 static unsigned footprint(const char *name, void **params, struct event_access *out, unsigned room,
                           void *user) {
@@ -100,14 +126,11 @@ static unsigned footprint(const char *name, void **params, struct event_access *
         out[n] = (struct event_access){ .address = (uint64_t)(uintptr_t)view->ptr,
                                         .bytes = v->bytes(arguments),
                                         .access = access[v->access],
-                                        .argument = EVENT_NO_ARGUMENT };
+                                        .argument = argument_of(s, i) };
         if (v->type != SPEC_I32)
             out[n].access |= EVENT_ACCESS_SHAPED;
         if (may_skip_rows(s, v))
             out[n].access |= EVENT_ACCESS_AT_MOST;
-        for (uint32_t p = 0; p < s->param_count; p++)
-            if (s->params[p].access && !strcmp(s->params[p].name, v->name))
-                out[n].argument = p;
         n += out[n].bytes != 0;
     }
     return n;
