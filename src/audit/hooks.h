@@ -166,6 +166,8 @@ void hook_function(struct call *c, hipError_t r, const void *function, const voi
                    const char *name);
 void hook_global(struct call *c, hipError_t r, const void *ptr, size_t bytes, const void *module,
                  const char *name);
+/* A symbol that a copy names, if it is not known yet: its size is what the copy is measured by. */
+void hook_symbol_found(const void *ptr, const void *symbol);
 void hook_symbol_address(struct call *c, hipError_t r, const void *ptr, const void *symbol);
 
 /* ---- hooks_graph.c -----------------------------------------------------------------------------

@@ -67,3 +67,29 @@ void hook_symbol_address(struct call *c, hipError_t r, const void *ptr, const vo
     if (r == hipSuccess)
         enter_global(c, ptr, bytes, NULL);
 }
+
+void hook_symbol_found(const void *ptr, const void *symbol) {
+    size_t bytes = 0;
+    readlock_token t = ledger_read_begin(audit.ledger);
+    bool known = ledger_at(audit.ledger, bits(ptr)) != NULL;
+    ledger_read_end(t);
+    if (known || audit.raw.hipGetSymbolSize(&bytes, symbol) != hipSuccess || !bytes)
+        return;
+    struct event ev = {
+        .kind = EVENT_SYMBOL,
+        .dst = bits(ptr),
+        .len = bytes,
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    struct ledger_entry what = {
+        .addr = bits(ptr),
+        .size = bytes,
+        .family = LEDGER_GLOBAL,
+        .device = audit_current_device(),
+        .made = { .api = hip_fn_name(HIP_FN_hipGetSymbolAddress),
+                  .t_ns = clock_now_ns(),
+                  .event = record_event(audit.writer, &ev),
+                  .thread = audit_thread_id() },
+    };
+    (void)ledger_add_found(audit.ledger, &what, NULL);
+}

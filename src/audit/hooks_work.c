@@ -239,6 +239,7 @@ const void *hook_symbol(const void *symbol, size_t offset) {
     void *address = NULL;
     if (!call_is_recorded() || audit.raw.hipGetSymbolAddress(&address, symbol) != hipSuccess)
         return NULL;
+    hook_symbol_found(address, symbol);
     return (const void *)((uintptr_t)address + offset);
 }
 
