@@ -186,9 +186,11 @@ static inline bool slot_write(writer *w, uint64_t seq, const uint64_t word[8], u
     return true;
 }
 
-/* The next event comes to memory that nobody has touched for long. */
-static inline void slot_prefetch(const writer *w, uint64_t seq) {
-    __builtin_prefetch(&w->events[(seq + 1) & w->event_mask], 1);
+/* The next events come to memory that nobody has touched for long: it is sent for while the program
+ * does something else. Where one event has many slots, the next one will. */
+static inline void slot_prefetch(const writer *w, uint64_t next, unsigned slots) {
+    for (unsigned i = 0; i < slots; i++)
+        __builtin_prefetch(&w->events[(next + i) & w->event_mask], 1);
 }
 
 static inline uint64_t write_event(writer *w, struct event *e, uint64_t mark) {
@@ -201,7 +203,7 @@ static inline uint64_t write_event(writer *w, struct event *e, uint64_t mark) {
     uint64_t word[8];
     event_words(e, word);
     bool stored = slot_write(w, seq, word, mark);
-    slot_prefetch(w, seq);
+    slot_prefetch(w, seq + 1, 2);
     return LIKELY(stored) ? seq : RECORD_NONE;
 }
 
@@ -228,7 +230,7 @@ static inline uint64_t write_events(writer *w, union event_slot *slots, unsigned
     /* The event comes last: who sees it whole finds its extras. */
     for (unsigned i = count; i-- > 0;)
         stored = slot_write(w, seq + i, slots[i].word, i ? 0 : mark);
-    slot_prefetch(w, seq + count - 1);
+    slot_prefetch(w, seq + count, 8);
     return stored ? seq : RECORD_NONE;
 }
 
