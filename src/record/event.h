@@ -42,7 +42,7 @@ enum { RECORD_VERSION = 1 };
 #define RECORD_NONE    UINT64_MAX /* seq of an event that was lost */
 #define EVENT_NO_SEQ   UINT64_MAX /* a field that refers to an event, and does not know which */
 
-#define EVENT_BUSY (UINT64_C(1) << 63)
+#define EVENT_BUSY      (UINT64_C(1) << 63)
 #define EVENT_FINISHING (UINT64_C(1) << 62)
 
 struct event {
