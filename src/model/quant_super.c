@@ -72,8 +72,7 @@ void quant_pack_q3_k(const struct quant_super *s, void *block) {
     }
 }
 
-/* The 12 bytes of scales and mins of Q4_K and Q5_K. */
-static void unpack_scales(const uint8_t *bytes, struct quant_super *s) {
+void quant_unpack_scales(const uint8_t *bytes, struct quant_super *s) {
     for (int j = 0; j < 4; j++) {
         s->scale[j] = (int8_t)(bytes[j] & 63);
         s->min[j] = bytes[j + 4] & 63;
@@ -82,7 +81,7 @@ static void unpack_scales(const uint8_t *bytes, struct quant_super *s) {
     }
 }
 
-static void pack_scales(const struct quant_super *s, uint8_t *bytes) {
+void quant_pack_scales(const struct quant_super *s, uint8_t *bytes) {
     for (int j = 0; j < 4; j++) {
         unsigned scale = (uint8_t)s->scale[j + 4], min = s->min[j + 4];
         bytes[j] = (uint8_t)((uint8_t)s->scale[j] | scale >> 4 << 6);
@@ -95,7 +94,7 @@ void quant_unpack_q4_k(const void *block, struct quant_super *s) {
     const struct block_q4_k *b = block;
     s->d = b->d;
     s->dmin = b->dmin;
-    unpack_scales(b->scales, s);
+    quant_unpack_scales(b->scales, s);
     EACH_ELEMENT(h, k, l)
     s->level[ELEMENT(h, k, l)] = (int8_t)(b->qs[64 * h + 32 * (k / 2) + l] >> 4 * (k % 2) & 15);
 }
@@ -105,7 +104,7 @@ void quant_pack_q4_k(const struct quant_super *s, void *block) {
     memset(b, 0, sizeof *b);
     b->d = s->d;
     b->dmin = s->dmin;
-    pack_scales(s, b->scales);
+    quant_pack_scales(s, b->scales);
     EACH_ELEMENT(h, k, l)
     b->qs[64 * h + 32 * (k / 2) + l] |= (uint8_t)(s->level[ELEMENT(h, k, l)] << 4 * (k % 2));
 }
@@ -114,7 +113,7 @@ void quant_unpack_q5_k(const void *block, struct quant_super *s) {
     const struct block_q5_k *b = block;
     s->d = b->d;
     s->dmin = b->dmin;
-    unpack_scales(b->scales, s);
+    quant_unpack_scales(b->scales, s);
     EACH_ELEMENT(h, k, l) {
         int low = b->qs[64 * h + 32 * (k / 2) + l] >> 4 * (k % 2) & 15;
         int high = b->qh[l] >> (4 * h + k) & 1;
@@ -127,7 +126,7 @@ void quant_pack_q5_k(const struct quant_super *s, void *block) {
     memset(b, 0, sizeof *b);
     b->d = s->d;
     b->dmin = s->dmin;
-    pack_scales(s, b->scales);
+    quant_pack_scales(s, b->scales);
     EACH_ELEMENT(h, k, l) {
         unsigned v = (uint8_t)s->level[ELEMENT(h, k, l)];
         b->qs[64 * h + 32 * (k / 2) + l] |= (uint8_t)((v & 15) << 4 * (k % 2));

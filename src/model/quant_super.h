@@ -30,4 +30,9 @@ QUANT_SUPER_DECLARE(q6_k)
 QUANT_SUPER_DECLARE(iq4_xs)
 #undef QUANT_SUPER_DECLARE
 
+/* The 12 bytes of Q4_K and Q5_K: eight scales and eight minima of 6 bits. Nothing else of *s is
+ * touched. */
+void quant_unpack_scales(const uint8_t *bytes, struct quant_super *s);
+void quant_pack_scales(const struct quant_super *s, uint8_t *bytes);
+
 #endif

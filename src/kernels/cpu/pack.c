@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "model/quant_super.h"
+
 enum kind { NONE, WORDS, HALVES, BITS, BYTES, K4, K3, XS };
 
 struct section {
@@ -66,37 +68,24 @@ static uint32_t unsort_bits(uint32_t v) {
  * The 6 bytes of IQ4_XS hold eight 6-bit scales: high 2 bits of all in bytes 0 and 1, low 4 bits
  * in bytes 2 to 5. Packed like Q3_K. */
 
-static void get_k4(const uint8_t *p, uint8_t scale[8], uint8_t min[8]) {
-    for (int i = 0; i < 4; i++) {
-        scale[i] = p[i] & 63;
-        min[i] = p[i + 4] & 63;
-        scale[i + 4] = (uint8_t)((p[i + 8] & 15) | (p[i] >> 6) << 4);
-        min[i + 4] = (uint8_t)(p[i + 8] >> 4 | (p[i + 4] >> 6) << 4);
-    }
-}
-
 static void k4_to_bytes(const uint8_t *p, uint8_t out[12]) {
-    uint8_t scale[8], min[8];
-    get_k4(p, scale, min);
+    struct quant_super s;
+    quant_unpack_scales(p, &s);
     for (int i = 0; i < 8; i++)
-        out[i] = (uint8_t)((scale[i] & 15) | (min[i] & 15) << 4);
+        out[i] = (uint8_t)((s.scale[i] & 15) | (s.min[i] & 15) << 4);
     for (int i = 0; i < 4; i++)
-        out[8 + i] = (uint8_t)(scale[2 * i] >> 4 | (min[2 * i] >> 4) << 2 |
-                               (scale[2 * i + 1] >> 4) << 4 | (min[2 * i + 1] >> 4) << 6);
+        out[8 + i] = (uint8_t)(s.scale[2 * i] >> 4 | (s.min[2 * i] >> 4) << 2 |
+                               (s.scale[2 * i + 1] >> 4) << 4 | (s.min[2 * i + 1] >> 4) << 6);
 }
 
 static void k4_from_bytes(const uint8_t in[12], uint8_t *p) {
-    uint8_t scale[8], min[8];
+    struct quant_super s;
     for (int i = 0; i < 8; i++) {
         int high = in[8 + i / 2] >> (i % 2 * 4);
-        scale[i] = (uint8_t)((in[i] & 15) | (high & 3) << 4);
-        min[i] = (uint8_t)(in[i] >> 4 | (high >> 2 & 3) << 4);
+        s.scale[i] = (int8_t)((in[i] & 15) | (high & 3) << 4);
+        s.min[i] = (uint8_t)(in[i] >> 4 | (high >> 2 & 3) << 4);
     }
-    for (int i = 0; i < 4; i++) {
-        p[i] = (uint8_t)(scale[i] | (scale[i + 4] >> 4) << 6);
-        p[i + 4] = (uint8_t)(min[i] | (min[i + 4] >> 4) << 6);
-        p[i + 8] = (uint8_t)((scale[i + 4] & 15) | (min[i + 4] & 15) << 4);
-    }
+    quant_pack_scales(&s, p);
 }
 
 /* Nibbles in `low` bytes: n scales, then their high bits, four a byte. */
