@@ -56,8 +56,7 @@ static enum rc alloc_levels(scheduler *s, struct err *e) {
     widest = s->c->dim > s->c->hidden ? s->c->dim : s->c->hidden;
     widest = Q > widest ? Q : widest;
     uint64_t slabs = (widest + KERN_SLAB - 1) / KERN_SLAB;
-    return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I16, T * slabs * KERN_SLAB_BYTES,
-                        e);
+    return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I8, T * slabs * KERN_SLAB_BYTES, e);
 }
 
 static enum rc alloc_all(scheduler *s, struct err *e) {
@@ -134,10 +133,19 @@ static enum rc rmsnorm(scheduler *s, const struct kern_view *out, const struct k
     return kern_rmsnorm(s->d->kernels, s->d->stream, &a, e);
 }
 
+/* How many activations share a scale. Weights of 256 elements a block have coarser levels: there 32
+ * is exact enough. */
+static uint32_t run_for(const struct kern_view *const *weights, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (tensor_type_find(weights[i]->type)->block_elements < 256)
+            return 16;
+    return 32;
+}
+
 /* x[rows, k] for matmuls with these weights; nothing to do if all of them are floats. */
 static enum rc quantize(scheduler *s, const struct kern_view *x, uint32_t rows, uint64_t k,
                         const struct kern_view *const *weights, size_t count, struct err *e) {
-    struct kern_quantize a = { s->levels, *x, rows, (uint32_t)k };
+    struct kern_quantize a = { s->levels, *x, rows, (uint32_t)k, run_for(weights, count) };
     for (size_t i = 0; i < count; i++)
         if (!tensor_type_is_float((enum tensor_type)weights[i]->type))
             return kern_quantize(s->d->kernels, s->d->stream, &a, e);
@@ -148,10 +156,18 @@ static enum rc quantize(scheduler *s, const struct kern_view *x, uint32_t rows, 
 static enum rc matmul(scheduler *s, const struct kern_view *out, const struct kern_view *weight,
                       const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
                       uint64_t n, uint64_t k, bool add, struct err *e) {
-    struct kern_matmul a = { *out,        *weight,           *x,
-                             s->levels,   bias ? *bias : *x, rows,
-                             (uint32_t)n, (uint32_t)k,       bias && bias->ptr,
-                             add,         s->w->packed };
+    struct kern_matmul a = { *out,
+                             *weight,
+                             *x,
+                             s->levels,
+                             bias ? *bias : *x,
+                             rows,
+                             (uint32_t)n,
+                             (uint32_t)k,
+                             bias && bias->ptr,
+                             add,
+                             run_for(&weight, 1),
+                             s->w->packed };
     enum rc rc = quantize(s, x, rows, k, &weight, 1, e);
     return rc ? rc : kern_matmul(s->d->kernels, s->d->stream, &a, e);
 }
@@ -257,8 +273,10 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
                                  w[CONFIG_TENSOR_ATTN_Q_BIAS].ptr != NULL,
                                  w[CONFIG_TENSOR_ATTN_K_BIAS].ptr != NULL,
                                  w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
+                                 0,
                                  s->w->packed };
     const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
+    a.run = run_for(weights, 3);
     enum rc rc = quantize(s, &s->norm, T, c->dim, weights, 3, e);
     rc = rc ? rc : kern_matmul_qkv(s->d->kernels, s->d->stream, &a, e);
     if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
@@ -367,8 +385,10 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
                                      T,
                                      c->hidden,
                                      c->dim,
+                                     0,
                                      s->w->packed };
     const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
+    a.run = run_for(weights, 2);
     rc = rc ? rc : quantize(s, &s->norm, T, c->dim, weights, 2, e);
     rc = rc ? rc : kern_matmul_gate_up(s->d->kernels, s->d->stream, &a, e);
     if (rc)

@@ -29,9 +29,8 @@ struct kern_view {
 enum { KERN_PANEL = 32 };
 #define KERN_PANELS(n) (((uint64_t)(n) + KERN_PANEL - 1) / KERN_PANEL)
 
-/* Quantised activations: for every 256 elements of a row their 16-bit levels, 8 scales, 16 sums.
- * All levels come first, then all scales, then all sums; in each the order is [slab][row]. */
-enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 * 2 + 8 * 4 + 16 * 4 };
+/* Quantised activations: for every 256 elements of a row their 8-bit levels, 16 scales, 16 sums. */
+enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 + 16 * 4 + 16 * 4 };
 
 /* Tokens of an attention that one block does. */
 enum { KERN_TOKENS = 32 };

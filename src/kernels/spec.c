@@ -55,7 +55,7 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
                                    sizeof(uint32_t), SPEC_VALUE },
 #define PARAM_F32(k, name, access)    POINTER_ONLY(k, name, access)
 #define PARAM_I32(k, name, access)    POINTER_ONLY(k, name, access)
-#define PARAM_I16(k, name, access)    POINTER_ONLY(k, name, access)
+#define PARAM_I8(k, name, access)    POINTER_ONLY(k, name, access)
 #define PARAM_MATRIX(k, name, access) POINTER_AND_TYPE(k, name, access)
 #define PARAM_CACHE(k, name, access)  POINTER_AND_TYPE(k, name, access)
 
@@ -84,7 +84,7 @@ const char *kern_name(enum kern_id id) {
 const char *spec_type_name(enum spec_type type) {
     static const char *const names[] = { [SPEC_F32] = "F32",
                                          [SPEC_I32] = "I32",
-                                         [SPEC_I16] = "I16",
+                                         [SPEC_I8] = "I8",
                                          [SPEC_MATRIX] = "a type weights may have",
                                          [SPEC_CACHE] = "F16 or Q8_0" };
     return names[type];
@@ -96,8 +96,8 @@ bool spec_type_allows(enum spec_type wanted, uint32_t type) {
         return type == TENSOR_TYPE_F32;
     case SPEC_I32:
         return type == TENSOR_TYPE_I32;
-    case SPEC_I16:
-        return type == TENSOR_TYPE_I16;
+    case SPEC_I8:
+        return type == TENSOR_TYPE_I8;
     case SPEC_CACHE:
         return type == TENSOR_TYPE_F16 || type == TENSOR_TYPE_Q8_0;
     case SPEC_MATRIX:

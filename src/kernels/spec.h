@@ -9,7 +9,7 @@
 #include "kernels/kern.h"
 
 enum spec_access { SPEC_VALUE = 0, SPEC_READ = 1, SPEC_WRITE = 2, SPEC_UPDATE = 3 };
-enum spec_type { SPEC_F32, SPEC_I32, SPEC_I16, SPEC_MATRIX, SPEC_CACHE };
+enum spec_type { SPEC_F32, SPEC_I32, SPEC_I8, SPEC_MATRIX, SPEC_CACHE };
 
 /* One argument as the device gets it. */
 struct spec_param {

@@ -129,13 +129,17 @@ static void assert_close(const char *shape, const char *type, uint32_t count, ui
 
 #define SMALL "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
 
+/* What activations of 8 bits cost such a small model. That no more than those are rounded is test_mm's
+ * matter. */
+#define LEVELS 8e-3
+
 static void every_type_agrees_with_the_reference(void **state) {
     (void)state;
     const struct tensor_type_info *t = NULL;
     while ((t = tensor_type_next(t)))
         if (t->use == TENSOR_TYPE_COMPUTE)
-            assert_close(SMALL, t->name, 24, 0, tensor_type_is_float(t->type) ? 1e-5 : 1e-4);
-    assert_close(SMALL, "Q4_K_M", 24, 0, 1e-4);
+            assert_close(SMALL, t->name, 24, 0, tensor_type_is_float(t->type) ? 1e-5 : LEVELS);
+    assert_close(SMALL, "Q4_K_M", 24, 0, LEVELS);
 }
 
 static void every_head_grouping_agrees_with_the_reference(void **state) {

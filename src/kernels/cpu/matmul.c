@@ -6,6 +6,7 @@
  * the next. A panel's result does not depend on how panels are divided among cores. */
 #include <string.h>
 
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
@@ -15,8 +16,7 @@
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)
 
-_Static_assert((int)KERN_PANEL == (int)MM_PANEL && (int)KERN_SLAB == (int)MM_SLAB,
-               "kern.h tells what mm.h does");
+_Static_assert((int)KERN_PANEL == (int)MM_PANEL, "kern.h tells what mm.h does");
 
 struct weight {
     enum tensor_type type;
@@ -41,31 +41,17 @@ struct product {
     bool added;
 };
 
-/* ---- activations ---------------------------------------------------------------------------- */
-
-static size_t slabs_of(size_t k) {
-    return (k + MM_SLAB - 1) / MM_SLAB;
-}
-
-/* The levels of a token in a slab, in the order that kern.h draws. */
-static struct mm_row row_of(const void *levels, size_t tokens, size_t k, size_t slab,
-                            size_t token) {
-    const size_t all = slabs_of(k) * tokens, at = slab * tokens + token;
-    const int16_t *level = levels;
-    const float *scale = (const float *)(const void *)(level + all * MM_SLAB);
-    const float *sum = scale + all * (MM_SLAB / MM_BLOCK);
-    return (struct mm_row){ level + at * MM_SLAB, scale + at * (MM_SLAB / MM_BLOCK),
-                            sum + at * MM_UNITS };
-}
+/* What the weights are multiplied with. */
+struct input {
+    const float *x;
+    void *levels;
+    size_t tokens;
+    unsigned run;
+};
 
 void cpu_quantize(const struct greta_soft_work *work, const struct kern_quantize *a) {
     for (uint64_t t = work->first; t < work->last; t++)
-        for (size_t slab = 0; slab < slabs_of(a->k); slab++) {
-            const struct mm_row row = row_of(a->levels.ptr, a->tokens, a->k, slab, t);
-            size_t at = slab * MM_SLAB, n = a->k - at < MM_SLAB ? a->k - at : MM_SLAB;
-            mm()->quantize(FLOATS(a->x) + t * a->k + at, n, (int16_t *)(uintptr_t)row.level,
-                           (float *)(uintptr_t)row.scale, (float *)(uintptr_t)row.sum);
-        }
+        levels_put(a->levels.ptr, a->tokens, a->k, a->run, t, FLOATS(a->x) + t * a->k);
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */
@@ -148,83 +134,84 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, fl
     }
 }
 
-static void panel_for_one(const struct product *p, const float *x, const void *levels,
-                          uint64_t from, uint64_t to) {
+static void panel_for_one(const struct product *p, const struct input *in, uint64_t from,
+                          uint64_t to) {
     const struct weight *w = &p->w;
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
         if (tensor_type_is_float(w->type)) {
-            float_group(w, row, x, out);
+            float_group(w, row, in->x, out);
         } else {
-            const struct mm_row act = row_of(levels, 1, w->k, 0, 0);
-            mm()->dot(w->type, group_at(w, row, room), w->k, &act, out);
+            const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
+            mm()->dot(w->type, group_at(w, row, room), w->k, &act, in->run, out);
         }
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
     }
 }
 
-/* Sixteen rows of floats, from column `at` on, turned so that rows lie side by side. */
-static void turn_floats(const struct weight *w, uint64_t row, size_t at, size_t count,
-                        struct mm_float_tile *tile) {
-    const size_t size = tensor_type_find(w->type)->block_bytes;
-    float columns[MM_SLAB];
+/* Sixteen rows of floats from column `at` on; those behind the last are read as the last ones. */
+static void unpack_floats(const struct weight *w, uint64_t row, size_t at, size_t count,
+                          struct mm_float_tile *tile) {
+    const char *rows = w->bytes + at * tensor_type_find(w->type)->block_bytes;
+    if (row + PACK_ROWS <= w->n) {
+        mm()->unpack_floats(w->type, rows + row * w->row_bytes, w->row_bytes, count, tile);
+        return;
+    }
     for (uint64_t r = 0; r < PACK_ROWS; r++) {
-        if (row + r < w->n)
-            ops()->decode(w->type, w->bytes + (row + r) * w->row_bytes + at * size, columns, count);
-        else
-            memset(columns, 0, sizeof columns);
+        float columns[MM_SLAB];
+        uint64_t from = row + r < w->n ? row + r : w->n - 1;
+        ops()->decode(w->type, rows + from * w->row_bytes, columns, count);
         for (size_t i = 0; i < count; i++)
             tile->w[i][r] = columns[i];
     }
 }
 
-static void panel_of_floats(const struct product *p, const float *x, size_t tokens, uint64_t from,
+static void panel_of_floats(const struct product *p, const struct input *in, uint64_t from,
                             float *sums) {
     const struct weight *w = &p->w;
     struct mm_float_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
     for (size_t at = 0; at < w->k; at += MM_SLAB) {
         size_t count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
         for (unsigned g = 0; g < MM_GROUPS; g++)
-            turn_floats(w, from + g * PACK_ROWS, at, count, &tiles[g]);
-        mm()->multiply_floats(tiles, count, x + at, w->k, tokens, sums);
+            unpack_floats(w, from + g * PACK_ROWS, at, count, &tiles[g]);
+        mm()->multiply_floats(tiles, count, in->x + at, w->k, in->tokens, sums);
     }
 }
 
-static void panel_of_levels(const struct product *p, const void *levels, size_t tokens,
-                            uint64_t from, float *sums) {
+static void panel_of_levels(const struct product *p, const struct input *in, uint64_t from,
+                            float *sums) {
     const struct weight *w = &p->w;
     struct mm_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
     char *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS * MM_GROUPS);
     const void *group[MM_GROUPS] = { 0 };
     for (unsigned g = 0; g < MM_GROUPS; g++) {
         uint64_t row = from + g * PACK_ROWS;
-        group[g] = row < w->n ? group_at(w, row, room + g * w->row_bytes * PACK_ROWS) : NULL;
+        group[g] = row < w->n ? group_at(w, row, room + g * w->row_bytes * PACK_ROWS) : group[0];
     }
-    for (size_t slab = 0; slab < slabs_of(w->k); slab++) {
+    for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
         size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
         for (unsigned g = 0; g < MM_GROUPS; g++)
-            mm()->unpack(w->type, group[g] ? group[g] : group[0], w->k, at, count, &tiles[g]);
-        const struct mm_row act = row_of(levels, tokens, w->k, slab, 0);
-        mm()->multiply(tiles, &act, tokens, sums);
+            mm()->unpack(w->type, group[g], at, count, &tiles[g]);
+        const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, 0);
+        mm()->multiply(tiles, &act, in->run, in->tokens, sums);
     }
 }
 
-static void do_panel(const struct product *p, const struct kern_view *x,
-                     const struct kern_view *levels, size_t tokens, uint64_t panel) {
+static void do_panel(const struct product *p, const struct input *in, uint64_t panel) {
     const uint64_t from = panel * MM_PANEL, n = p->w.n,
                    to = n - from < MM_PANEL ? n : from + MM_PANEL;
-    if (tokens == 1) {
-        panel_for_one(p, FLOATS(*x), levels->ptr, from, to);
+    if (in->tokens == 1) {
+        panel_for_one(p, in, from, to);
         return;
     }
-    float *sums = scratch_need(SCRATCH_SUMS, tokens * MM_PANEL * sizeof *sums);
-    memset(sums, 0, tokens * MM_PANEL * sizeof *sums);
+    float *sums = scratch_need(SCRATCH_SUMS, in->tokens * MM_PANEL * sizeof *sums);
+    memset(sums, 0, in->tokens * MM_PANEL * sizeof *sums);
     if (tensor_type_is_float(p->w.type))
-        panel_of_floats(p, FLOATS(*x), tokens, from, sums);
+        panel_of_floats(p, in, from, sums);
     else
-        panel_of_levels(p, levels->ptr, tokens, from, sums);
-    for (size_t t = 0; t < tokens; t++)
+        panel_of_levels(p, in, from, sums);
+    for (size_t t = 0; t < in->tokens; t++)
         put(p, t, from, to - from, sums + t * MM_PANEL);
 }
 
@@ -233,20 +220,21 @@ static void do_panel(const struct product *p, const struct kern_view *x,
 void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
     const struct product p = { weight_of(&a->weight, a->n, a->k, a->packed), FLOATS(a->out),
                                a->biased ? FLOATS(a->bias) : NULL, a->added };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
     for (uint64_t panel = work->first; panel < work->last; panel++)
-        do_panel(&p, &a->x, &a->levels, a->tokens, panel);
+        do_panel(&p, &in, panel);
 }
 
 /* The panels of several products one after another. */
 static void do_products(const struct greta_soft_work *work, const struct product *p, unsigned count,
-                        const struct kern_view *x, const struct kern_view *levels, size_t tokens) {
+                        const struct input *in) {
     uint64_t first = 0;
     for (unsigned i = 0; i < count; i++) {
         uint64_t last = first + KERN_PANELS(p[i].w.n);
         uint64_t from = work->first > first ? work->first : first;
         uint64_t to = work->last < last ? work->last : last;
         for (uint64_t panel = from; panel < to; panel++)
-            do_panel(&p[i], x, levels, tokens, panel - first);
+            do_panel(&p[i], in, panel - first);
         first = last;
     }
 }
@@ -260,7 +248,8 @@ void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul
         { weight_of(&a->v_weight, a->kv_n, a->dim, a->packed), FLOATS(a->v),
           a->v_biased ? FLOATS(a->v_bias) : NULL, false },
     };
-    do_products(work, p, 3, &a->x, &a->levels, a->tokens);
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    do_products(work, p, 3, &in);
 }
 
 void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_matmul_gate_up *a) {
@@ -268,5 +257,6 @@ void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_ma
         { weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), FLOATS(a->gate), NULL, false },
         { weight_of(&a->up_weight, a->hidden, a->dim, a->packed), FLOATS(a->up), NULL, false },
     };
-    do_products(work, p, 2, &a->x, &a->levels, a->tokens);
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    do_products(work, p, 2, &in);
 }

@@ -1,10 +1,10 @@
-/* mm.h - the inner loops of matmul for quantised weights, one implementation an instruction set.
+/* mm.h - the inner loops of matmul, one implementation an instruction set.
  *
- * Weights are levels of 1 to 8 bits with a scale, and perhaps a minimum, for every 16 or 32 of
- * them: w = scale * level - minimum. They come in packed groups of 16 rows (pack.h). Activations
- * are quantised to 15 bits and a sign, with a scale for every 32. Products of levels are summed as
- * integers, exactly; a sum of 32 is scaled and added up as float. So that all instruction sets give
- * the same sums, and rounding costs a thousandth of what 8-bit activations would.
+ * Weights are levels of 2 to 8 bits with a scale, and perhaps a minimum, for every 16 or 32 of
+ * them: w = scale * (level - zero) - minimum, where zero is the same for all weights of a type.
+ * They come in packed groups of 16 rows (pack.h). Activations are quantised to 7 bits and a sign,
+ * with a scale for every 16 or 32. Products of levels are summed as integers, exactly; their sums
+ * are scaled and added up as float. So that all instruction sets give the same sums.
  *
  * All functions are pure; pointers need no alignment. */
 #ifndef KERNELS_CPU_MM_H
@@ -18,30 +18,32 @@
 #include "model/tensor_type.h"
 
 enum {
-    MM_BLOCK = 32,            /* elements that share a scale of the activations */
     MM_SLAB = 256,            /* elements of a row that are unpacked at once */
+    MM_RUN = 16,              /* elements that share a scale, at least */
+    MM_RUNS = MM_SLAB / 16,   /* of a slab */
+    MM_QUADS = MM_SLAB / 4,   /* of elements in a slab, see struct mm_tile */
     MM_GROUPS = 2,            /* packed groups that are multiplied at once */
     MM_PANEL = 2 * PACK_ROWS, /* rows of those */
-    MM_PAIRS = MM_BLOCK / 2,  /* of elements in a block, see struct mm_row */
-    MM_UNITS = MM_SLAB / 16,  /* most scales of a slab */
 };
 
-/* One row of quantised activations. The elements 4u .. 4u+3 of a block are stored in the order 0,
- * 2, 1, 3: what lies in the two halves of a 32-bit word meets the same row of the weights. */
+/* One row of quantised activations. */
 struct mm_row {
-    const int16_t *level; /* [k] */
-    const float *scale;   /* [k / 32] */
-    const float *sum;     /* [k / 16]: sums of 16 quantised elements, scaled */
+    int8_t *level; /* [k] */
+    float *scale;  /* [k / 16] */
+    float *sum;    /* [k / 16]: sums of 16 quantised elements, scaled */
 };
 
-/* A slab of 16 rows, unpacked. */
+/* A slab of 16 rows, unpacked. A quad is four elements of each of the 16 rows. */
 struct mm_tile {
-    _Alignas(64) int16_t level[MM_SLAB / 2][2 * PACK_ROWS]; /* [pair][row][2] */
-    _Alignas(64) float scale[MM_UNITS][PACK_ROWS];
-    _Alignas(64) float min[MM_UNITS][PACK_ROWS];
-    unsigned blocks; /* of 32 elements */
-    unsigned halves; /* scales a block: 1 or 2 */
-    unsigned mins;   /* whether min counts */
+    _Alignas(64) uint8_t level[MM_QUADS][4 * PACK_ROWS]; /* [quad][row][4] */
+    _Alignas(64) uint8_t high[MM_QUADS][4 * PACK_ROWS];  /* their high 4 bits, if kept apart */
+    _Alignas(64) float scale[MM_RUNS][PACK_ROWS];
+    _Alignas(64) float min[MM_RUNS][PACK_ROWS];
+    unsigned count; /* elements */
+    unsigned run;   /* elements that share a scale: 16 or 32 */
+    unsigned bits;  /* of a level */
+    unsigned zero;
+    unsigned mins; /* whether min counts */
 };
 
 /* The same for weights that are floats. */
@@ -51,23 +53,26 @@ struct mm_float_tile {
 
 struct mm_set {
     const char *name;
-    /* n floats, a multiple of 32, to a row. */
-    void (*quantize)(const float *x, size_t n, int16_t *level, float *scale, float *sum);
-    /* out[r] = row r of a packed group . x, for k elements. */
+    /* n floats, a multiple of 32, to a row; run (16 or 32) elements share a scale. */
+    void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
+    /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
-                float out[PACK_ROWS]);
+                unsigned run, float out[PACK_ROWS]);
     /* Elements [at, at + count) of a packed group; both are multiples of the type's block, count
      * <= MM_SLAB. */
-    void (*unpack)(enum tensor_type type, const void *group, size_t k, size_t at, size_t count,
+    void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,
                    struct mm_tile *tile);
     /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t. The rows of x are those of
-     * the same slab, MM_SLAB elements apart. */
-    void (*multiply)(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, size_t tokens,
-                     float *sums);
+     * the same slab, MM_SLAB elements apart. Slab by slab this gives bit for bit what dot does. */
+    void (*multiply)(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
+                     size_t tokens, float *sums);
     /* out[r] = row r of floats of a type . x, for the 16 rows from `rows` on, `stride` bytes apart.
      */
     void (*dot_floats)(enum tensor_type type, const void *rows, size_t stride, size_t k,
                        const float *x, float out[PACK_ROWS]);
+    /* Columns 0 to count - 1 of 16 rows of floats, `stride` bytes apart. */
+    void (*unpack_floats)(enum tensor_type type, const void *rows, size_t stride, size_t count,
+                          struct mm_float_tile *tile);
     /* As multiply, for `count` elements of unpacked floats; rows of x lie k floats apart. */
     void (*multiply_floats)(const struct mm_float_tile tiles[MM_GROUPS], size_t count,
                             const float *x, size_t k, size_t tokens, float *sums);

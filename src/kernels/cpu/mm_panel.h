@@ -1,13 +1,15 @@
 /* mm_panel.h - the functions of mm.h, written once over the vectors of a vec_*.h.
  *
  * A file that implements mm.h for an instruction set includes its vectors, then this. Each type has
- * one function here that walks over a block of 16 packed rows and hands on vectors of levels (put)
- * and the scales that end a run of them (end, end_with_min). Where they go is the sink's matter: in
+ * one function here that walks over a block of 16 packed rows and hands on quads of levels (put)
+ * and the scales that end a run of them (end_16, end_32). Where they go is the sink's matter: in
  * `dot` they are multiplied at once, in registers; in `unpack` they are stored for many tokens.
  *
- * A vector of words in a packed group has 4 bytes of each of 16 rows: elements 4u .. 4u+3 of a run
- * where a byte has one element of it. The low byte of a half-word has elements 4u and 4u+2, the
- * high byte 4u+1 and 4u+3. So a vector gives two of levels, the pairs 2u and 2u+1 of mm.h. */
+ * A vector of words in a packed group has 4 bytes of each of 16 rows, so that where a byte has one
+ * element, or several in its bits, the vector gives one quad of levels, or several.
+ *
+ * Some instruction sets sum products of bytes in 16 bits (VEC_NARROW). Then a sum takes only so
+ * many steps before it is widened, and levels of 8 bits are kept as two times 4. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -16,62 +18,118 @@
 #include "model/quant.h"
 #include "model/quant_block.h"
 
+/* A step adds two products of a level and 127 at most. */
+INLINE int steps_of(int bits) {
+    return !VEC_NARROW || bits == 4 || bits == 8 ? 8 : bits == 5 ? 4 : 2;
+}
+
+INLINE bool is_split(int bits) {
+    return VEC_NARROW && bits == 8;
+}
+
 struct sink {
-    bool keep; /* constant wherever this is inlined: unpack, else dot */
-    /* dot: this block's activations, and the sums */
+    /* constants wherever this is inlined */
+    bool keep, mins; /* unpack, else dot; whether there are minima */
+    int bits, zero;
+    int run; /* dot: elements that share a scale of the activations */
+    /* dot: this block's activations, the sums of runs of 16 elements that are open, and the result
+     */
     struct mm_row x;
-    vi part[4];
+    vi part[8], high[8], wide[8];
     vf sum;
     /* unpack */
-    int16_t (*level)[2 * PACK_ROWS];
-    float (*scale)[PACK_ROWS], (*min)[PACK_ROWS];
+    struct mm_tile *tile;
+    int quad, unit; /* of the tile, where this block begins */
 };
 
-/* Levels of pair `pair` of the block, too large by `zero`; `part` counts runs that are open at the
- * same time. */
-INLINE void put(struct sink *k, int part, int pair, vi levels, int zero) {
-    if (k->keep)
-        vi_store(k->level[pair], zero ? vi_minus(levels, (int16_t)zero) : levels);
-    else
-        k->part[part] = vi_madd(k->part[part], levels, vi_pair(k->x.level + 2 * pair));
-}
-
-/* Two pairs from the bytes of half-words. */
-INLINE void put_bytes(struct sink *k, int part, int pair, vi bytes, int zero) {
-    put(k, part, pair, vi_and(bytes, 0xff), zero);
-    put(k, part, pair + 1, vi_right(bytes, 8), zero);
-}
-
-INLINE void put_signed_bytes(struct sink *k, int part, int pair, vi bytes) {
-    put(k, part, pair, vi_right_signed(vi_left(bytes, 8), 8), 0);
-    put(k, part, pair + 1, vi_right_signed(bytes, 8), 0);
-}
-
-/* The scale of run `unit` of the block, of `length` (16 or 32) elements; levels were too large by
- * `zero`. */
-INLINE void end(struct sink *k, int part, int unit, int length, vf scale, int zero) {
-    if (k->keep) {
-        vf_store(k->scale[unit], scale);
+INLINE void add_quad(struct sink *k, int part, int quad, vi low, vi high) {
+    const int steps = steps_of(k->bits);
+    vi x = vi_quad(k->x.level + 4 * quad);
+    k->part[part] = vi_step(k->part[part], low, x);
+    if (is_split(k->bits))
+        k->high[part] = vi_step(k->high[part], high, x);
+    if (quad % steps != steps - 1 || steps >= 4)
         return;
-    }
-    int at = unit * length;
-    float sum = k->x.sum[at / 16] + (length == 32 ? k->x.sum[at / 16 + 1] : 0);
-    vf t = vf_words(k->part[part]), by = vf_set(k->x.scale[at / 32]);
-    t = zero ? vf_fma(t, by, vf_set((float)-zero * sum)) : vf_mul(t, by);
-    k->sum = vf_fma(scale, t, k->sum);
+    k->wide[part] = vi_add(k->wide[part], vi_words(k->part[part], 1));
     k->part[part] = vi_zero();
 }
 
-INLINE void end_with_min(struct sink *k, int part, int unit, int length, vf scale, vf min) {
-    if (k->keep)
-        vf_store(k->min[unit], min);
-    end(k, part, unit, length, scale, 0);
-    if (k->keep)
+/* Levels of a quad of the block; `part` tells runs apart that are open at the same time. */
+INLINE void put(struct sink *k, int part, int quad, vi levels) {
+    vi high = levels;
+    if (is_split(k->bits)) {
+        high = vi_and(vi_right(levels, 4), 0x0f0f);
+        levels = vi_and(levels, 0x0f0f);
+    }
+    if (!k->keep) {
+        add_quad(k, part, quad, levels, high);
         return;
-    int at = unit * length / 16;
-    float sum = k->x.sum[at] + (length == 32 ? k->x.sum[at + 1] : 0);
-    k->sum = vf_fnma(min, vf_set(sum), k->sum);
+    }
+    vi_store(k->tile->level[k->quad + quad], levels);
+    if (is_split(k->bits))
+        vi_store(k->tile->high[k->quad + quad], high);
 }
+
+/* The sums of a run; the next one begins. */
+INLINE vi take(struct sink *k, int part) {
+    const bool widened = steps_of(k->bits) < 4;
+    vi sum = widened ? k->wide[part] : vi_words(k->part[part], 1);
+    if (is_split(k->bits))
+        sum = vi_add(sum, vi_words(k->high[part], 16));
+    k->part[part] = k->high[part] = k->wide[part] = vi_zero();
+    return sum;
+}
+
+/* What levels that are too large, or minima, make of the sum of a run's activations. */
+INLINE float offset_of(int zero, bool mins, float sum) {
+    return mins ? sum : -(float)zero * sum;
+}
+
+/* total + a run's sums, with the scale of its activations, offset_of() it, and the scale and
+ * minimum of its weights. One token and many are added up by this, and so give the same bits. */
+INLINE vf add_run(vf total, vi sums, vf by, vf offset, vf scale, vf min, bool mins) {
+    vf v = vf_words(sums);
+    return mins ? vf_fnma(offset, min, vf_fma(vf_mul(v, by), scale, total))
+                : vf_fma(vf_fma(v, by, offset), scale, total);
+}
+
+/* Runs at and, of 32 elements, at + 1, of the block. */
+INLINE void add(struct sink *k, vi sums, int at, int length, vf scale, vf min) {
+    const float *sum = k->x.sum + at;
+    float offset = offset_of(k->zero, k->mins, length == 32 ? sum[0] + sum[1] : sum[0]);
+    k->sum = add_run(k->sum, sums, vf_set(k->x.scale[at]), vf_set(offset), scale, min, k->mins);
+}
+
+INLINE void keep_scale(struct sink *k, int run, vf scale, vf min) {
+    vf_store(k->tile->scale[k->unit + run], scale);
+    if (k->mins)
+        vf_store(k->tile->min[k->unit + run], min);
+}
+
+/* The scale and the minimum of run `run` of the block, of 16 elements. */
+INLINE void end_16(struct sink *k, int part, int run, vf scale, vf min) {
+    if (k->keep)
+        keep_scale(k, run, scale, min);
+    else
+        add(k, take(k, part), run, 16, scale, min);
+}
+
+/* The same for 32 elements, the first 16 in `part`, the others in `part` + 1. */
+INLINE void end_32(struct sink *k, int part, int run, vf scale, vf min) {
+    if (k->keep) {
+        keep_scale(k, run, scale, min);
+        return;
+    }
+    vi first = take(k, part), second = take(k, part + 1);
+    if (k->run == 32) {
+        add(k, vi_add(first, second), 2 * run, 32, scale, min);
+        return;
+    }
+    add(k, first, 2 * run, 16, scale, min);
+    add(k, second, 2 * run + 1, 16, scale, min);
+}
+
+#define NO_MIN vf_set(0)
 
 /* ---- the types ------------------------------------------------------------------------------
  *
@@ -87,60 +145,65 @@ struct block {
 #define NIBBLES(w, part) vi_and((part) ? vi_right(w, 4) : (w), 0x0f0f)
 
 /* 16 bytes a row: low nibbles are elements 0 to 15, high nibbles 16 to 31. */
-INLINE void put_nibbles(struct sink *k, vi w, int word, int zero) {
-    put(k, 0, 2 * word, vi_and(w, 15), zero);
-    put(k, 0, 2 * word + 8, vi_and(vi_right(w, 4), 15), zero);
-    put(k, 0, 2 * word + 1, vi_and(vi_right(w, 8), 15), zero);
-    put(k, 0, 2 * word + 9, vi_right(w, 12), zero);
+INLINE void put_nibbles(struct sink *k, const struct block *g) {
+    UNROLL for (int i = 0; i < 4; i++) {
+        vi w = WORDS(0, i);
+        put(k, 0, i, NIBBLES(w, 0));
+        put(k, 1, i + 4, NIBBLES(w, 1));
+    }
 }
 
 INLINE void walk_q4_0(struct sink *k, const struct block *g) {
-    UNROLL for (int i = 0; i < 4; i++) put_nibbles(k, WORDS(0, i), i, 8);
-    end(k, 0, 0, 32, HALVES(1), 8);
+    put_nibbles(k, g);
+    end_32(k, 0, 0, HALVES(1), NO_MIN);
 }
 
 INLINE void walk_q4_1(struct sink *k, const struct block *g) {
-    UNROLL for (int i = 0; i < 4; i++) put_nibbles(k, WORDS(0, i), i, 0);
-    end_with_min(k, 0, 0, 32, HALVES(1), vf_mul(HALVES(2), vf_set(-1)));
+    put_nibbles(k, g);
+    end_32(k, 0, 0, HALVES(1), vf_mul(HALVES(2), vf_set(-1)));
 }
 
-/* The fifth bit of pair p is bit p of the half-words. */
-INLINE void put_fives(struct sink *k, vi w, vi high, int word, int zero) {
-    const int pairs[] = { 2 * word, 2 * word + 8, 2 * word + 1, 2 * word + 9 };
+/* The fifth bits of quad q are bits q of the bytes of section 1. */
+INLINE void put_fives(struct sink *k, const struct block *g) {
+    vi high = WORDS(1, 0);
     UNROLL for (int i = 0; i < 4; i++) {
-        vi bit = vi_left(vi_and(vi_right(high, pairs[i]), 1), 4);
-        put(k, 0, pairs[i], vi_or(vi_and(vi_right(w, 4 * i), 15), bit), zero);
+        vi w = WORDS(0, i);
+        UNROLL for (int half = 0; half < 2; half++) {
+            int quad = i + 4 * half;
+            vi bit = vi_left(vi_and(vi_right(high, quad), 0x0101), 4);
+            put(k, half, quad, vi_or(NIBBLES(w, half), bit));
+        }
     }
 }
 
 INLINE void walk_q5_0(struct sink *k, const struct block *g) {
-    vi high = WORDS(1, 0);
-    UNROLL for (int i = 0; i < 4; i++) put_fives(k, WORDS(0, i), high, i, 16);
-    end(k, 0, 0, 32, HALVES(2), 16);
+    put_fives(k, g);
+    end_32(k, 0, 0, HALVES(2), NO_MIN);
 }
 
 INLINE void walk_q5_1(struct sink *k, const struct block *g) {
-    vi high = WORDS(1, 0);
-    UNROLL for (int i = 0; i < 4; i++) put_fives(k, WORDS(0, i), high, i, 0);
-    end_with_min(k, 0, 0, 32, HALVES(2), vf_mul(HALVES(3), vf_set(-1)));
+    put_fives(k, g);
+    end_32(k, 0, 0, HALVES(2), vf_mul(HALVES(3), vf_set(-1)));
 }
 
 INLINE void walk_q8_0(struct sink *k, const struct block *g) {
-    UNROLL for (int u = 0; u < 8; u++) put_signed_bytes(k, 0, 2 * u, WORDS(0, u));
-    end(k, 0, 0, 32, HALVES(1), 0);
+    UNROLL for (int u = 0; u < 8; u++) put(k, u / 4, u, vi_plus_128(WORDS(0, u)));
+    end_32(k, 0, 0, HALVES(1), NO_MIN);
 }
 
-INLINE void put_iq4(struct sink *k, const struct block *g, int word, int pair) {
+INLINE void put_iq4(struct sink *k, const struct block *g, int word, int quad) {
     UNROLL for (int i = 0; i < 4; i++) {
         vi w = WORDS(0, word + i);
-        put_signed_bytes(k, 0, pair + 2 * i, vi_lookup(NIBBLES(w, 0), quant_iq4_values));
-        put_signed_bytes(k, 0, pair + 2 * i + 8, vi_lookup(NIBBLES(w, 1), quant_iq4_values));
+        UNROLL for (int half = 0; half < 2; half++) {
+            vi values = vi_lookup(NIBBLES(w, half), quant_iq4_values);
+            put(k, half, quad + i + 4 * half, vi_plus_128(values));
+        }
     }
 }
 
 INLINE void walk_iq4_nl(struct sink *k, const struct block *g) {
     put_iq4(k, g, 0, 0);
-    end(k, 0, 0, 32, HALVES(1), 0);
+    end_32(k, 0, 0, HALVES(1), NO_MIN);
 }
 
 /* 6-bit scales of Q3_K and IQ4_XS: low nibbles, two a byte, then high bits, four a byte from byte
@@ -153,8 +216,8 @@ INLINE vf six_bit_scale(vb low, vb high, int unit, vf d) {
 INLINE void walk_iq4_xs(struct sink *k, const struct block *g) {
     vf d = HALVES(2);
     UNROLL for (int s = 0; s < 8; s++) {
-        put_iq4(k, g, 4 * s, MM_PAIRS * s);
-        end(k, 0, s, 32, six_bit_scale(BYTES(1, s / 2), BYTES(1, 4 + s / 4), s, d), 0);
+        put_iq4(k, g, 4 * s, 8 * s);
+        end_32(k, 0, s, six_bit_scale(BYTES(1, s / 2), BYTES(1, 4 + s / 4), s, d), NO_MIN);
     }
 }
 
@@ -164,7 +227,7 @@ INLINE void end_k4(struct sink *k, const struct block *g, int section, int part,
     vb low = BYTES(section, s), high = BYTES(section, 8 + s / 2);
     vb scale = vb_join(vb_bits(low, 0, 4), vb_bits(high, s % 2 * 4, 2));
     vb min = vb_join(vb_bits(low, 4, 4), vb_bits(high, s % 2 * 4 + 2, 2));
-    end_with_min(k, part, s, 32, vf_mul(vf_bytes(scale), d), vf_mul(vf_bytes(min), dmin));
+    end_32(k, part, s, vf_mul(vf_bytes(scale), d), vf_mul(vf_bytes(min), dmin));
 }
 
 /* Every 32 bytes are two sub-blocks: low and high nibbles. */
@@ -173,14 +236,11 @@ INLINE void walk_q4_k(struct sink *k, const struct block *g) {
     UNROLL for (int s = 0; s < 8; s += 2) {
         UNROLL for (int u = 0; u < 8; u++) {
             vi w = WORDS(0, 4 * s + u);
-            int pair = MM_PAIRS * s + 2 * u;
-            put(k, 0, pair, vi_and(w, 15), 0);
-            put(k, 1, pair + MM_PAIRS, vi_and(vi_right(w, 4), 15), 0);
-            put(k, 0, pair + 1, vi_and(vi_right(w, 8), 15), 0);
-            put(k, 1, pair + MM_PAIRS + 1, vi_right(w, 12), 0);
+            put(k, u / 4, 8 * s + u, NIBBLES(w, 0));
+            put(k, 2 + u / 4, 8 * s + 8 + u, NIBBLES(w, 1));
         }
         end_k4(k, g, 1, 0, s, d, dmin);
-        end_k4(k, g, 1, 1, s + 1, d, dmin);
+        end_k4(k, g, 1, 2, s + 1, d, dmin);
     }
 }
 
@@ -191,167 +251,154 @@ INLINE void walk_q5_k(struct sink *k, const struct block *g) {
             vi w = WORDS(0, 4 * s + u), high = WORDS(1, u);
             UNROLL for (int i = 0; i < 2; i++) {
                 vi bit = vi_left(vi_and(vi_right(high, s + i), 0x0101), 4);
-                put_bytes(k, i, MM_PAIRS * (s + i) + 2 * u, vi_or(NIBBLES(w, i), bit), 0);
+                put(k, 2 * i + u / 4, 8 * (s + i) + u, vi_or(NIBBLES(w, i), bit));
             }
         }
         end_k4(k, g, 2, 0, s, d, dmin);
-        end_k4(k, g, 2, 1, s + 1, d, dmin);
+        end_k4(k, g, 2, 2, s + 1, d, dmin);
     }
 }
 
 /* The types with a scale for 16 elements have four runs of 32 in a half of the block, in the bits
  * of the same bytes; words 0 to 3 have the first 16 of each, words 4 to 7 the others. */
-#define EACH_QUARTER(half, part)                                                                   \
-    UNROLL for (int half = 0; half < 2; half++) UNROLL for (int part = 0; part < 2; part++)
-#define EACH_WORD(u, part)    UNROLL for (int u = 4 * (part); u < 4 * (part) + 4; u++)
-#define PAIR(half, run, u)    (MM_PAIRS * (4 * (half) + (run)) + 2 * (u))
-#define UNIT(half, run, part) (2 * (4 * (half) + (run)) + (part))
+#define EACH_WORD(u)       UNROLL for (int u = 0; u < 8; u++)
+#define EACH_RUN(i)        UNROLL for (int i = 0; i < 8; i++)
+#define PUT(half, i, u, v) put(k, 2 * (i) + (u) / 4, 8 * (4 * (half) + (i)) + (u), v)
 
 INLINE void walk_q2_k(struct sink *k, const struct block *g) {
     vf d = HALVES(2), dmin = HALVES(3);
-    EACH_QUARTER(half, part) {
-        EACH_WORD(u, part) {
+    UNROLL for (int half = 0; half < 2; half++) {
+        EACH_WORD(u) {
             vi w = WORDS(0, 8 * half + u);
-            UNROLL for (int run = 0; run < 4; run++)
-                put_bytes(k, run, PAIR(half, run, u), vi_and(vi_right(w, 2 * run), 0x0303), 0);
+            UNROLL for (int i = 0; i < 4; i++) PUT(half, i, u, vi_and(vi_right(w, 2 * i), 0x0303));
         }
-        UNROLL for (int run = 0; run < 4; run++) {
-            int unit = UNIT(half, run, part);
-            vb s = BYTES(1, unit);
-            end_with_min(k, run, unit, 16, vf_mul(vf_bytes(vb_bits(s, 0, 4)), d),
-                         vf_mul(vf_bytes(vb_bits(s, 4, 4)), dmin));
+        EACH_RUN(i) {
+            vb s = BYTES(1, 8 * half + i);
+            end_16(k, i, 8 * half + i, vf_mul(vf_bytes(vb_bits(s, 0, 4)), d),
+                   vf_mul(vf_bytes(vb_bits(s, 4, 4)), dmin));
         }
     }
 }
 
 INLINE void walk_q3_k(struct sink *k, const struct block *g) {
     vf d = HALVES(3);
-    EACH_QUARTER(half, part) {
-        EACH_WORD(u, part) {
+    UNROLL for (int half = 0; half < 2; half++) {
+        EACH_WORD(u) {
             vi w = WORDS(0, 8 * half + u), high = WORDS(1, u);
-            UNROLL for (int run = 0; run < 4; run++) {
-                vi bit = vi_left(vi_and(vi_right(high, 4 * half + run), 0x0101), 2);
-                vi low = vi_and(vi_right(w, 2 * run), 0x0303);
-                put_bytes(k, run, PAIR(half, run, u), vi_or(low, bit), 4);
+            UNROLL for (int i = 0; i < 4; i++) {
+                vi bit = vi_left(vi_and(vi_right(high, 4 * half + i), 0x0101), 2);
+                PUT(half, i, u, vi_or(vi_and(vi_right(w, 2 * i), 0x0303), bit));
             }
         }
-        UNROLL for (int run = 0; run < 4; run++) {
-            int unit = UNIT(half, run, part);
-            end(k, run, unit, 16,
-                six_bit_scale(BYTES(2, unit / 2), BYTES(2, 8 + unit / 4), unit, d), 4);
+        EACH_RUN(i) {
+            int run = 8 * half + i;
+            end_16(k, i, run, six_bit_scale(BYTES(2, run / 2), BYTES(2, 8 + run / 4), run, d),
+                   NO_MIN);
         }
     }
 }
 
 INLINE void walk_q6_k(struct sink *k, const struct block *g) {
     vf d = HALVES(3);
-    EACH_QUARTER(half, part) {
-        EACH_WORD(u, part) {
+    UNROLL for (int half = 0; half < 2; half++) {
+        EACH_WORD(u) {
             vi high = WORDS(1, 8 * half + u);
             vi w[2] = { WORDS(0, 16 * half + u), WORDS(0, 16 * half + 8 + u) };
-            UNROLL for (int run = 0; run < 4; run++) {
-                vi bits = vi_left(vi_and(vi_right(high, 2 * run), 0x0303), 4);
-                put_bytes(k, run, PAIR(half, run, u), vi_or(NIBBLES(w[run % 2], run / 2), bits),
-                          32);
+            UNROLL for (int i = 0; i < 4; i++) {
+                vi bits = vi_left(vi_and(vi_right(high, 2 * i), 0x0303), 4);
+                PUT(half, i, u, vi_or(NIBBLES(w[i % 2], i / 2), bits));
             }
         }
-        UNROLL for (int run = 0; run < 4; run++) {
-            int unit = UNIT(half, run, part);
-            end(k, run, unit, 16, vf_mul(vf_signed_bytes(BYTES(2, unit)), d), 32);
-        }
+        EACH_RUN(i)
+        end_16(k, i, 8 * half + i, vf_mul(vf_signed_bytes(BYTES(2, 8 * half + i)), d), NO_MIN);
     }
 }
 
 /* ---- all types ------------------------------------------------------------------------------
  *
- *   MM_TYPE(type, walk, scales a 32, has minima) */
+ *   MM_TYPE(type, walk, elements that share a scale, bits of a level, zero, has minima) */
 #define MM_TYPES                                                                                   \
-    MM_TYPE(Q4_0, walk_q4_0, 1, 0)                                                                 \
-    MM_TYPE(Q4_1, walk_q4_1, 1, 1)                                                                 \
-    MM_TYPE(Q5_0, walk_q5_0, 1, 0)                                                                 \
-    MM_TYPE(Q5_1, walk_q5_1, 1, 1)                                                                 \
-    MM_TYPE(Q8_0, walk_q8_0, 1, 0)                                                                 \
-    MM_TYPE(IQ4_NL, walk_iq4_nl, 1, 0)                                                             \
-    MM_TYPE(IQ4_XS, walk_iq4_xs, 1, 0)                                                             \
-    MM_TYPE(Q2_K, walk_q2_k, 2, 1)                                                                 \
-    MM_TYPE(Q3_K, walk_q3_k, 2, 0)                                                                 \
-    MM_TYPE(Q4_K, walk_q4_k, 1, 1)                                                                 \
-    MM_TYPE(Q5_K, walk_q5_k, 1, 1)                                                                 \
-    MM_TYPE(Q6_K, walk_q6_k, 2, 0)
+    MM_TYPE(Q4_0, walk_q4_0, 32, 4, 8, 0)                                                          \
+    MM_TYPE(Q4_1, walk_q4_1, 32, 4, 0, 1)                                                          \
+    MM_TYPE(Q5_0, walk_q5_0, 32, 5, 16, 0)                                                         \
+    MM_TYPE(Q5_1, walk_q5_1, 32, 5, 0, 1)                                                          \
+    MM_TYPE(Q8_0, walk_q8_0, 32, 8, 128, 0)                                                        \
+    MM_TYPE(IQ4_NL, walk_iq4_nl, 32, 8, 128, 0)                                                    \
+    MM_TYPE(IQ4_XS, walk_iq4_xs, 32, 8, 128, 0)                                                    \
+    MM_TYPE(Q2_K, walk_q2_k, 16, 4, 0, 1)                                                          \
+    MM_TYPE(Q3_K, walk_q3_k, 16, 4, 4, 0)                                                          \
+    MM_TYPE(Q4_K, walk_q4_k, 32, 4, 0, 1)                                                          \
+    MM_TYPE(Q5_K, walk_q5_k, 32, 5, 0, 1)                                                          \
+    MM_TYPE(Q6_K, walk_q6_k, 16, 6, 32, 0)
 
-/* Steps from a block to the next one. */
-struct strides {
-    size_t section[PACK_SECTIONS];
-};
-
-INLINE void advance(struct block *g, const struct strides *by) {
-    for (int i = 0; i < PACK_SECTIONS; i++)
-        g->section[i] += by->section[i];
-}
-
-static struct strides strides_of(enum tensor_type type) {
-    const struct pack_layout one = pack_layout(type, 1);
-    struct strides by;
-    for (int i = 0; i < PACK_SECTIONS; i++)
-        by.section[i] = (i + 1 < PACK_SECTIONS ? one.at[i + 1] : one.bytes) - one.at[i];
-    return by;
-}
-
-static struct block block_at(const void *group, const struct strides *by, size_t index,
-                             size_t blocks) {
+INLINE struct block block_at(const uint8_t *p, const struct pack_layout *layout) {
     struct block g;
-    const uint8_t *section = group;
-    for (int i = 0; i < PACK_SECTIONS; i++) {
-        g.section[i] = section + index * by->section[i];
-        section += blocks * by->section[i];
-    }
+    for (int i = 0; i < PACK_SECTIONS; i++)
+        g.section[i] = p + layout->at[i];
     return g;
 }
 
-enum { PREFETCH = 4096 }; /* bytes ahead */
+/* Bytes ahead: far into the second cache, less far into the first. */
+enum { PREFETCH_FAR = 8192, PREFETCH_NEAR = 2048, LINE = 64 };
 
-#define MM_TYPE(type, walk, halves_, mins_)                                                        \
-    static void dot_##type(struct block g, const struct strides *by, size_t blocks, size_t length, \
-                           const struct mm_row *x, float *out) {                                   \
-        struct sink k = { .keep = false, .x = *x, .sum = vf_set(0) };                              \
-        UNROLL for (int i = 0; i < 4; i++) k.part[i] = vi_zero();                                  \
-        for (size_t b = 0; b < blocks; b++) {                                                      \
-            for (size_t i = 0; i < by->section[0]; i += 64)                                        \
-                __builtin_prefetch(g.section[0] + PREFETCH + i);                                   \
+INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(p + PREFETCH_FAR + i, 0, 2);
+        __builtin_prefetch(p + PREFETCH_NEAR + i);
+    }
+}
+
+#define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
+    INLINE void dot_run_##type(const uint8_t *p, size_t blocks, size_t length, int run,            \
+                               const struct mm_row *x, float *out) {                               \
+        const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
+        struct sink k = {                                                                          \
+            .mins = (mins_), .bits = (bits_), .zero = (zero_), .run = run, .x = *x                 \
+        };                                                                                         \
+        k.sum = vf_set(0);                                                                         \
+        UNROLL for (int i = 0; i < 8; i++) k.part[i] = k.high[i] = k.wide[i] = vi_zero();          \
+        for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
+            const struct block g = block_at(p, &layout);                                           \
+            prefetch_block(p, layout.bytes);                                                       \
             walk(&k, &g);                                                                          \
-            advance(&g, by);                                                                       \
             k.x.level += length;                                                                   \
-            k.x.scale += length / 32;                                                              \
-            k.x.sum += length / 16;                                                                \
+            k.x.scale += length / MM_RUN;                                                          \
+            k.x.sum += length / MM_RUN;                                                            \
         }                                                                                          \
         vf_store(out, k.sum);                                                                      \
     }                                                                                              \
-    static void unpack_##type(struct block g, const struct strides *by, size_t blocks,             \
-                              size_t length, struct mm_tile *t) {                                  \
-        struct sink k = { .keep = true, .level = t->level, .scale = t->scale, .min = t->min };     \
-        for (size_t b = 0; b < blocks; b++) {                                                      \
+    static void dot_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,           \
+                           const struct mm_row *x, float *out) {                                   \
+        if (run == 32 && (run_) == 32)                                                             \
+            dot_run_##type(p, blocks, length, 32, x, out);                                         \
+        else                                                                                       \
+            dot_run_##type(p, blocks, length, 16, x, out);                                         \
+    }                                                                                              \
+    static void unpack_##type(const uint8_t *p, size_t blocks, size_t length, struct mm_tile *t) { \
+        const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
+        struct sink k = { .keep = true, .mins = (mins_), .bits = (bits_), .tile = t };             \
+        for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
+            const struct block g = block_at(p, &layout);                                           \
             walk(&k, &g);                                                                          \
-            advance(&g, by);                                                                       \
-            k.level += length / 2;                                                                 \
-            k.scale += length / 32 * (halves_);                                                    \
-            k.min += length / 32 * (halves_);                                                      \
+            k.quad += (int)length / 4;                                                             \
+            k.unit += (int)length / (run_);                                                        \
         }                                                                                          \
-        t->blocks = (unsigned)(blocks * length / 32);                                              \
-        t->halves = (halves_);                                                                     \
+        t->count = (unsigned)(blocks * length);                                                    \
+        t->run = (run_);                                                                           \
+        t->bits = (bits_);                                                                         \
+        t->zero = (zero_);                                                                         \
         t->mins = (mins_);                                                                         \
     }
 MM_TYPES
 #undef MM_TYPE
 
 static void dot(enum tensor_type type, const void *group, size_t n, const struct mm_row *x,
-                float out[PACK_ROWS]) {
-    const size_t length = tensor_type_find(type)->block_elements, blocks = n / length;
-    const struct strides by = strides_of(type);
-    struct block g = block_at(group, &by, 0, blocks);
+                unsigned run, float out[PACK_ROWS]) {
+    const size_t length = tensor_type_find(type)->block_elements;
     switch (type) {
-#define MM_TYPE(type, walk, halves, mins)                                                          \
+#define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_##type(g, &by, blocks, length, x, out);                                                \
+        dot_##type(group, n / length, length, run, x, out);                                        \
         break;
         MM_TYPES
 #undef MM_TYPE
@@ -360,15 +407,14 @@ static void dot(enum tensor_type type, const void *group, size_t n, const struct
     }
 }
 
-static void unpack(enum tensor_type type, const void *group, size_t n, size_t at, size_t count,
+static void unpack(enum tensor_type type, const void *group, size_t at, size_t count,
                    struct mm_tile *tile) {
-    const size_t length = tensor_type_find(type)->block_elements, blocks = n / length;
-    const struct strides by = strides_of(type);
-    struct block g = block_at(group, &by, at / length, blocks);
+    const struct tensor_type_info *t = tensor_type_find(type);
+    const uint8_t *p = (const uint8_t *)group + at / t->block_elements * t->block_bytes * PACK_ROWS;
     switch (type) {
-#define MM_TYPE(type, walk, halves, mins)                                                          \
+#define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        unpack_##type(g, &by, count / length, length, tile);                                       \
+        unpack_##type(p, count / t->block_elements, t->block_elements, tile);                      \
         break;
         MM_TYPES
 #undef MM_TYPE
@@ -379,69 +425,123 @@ static void unpack(enum tensor_type type, const void *group, size_t n, size_t at
 
 /* ---- many tokens ---------------------------------------------------------------------------- */
 
-/* `groups` tiles by `tokens` rows of activations; both are constants where this is inlined, so that
- * the sums of a run stay in registers. */
+typedef vi sums_of_run[VEC_GROUPS][VEC_TOKENS];
+
+#define EACH_SUM(g, t)                                                                             \
+    UNROLL for (int g = 0; g < groups; g++) UNROLL for (int t = 0; t < tokens; t++)
+
+/* Quads [from, from + count) of tiles, multiplied and summed in one piece. */
+INLINE void step_over(const struct mm_tile *tile, bool high, int groups, const int8_t *level,
+                      int tokens, size_t from, int count, sums_of_run sum) {
+    EACH_SUM(g, t) sum[g][t] = vi_zero();
+    UNROLL for (int q = 0; q < count; q++) {
+        vi w[VEC_GROUPS];
+        UNROLL for (int g = 0; g < groups; g++) w[g] =
+            vi_load((high ? tile[g].high : tile[g].level)[from + (size_t)q]);
+        UNROLL for (int t = 0; t < tokens; t++) {
+            vi v = vi_quad(level + t * MM_SLAB + 4 * q);
+            UNROLL for (int g = 0; g < groups; g++) sum[g][t] = vi_step(sum[g][t], w[g], v);
+        }
+    }
+}
+
+/* Adds up, as words, a run of `quads` quads from `from` on: of the levels or of their high bits. */
+INLINE void sum_run(const struct mm_tile *tile, bool high, int bits, int groups,
+                    const int8_t *level, int tokens, size_t from, int quads, sums_of_run sum) {
+    const int steps = steps_of(bits) < quads ? steps_of(bits) : quads;
+    for (int q = 0; q < quads; q += steps) {
+        sums_of_run piece;
+        step_over(tile, high, groups, level + 4 * q, tokens, from + (size_t)q, steps, piece);
+        EACH_SUM(g, t) sum[g][t] = vi_add(sum[g][t], vi_words(piece[g][t], high ? 16 : 1));
+    }
+}
+
+/* offset_of() every token and run. */
+INLINE void find_offsets(const struct mm_tile *tile, const float *sum, int tokens, int run,
+                         bool mins, float offset[VEC_TOKENS * MM_RUNS]) {
+    const int count = tokens * MM_SLAB / run, zero = (int)tile->zero;
+    for (int i = 0; i < count; i++)
+        offset[i] = offset_of(zero, mins, run == 32 ? sum[2 * i] + sum[2 * i + 1] : sum[i]);
+}
+
+/* `groups` tiles by `tokens` rows of activations, run by run; all of these are constants where this
+ * is inlined, so that the sums of a run stay in registers. */
 INLINE void multiply_some(const struct mm_tile *tile, int groups, const struct mm_row *x,
-                          int tokens, float *sums) {
-    const unsigned halves = tile->halves, pairs = MM_PAIRS / halves;
-    for (unsigned unit = 0; unit < tile->blocks * halves; unit++) {
-        const int16_t *level = x->level + (size_t)unit * pairs * 2;
-        vi part[VEC_GROUPS][VEC_TOKENS];
-        UNROLL for (int g = 0; g < groups; g++) UNROLL for (int t = 0; t < tokens; t++) part[g][t] =
-            vi_zero();
-        for (unsigned p = 0; p < pairs; p++) {
-            vi w[VEC_GROUPS];
-            UNROLL for (int g = 0; g < groups; g++) w[g] = vi_load(tile[g].level[unit * pairs + p]);
+                          int tokens, int bits, int run, bool mins, float *restrict sums) {
+    const unsigned own_runs = tile->run == 32 && run == 16 ? 2 : 1; /* to one of the weights */
+    float offset[VEC_TOKENS * MM_RUNS];
+    find_offsets(tile, x->sum, tokens, run, mins, offset);
+    for (unsigned r = 0; r < tile->count / (unsigned)run; r++) {
+        const size_t from = (size_t)r * (unsigned)run, own = own_runs == 2 ? r / 2 : r;
+        const float *scale = x->scale + from / MM_RUN;
+        sums_of_run sum;
+        EACH_SUM(g, t) sum[g][t] = vi_zero();
+        sum_run(tile, false, bits, groups, x->level + from, tokens, from / 4, run / 4, sum);
+        if (is_split(bits))
+            sum_run(tile, true, bits, groups, x->level + from, tokens, from / 4, run / 4, sum);
+        UNROLL for (int g = 0; g < groups; g++) {
+            vf own_scale = vf_load(tile[g].scale[own]), own_min = vf_load(tile[g].min[own]);
+            float *to = sums + g * PACK_ROWS;
             UNROLL for (int t = 0; t < tokens; t++) {
-                vi v = vi_pair(level + (size_t)t * MM_SLAB + 2 * p);
-                UNROLL for (int g = 0; g < groups; g++) part[g][t] = vi_madd(part[g][t], w[g], v);
-            }
-        }
-        UNROLL for (int t = 0; t < tokens; t++) {
-            vf by = vf_set(x->scale[(size_t)t * (MM_SLAB / 32) + unit / halves]);
-            UNROLL for (int g = 0; g < groups; g++) {
-                float *to = sums + (size_t)t * MM_PANEL + (size_t)g * PACK_ROWS;
-                vf v = vf_mul(vf_words(part[g][t]), by);
-                vf_store(to, vf_fma(v, vf_load(tile[g].scale[unit]), vf_load(to)));
-            }
-        }
-        if (!tile->mins)
-            continue;
-        UNROLL for (int t = 0; t < tokens; t++) {
-            const float *sum = x->sum + (size_t)t * MM_UNITS + (size_t)unit * (2 / halves);
-            vf by = vf_set(halves == 2 ? sum[0] : sum[0] + sum[1]);
-            UNROLL for (int g = 0; g < groups; g++) {
-                float *to = sums + (size_t)t * MM_PANEL + (size_t)g * PACK_ROWS;
-                vf_store(to, vf_fnma(by, vf_load(tile[g].min[unit]), vf_load(to)));
+                vf by = vf_set(scale[t * MM_RUNS]);
+                vf more = vf_set(offset[(unsigned)t * (MM_SLAB / (unsigned)run) + r]);
+                vf_store(to + t * MM_PANEL, add_run(vf_load(to + t * MM_PANEL), sum[g][t], by, more,
+                                                    own_scale, own_min, mins));
             }
         }
     }
 }
 
 static struct mm_row row_at(const struct mm_row *x, size_t t) {
-    return (struct mm_row){ x->level + t * MM_SLAB, x->scale + t * (MM_SLAB / MM_BLOCK),
-                            x->sum + t * MM_UNITS };
+    return (struct mm_row){ x->level + t * MM_SLAB, x->scale + t * MM_RUNS, x->sum + t * MM_RUNS };
 }
 
-static void multiply(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, size_t tokens,
-                     float *sums) {
+INLINE void multiply_all(const struct mm_tile *tiles, const struct mm_row *x, size_t tokens,
+                         int bits, int run, bool mins, float *sums) {
     for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
         float *to = sums + (size_t)g * PACK_ROWS;
         size_t t = 0;
         for (; t + VEC_TOKENS <= tokens; t += VEC_TOKENS) {
             struct mm_row row = row_at(x, t);
-            multiply_some(tiles + g, VEC_GROUPS, &row, VEC_TOKENS, to + t * MM_PANEL);
-        }
-        for (; t + 2 <= tokens; t += 2) {
-            struct mm_row row = row_at(x, t);
-            multiply_some(tiles + g, VEC_GROUPS, &row, 2, to + t * MM_PANEL);
+            multiply_some(tiles + g, VEC_GROUPS, &row, VEC_TOKENS, bits, run, mins,
+                          to + t * MM_PANEL);
         }
         for (; t < tokens; t++) {
             struct mm_row row = row_at(x, t);
-            multiply_some(tiles + g, VEC_GROUPS, &row, 1, to + t * MM_PANEL);
+            multiply_some(tiles + g, VEC_GROUPS, &row, 1, bits, run, mins, to + t * MM_PANEL);
         }
     }
 }
+
+static void multiply(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
+                     size_t tokens, float *sums) {
+    const bool long_runs = run == 32 && tiles->run == 32;
+    switch (VEC_NARROW ? tiles->bits : 4) {
+#define RUNS(bits, mins)                                                                           \
+    if (long_runs)                                                                                 \
+        multiply_all(tiles, x, tokens, bits, 32, mins, sums);                                      \
+    else                                                                                           \
+        multiply_all(tiles, x, tokens, bits, 16, mins, sums)
+#define BITS(bits)                                                                                 \
+    case bits:                                                                                     \
+        if (tiles->mins) {                                                                         \
+            RUNS(bits, true);                                                                      \
+        } else {                                                                                   \
+            RUNS(bits, false);                                                                     \
+        }                                                                                          \
+        break;
+        BITS(4)
+        BITS(5)
+        BITS(6)
+        BITS(8)
+#undef BITS
+#undef RUNS
+    default:
+        break;
+    }
+}
+
+/* ---- floats --------------------------------------------------------------------------------- */
 
 INLINE void multiply_some_floats(const struct mm_float_tile *tile, int groups, size_t count,
                                  const float *x, size_t k, int tokens, float *sums) {
@@ -473,31 +573,63 @@ static void multiply_floats(const struct mm_float_tile tiles[MM_GROUPS], size_t 
     }
 }
 
-/* ---- one token, floats ---------------------------------------------------------------------- */
-
 INLINE vf load_floats(enum tensor_type type, const char *p) {
     return type == TENSOR_TYPE_F16    ? vf_halves(p)
            : type == TENSOR_TYPE_BF16 ? vf_brain_halves(p)
                                       : vf_load((const float *)(const void *)p);
 }
 
+INLINE size_t float_size(enum tensor_type type) {
+    return type == TENSOR_TYPE_F32 ? 4 : 2;
+}
+
+INLINE void turn(enum tensor_type type, const char *rows, size_t stride, size_t count,
+                 struct mm_float_tile *tile) {
+    size_t c = 0;
+    for (; c + 16 <= count; c += 16) {
+        vf v[PACK_ROWS];
+        UNROLL for (size_t r = 0; r < PACK_ROWS; r++) v[r] =
+            load_floats(type, rows + r * stride + c * float_size(type));
+        vf_turn(v);
+        UNROLL for (size_t r = 0; r < PACK_ROWS; r++) vf_store(tile->w[c + r], v[r]);
+    }
+    for (size_t r = 0; r < PACK_ROWS && c < count; r++) {
+        float rest[16];
+        quant_decoder(type)(rows + r * stride + c * float_size(type), rest, count - c);
+        for (size_t i = 0; c + i < count; i++)
+            tile->w[c + i][r] = rest[i];
+    }
+}
+
+/* Prefetches the same columns of the next rows and, less far ahead, the next columns of these. */
+INLINE void prefetch_rows(const char *rows, size_t stride, size_t bytes) {
+    enum { COLUMNS = 512 };
+    UNROLL for (size_t r = 0; r < 4; r++) for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(rows + (r + 4) * stride + i, 0, 2);
+        __builtin_prefetch(rows + r * stride + COLUMNS + i);
+    }
+}
+
 INLINE void dot_four(enum tensor_type type, const char *rows, size_t stride, size_t n,
                      const float *x, float *out) {
-    const size_t size = type == TENSOR_TYPE_F32 ? 4 : 2;
+    enum { STEP = 32 };
+    const size_t size = float_size(type);
     vf part[4];
     size_t i = 0;
     UNROLL for (int r = 0; r < 4; r++) part[r] = vf_set(0);
-    for (; i + 16 <= n; i += 16) {
-        vf v = vf_load(x + i);
-        UNROLL for (int r = 0; r < 4; r++) part[r] =
-            vf_fma(load_floats(type, rows + (size_t)r * stride + i * size), v, part[r]);
+    for (; i + STEP <= n; i += STEP) {
+        prefetch_rows(rows + i * size, stride, STEP * size);
+        UNROLL for (size_t j = i; j < i + STEP; j += 16) {
+            vf v = vf_load(x + j);
+            UNROLL for (size_t r = 0; r < 4; r++) part[r] =
+                vf_fma(load_floats(type, rows + r * stride + j * size), v, part[r]);
+        }
     }
-    for (int r = 0; r < 4; r++) {
-        const char *rest = rows + (size_t)r * stride + i * size;
-        float w[16];
+    for (size_t r = 0; r < 4; r++) {
+        float w[STEP];
         out[r] = vf_total(part[r]);
         if (i < n)
-            quant_decoder(type)(rest, w, n - i);
+            quant_decoder(type)(rows + r * stride + i * size, w, n - i);
         for (size_t j = 0; i + j < n; j++)
             out[r] += w[j] * x[i + j];
     }
@@ -516,22 +648,45 @@ static void dot_floats(enum tensor_type type, const void *rows, size_t stride, s
     }
 }
 
+static void unpack_floats(enum tensor_type type, const void *rows, size_t stride, size_t count,
+                          struct mm_float_tile *tile) {
+    if (type == TENSOR_TYPE_F16)
+        turn(TENSOR_TYPE_F16, rows, stride, count, tile);
+    else if (type == TENSOR_TYPE_BF16)
+        turn(TENSOR_TYPE_BF16, rows, stride, count, tile);
+    else
+        turn(TENSOR_TYPE_F32, rows, stride, count, tile);
+}
+
 /* ---- activations ---------------------------------------------------------------------------- */
 
-static void quantize(const float *x, size_t n, int16_t *level, float *scale, float *sum) {
-    enum { LEVELS = 32767 };
-    for (size_t b = 0; b < n / MM_BLOCK; b++) {
-        float peak = vec_peak(x + b * MM_BLOCK), d = peak / LEVELS;
-        int32_t sums[2];
-        /* Something that is not finite, or too small to divide by, must come out as what it is. */
-        float by = peak > 1e-30f && peak <= FLT_MAX ? LEVELS / peak : 0;
-        vec_quantize(x + b * MM_BLOCK, by, level + b * MM_BLOCK, sums);
-        scale[b] = by > 0 || peak <= 1e-30f ? d : (float)NAN;
-        sum[2 * b] = scale[b] * (float)sums[0];
-        sum[2 * b + 1] = scale[b] * (float)sums[1];
+/* Sixteen elements whose largest magnitude, or that of their run, is `peak`. */
+INLINE void quantize_run(const float *x, float peak, int8_t *level, float *scale, float *sum) {
+    enum { LEVELS = 127 };
+    /* Something that is not finite, or too small to divide by, must come out as what it is. */
+    float by = peak > 1e-30f && peak <= FLT_MAX ? LEVELS / peak : 0;
+    int32_t total = vec_quantize(x, by, level);
+    *scale = by > 0 || peak <= 1e-30f ? peak / LEVELS : (float)NAN;
+    *sum = *scale * (float)total;
+}
+
+/* The larger of two magnitudes; what is not a number is larger than all. */
+INLINE float larger(float a, float b) {
+    return a >= b || a != a ? a : b;
+}
+
+static void quantize(const float *x, size_t n, unsigned run, const struct mm_row *to) {
+    for (size_t i = 0; i < n / MM_RUN; i += 2) {
+        const float *at = x + i * MM_RUN;
+        float peak[2] = { vec_peak(at), vec_peak(at + MM_RUN) };
+        if (run == 32)
+            peak[0] = peak[1] = larger(peak[0], peak[1]);
+        for (size_t half = 0; half < 2; half++)
+            quantize_run(at + half * MM_RUN, peak[half], to->level + (i + half) * MM_RUN,
+                         to->scale + i + half, to->sum + i + half);
     }
 }
 
 #define MM_SET(name)                                                                               \
-    static const struct mm_set set = { name,       quantize,       dot, unpack, multiply,          \
-                                       dot_floats, multiply_floats }
+    static const struct mm_set set = { name,     quantize,   dot,           unpack,                \
+                                       multiply, dot_floats, unpack_floats, multiply_floats }

@@ -25,34 +25,39 @@ bool pack_is_possible(enum tensor_type type) {
     return (unsigned)type < TYPES && sections[type][0].kind != NONE;
 }
 
-struct pack_layout pack_layout(enum tensor_type type, size_t blocks) {
+struct pack_layout pack_layout(enum tensor_type type) {
     struct pack_layout l = { .bytes = 0 };
     for (int i = 0; i < PACK_SECTIONS; i++) {
         l.at[i] = l.bytes;
-        l.bytes += sections[type][i].bytes * blocks * PACK_ROWS;
+        l.bytes += (size_t)sections[type][i].bytes * PACK_ROWS;
     }
     return l;
 }
 
 /* ---- bits ----------------------------------------------------------------------------------- */
 
-/* Bits 0, 1, 4, 5, 8, 9, ... to the low half, the others to the high half. */
+/* Bits 0, 4, 8, ... of v. */
+static uint32_t every_fourth(uint32_t v) {
+    v &= 0x11111111u;
+    v = (v | v >> 3) & 0x03030303u;
+    v = (v | v >> 6) & 0x000f000fu;
+    return (v | v >> 12) & 0xffu;
+}
+
+static uint32_t to_every_fourth(uint32_t v) {
+    v = (v | v << 12) & 0x000f000fu;
+    v = (v | v << 6) & 0x03030303u;
+    return (v | v << 3) & 0x11111111u;
+}
+
 static uint32_t sort_bits(uint32_t v) {
-    uint32_t t = (v ^ v >> 2) & 0x0c0c0c0cu;
-    v ^= t ^ t << 2;
-    t = (v ^ v >> 4) & 0x00f000f0u;
-    v ^= t ^ t << 4;
-    t = (v ^ v >> 8) & 0x0000ff00u;
-    return v ^ t ^ t << 8;
+    return every_fourth(v) | every_fourth(v >> 1) << 8 | every_fourth(v >> 2) << 16 |
+           every_fourth(v >> 3) << 24;
 }
 
 static uint32_t unsort_bits(uint32_t v) {
-    uint32_t t = (v ^ v >> 8) & 0x0000ff00u;
-    v ^= t ^ t << 8;
-    t = (v ^ v >> 4) & 0x00f000f0u;
-    v ^= t ^ t << 4;
-    t = (v ^ v >> 2) & 0x0c0c0c0cu;
-    return v ^ t ^ t << 2;
+    return to_every_fourth(v & 255) | to_every_fourth(v >> 8 & 255) << 1 |
+           to_every_fourth(v >> 16 & 255) << 2 | to_every_fourth(v >> 24) << 3;
 }
 
 /* ---- scales ---------------------------------------------------------------------------------
@@ -139,35 +144,17 @@ static void xs_from_bytes(const uint8_t in[6], uint8_t *p) {
     }
 }
 
-/* ---- one section of one row's block ---------------------------------------------------------- */
+/* ---- sections of a block --------------------------------------------------------------------- */
 
-/* What the element size of a section is when rows lie side by side. */
+/* The element size of a section whose rows lie side by side. */
 static unsigned unit_of(uint8_t kind) {
     return kind == WORDS || kind == BITS ? 4 : kind == HALVES ? 2 : 1;
 }
 
-/* A block's section, in its packed order, to the places of a row: `dst` is the section of this
- * block in the group. */
-static void scatter(uint8_t *dst, const uint8_t *from, unsigned bytes, unsigned unit,
-                    unsigned row) {
-    dst += row * unit;
-    if (unit == 4)
-        for (unsigned i = 0; i < bytes; i += 4)
-            memcpy(dst + (size_t)i * PACK_ROWS, from + i, 4);
-    else if (unit == 2)
-        memcpy(dst, from, 2);
-    else
-        for (unsigned i = 0; i < bytes; i++)
-            dst[(size_t)i * PACK_ROWS] = from[i];
-}
+enum { REORDERED = 12 }; /* bytes of the longest section whose bits change places */
 
-static void gather(uint8_t *to, const uint8_t *src, unsigned bytes, unsigned unit, unsigned row) {
-    src += row * unit;
-    for (unsigned i = 0; i < bytes; i += unit)
-        memcpy(to + i, src + (size_t)i * PACK_ROWS, unit);
-}
-
-static const uint8_t *order_section(uint8_t kind, const uint8_t *file, uint8_t room[12]) {
+/* The section of a row's block in the order in which its units are spread. */
+static const uint8_t *order_section(uint8_t kind, const uint8_t *file, uint8_t room[REORDERED]) {
     uint32_t bits;
     switch (kind) {
     case BITS:
@@ -211,36 +198,56 @@ static void restore_section(uint8_t kind, const uint8_t *packed, unsigned bytes,
     }
 }
 
-void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned rows, size_t blocks,
-                void *dst) {
-    const struct pack_layout layout = pack_layout(type, blocks);
-    const size_t block_bytes = tensor_type_find(type)->block_bytes;
-    uint8_t room[12];
-    if (rows < PACK_ROWS)
-        memset(dst, 0, layout.bytes);
-    for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
-        const struct section s = sections[type][i];
-        const unsigned unit = unit_of(s.kind);
-        uint8_t *to = (uint8_t *)dst + layout.at[i];
-        for (size_t b = 0; b < blocks; b++, to += (size_t)s.bytes * PACK_ROWS) {
-            const uint8_t *from = (const uint8_t *)src + b * block_bytes + s.at;
-            for (unsigned r = 0; r < rows; r++)
-                scatter(to, order_section(s.kind, from + r * stride, room), s.bytes, unit, r);
-        }
+static void spread_words(const uint8_t *src, size_t stride, unsigned rows, unsigned bytes,
+                         uint8_t *dst) {
+    for (unsigned i = 0; i < bytes; i += 4)
+        for (unsigned r = 0; r < rows; r++)
+            memcpy(dst + (size_t)i * PACK_ROWS + (size_t)r * 4, src + r * stride + i, 4);
+}
+
+static void spread(struct section s, const uint8_t *src, size_t stride, unsigned rows,
+                   uint8_t *dst) {
+    const unsigned unit = unit_of(s.kind);
+    uint8_t room[REORDERED];
+    for (unsigned r = 0; r < rows; r++) {
+        const uint8_t *from = order_section(s.kind, src + r * stride, room);
+        for (unsigned i = 0; i < s.bytes; i += unit)
+            memcpy(dst + (size_t)i * PACK_ROWS + (size_t)r * unit, from + i, unit);
     }
 }
 
-void pack_row(enum tensor_type type, const void *group, unsigned row, size_t blocks, void *dst) {
-    const struct pack_layout layout = pack_layout(type, blocks);
+void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned rows, size_t blocks,
+                void *dst) {
+    const struct pack_layout layout = pack_layout(type);
     const size_t block_bytes = tensor_type_find(type)->block_bytes;
-    uint8_t room[128] = { 0 };
-    for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
-        const struct section s = sections[type][i];
-        const uint8_t *from = (const uint8_t *)group + layout.at[i];
-        uint8_t *to = (uint8_t *)dst + s.at;
-        for (size_t b = 0; b < blocks; b++) {
-            gather(room, from + b * s.bytes * PACK_ROWS, s.bytes, unit_of(s.kind), row);
-            restore_section(s.kind, room, s.bytes, to + b * block_bytes);
+    const uint8_t *from = src;
+    uint8_t *to = dst;
+    if (rows < PACK_ROWS)
+        memset(dst, 0, layout.bytes * blocks);
+    for (size_t b = 0; b < blocks; b++, from += block_bytes, to += layout.bytes)
+        for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
+            const struct section s = sections[type][i];
+            if (s.kind == WORDS)
+                spread_words(from + s.at, stride, rows, s.bytes, to + layout.at[i]);
+            else
+                spread(s, from + s.at, stride, rows, to + layout.at[i]);
         }
-    }
+}
+
+static void collect(struct section s, const uint8_t *src, unsigned row, uint8_t *dst) {
+    const unsigned unit = unit_of(s.kind);
+    uint8_t room[UINT8_MAX] = { 0 };
+    for (unsigned i = 0; i < s.bytes; i += unit)
+        memcpy(room + i, src + (size_t)i * PACK_ROWS + (size_t)row * unit, unit);
+    restore_section(s.kind, room, s.bytes, dst);
+}
+
+void pack_row(enum tensor_type type, const void *group, unsigned row, size_t blocks, void *dst) {
+    const struct pack_layout layout = pack_layout(type);
+    const size_t block_bytes = tensor_type_find(type)->block_bytes;
+    const uint8_t *from = group;
+    uint8_t *to = dst;
+    for (size_t b = 0; b < blocks; b++, from += layout.bytes, to += block_bytes)
+        for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++)
+            collect(sections[type][i], from + layout.at[i], row, to + sections[type][i].at);
 }

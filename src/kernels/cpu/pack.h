@@ -16,12 +16,12 @@ enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
 
 bool pack_is_possible(enum tensor_type type);
 
-/* Where the sections of pack.def begin in a packed group, for rows of `blocks` blocks. */
+/* Where the sections of pack.def begin in a block of a packed group. */
 struct pack_layout {
     size_t at[PACK_SECTIONS];
-    size_t bytes; /* of the group */
+    size_t bytes; /* of the block */
 };
-struct pack_layout pack_layout(enum tensor_type type, size_t blocks);
+struct pack_layout pack_layout(enum tensor_type type);
 
 /* Packs `rows` (at most 16) rows that lie `stride` bytes apart; those that are missing become zero
  * bytes. The buffers do not overlap. */

@@ -11,6 +11,11 @@
 #define UNROLL _Pragma("GCC unroll 16")
 
 enum { VEC_TOKENS = 4, VEC_GROUPS = 1 };
+#ifdef __AVXVNNI__
+enum { VEC_NARROW = 0 };
+#else
+enum { VEC_NARROW = 1 };
+#endif
 
 typedef struct {
     __m256i a, b;
@@ -54,13 +59,13 @@ INLINE vi vi_left(vi v, int n) {
     return (vi){ _mm256_slli_epi16(v.a, n), _mm256_slli_epi16(v.b, n) };
 }
 
-INLINE vi vi_right_signed(vi v, int n) {
-    return (vi){ _mm256_srai_epi16(v.a, n), _mm256_srai_epi16(v.b, n) };
+INLINE vi vi_plus_128(vi v) {
+    const __m256i m = _mm256_set1_epi8((char)0x80);
+    return (vi){ _mm256_xor_si256(v.a, m), _mm256_xor_si256(v.b, m) };
 }
 
-INLINE vi vi_minus(vi v, int16_t n) {
-    const __m256i m = _mm256_set1_epi16(n);
-    return (vi){ _mm256_sub_epi16(v.a, m), _mm256_sub_epi16(v.b, m) };
+INLINE vi vi_add(vi v, vi w) {
+    return (vi){ _mm256_add_epi32(v.a, w.a), _mm256_add_epi32(v.b, w.b) };
 }
 
 INLINE vi vi_lookup(vi v, const int8_t table[16]) {
@@ -68,23 +73,28 @@ INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     return (vi){ _mm256_shuffle_epi8(t, v.a), _mm256_shuffle_epi8(t, v.b) };
 }
 
-INLINE vi vi_pair(const int16_t *p) {
+INLINE vi vi_quad(const int8_t *p) {
     int32_t word;
     memcpy(&word, p, sizeof word);
     const __m256i v = _mm256_set1_epi32(word);
     return (vi){ v, v };
 }
 
-INLINE __m256i vec_madd(__m256i sum, __m256i a, __m256i b) {
+INLINE __m256i vec_step(__m256i sum, __m256i levels, __m256i x) {
 #ifdef __AVXVNNI__
-    return _mm256_dpwssd_avx_epi32(sum, a, b);
+    return _mm256_dpbusd_avx_epi32(sum, levels, x);
 #else
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    return _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, x));
 #endif
 }
 
-INLINE vi vi_madd(vi sum, vi a, vi b) {
-    return (vi){ vec_madd(sum.a, a.a, b.a), vec_madd(sum.b, a.b, b.b) };
+INLINE vi vi_step(vi sum, vi levels, vi x) {
+    return (vi){ vec_step(sum.a, levels.a, x.a), vec_step(sum.b, levels.b, x.b) };
+}
+
+INLINE vi vi_words(vi sum, int by) {
+    const __m256i m = _mm256_set1_epi16((short)by);
+    return VEC_NARROW ? (vi){ _mm256_madd_epi16(sum.a, m), _mm256_madd_epi16(sum.b, m) } : sum;
 }
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
@@ -150,6 +160,35 @@ INLINE vf vf_brain_halves(const void *p) {
     __m256i b = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p + 1));
     return (vf){ _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)),
                  _mm256_castsi256_ps(_mm256_slli_epi32(b, 16)) };
+}
+
+/* Rows to columns, 8 by 8. */
+INLINE void vec_turn(__m256 v[8]) {
+    __m256 t[8];
+    UNROLL for (int i = 0; i < 8; i += 4) {
+        __m256 a = _mm256_unpacklo_ps(v[i], v[i + 1]), b = _mm256_unpackhi_ps(v[i], v[i + 1]);
+        __m256 c = _mm256_unpacklo_ps(v[i + 2], v[i + 3]);
+        __m256 d = _mm256_unpackhi_ps(v[i + 2], v[i + 3]);
+        t[i] = _mm256_shuffle_ps(a, c, 0x44);
+        t[i + 1] = _mm256_shuffle_ps(a, c, 0xee);
+        t[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+        t[i + 3] = _mm256_shuffle_ps(b, d, 0xee);
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(t[i], t[i + 4], 0x31);
+    }
+}
+
+INLINE void vf_turn(vf v[16]) {
+    __m256 quarter[2][2][8]; /* [rows][columns] */
+    UNROLL for (int r = 0; r < 16; r++) {
+        quarter[r / 8][0][r % 8] = v[r].a;
+        quarter[r / 8][1][r % 8] = v[r].b;
+    }
+    UNROLL for (int i = 0; i < 4; i++) vec_turn(quarter[i / 2][i % 2]);
+    UNROLL for (int c = 0; c < 16; c++) v[c] =
+        (vf){ quarter[0][c / 8][c % 8], quarter[1][c / 8][c % 8] };
 }
 
 INLINE float vf_total(vf v) {

@@ -11,6 +11,11 @@
 #define UNROLL _Pragma("GCC unroll 16")
 
 enum { VEC_TOKENS = 8, VEC_GROUPS = 2 };
+#ifdef __AVX512VNNI__
+enum { VEC_NARROW = 0 };
+#else
+enum { VEC_NARROW = 1 };
+#endif
 
 typedef __m512i vi;
 typedef __m512 vf;
@@ -46,30 +51,34 @@ INLINE vi vi_left(vi v, int n) {
     return _mm512_slli_epi16(v, (unsigned)n);
 }
 
-INLINE vi vi_right_signed(vi v, int n) {
-    return _mm512_srai_epi16(v, (unsigned)n);
+INLINE vi vi_plus_128(vi v) {
+    return _mm512_xor_si512(v, _mm512_set1_epi8((char)0x80));
 }
 
-INLINE vi vi_minus(vi v, int16_t n) {
-    return _mm512_sub_epi16(v, _mm512_set1_epi16(n));
+INLINE vi vi_add(vi v, vi w) {
+    return _mm512_add_epi32(v, w);
 }
 
 INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), v);
 }
 
-INLINE vi vi_pair(const int16_t *p) {
+INLINE vi vi_quad(const int8_t *p) {
     int32_t word;
     memcpy(&word, p, sizeof word);
     return _mm512_set1_epi32(word);
 }
 
-INLINE vi vi_madd(vi sum, vi a, vi b) {
+INLINE vi vi_step(vi sum, vi levels, vi x) {
 #ifdef __AVX512VNNI__
-    return _mm512_dpwssd_epi32(sum, a, b);
+    return _mm512_dpbusd_epi32(sum, levels, x);
 #else
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+    return _mm512_add_epi16(sum, _mm512_maddubs_epi16(levels, x));
 #endif
+}
+
+INLINE vi vi_words(vi sum, int by) {
+    return VEC_NARROW ? _mm512_madd_epi16(sum, _mm512_set1_epi16((short)by)) : sum;
 }
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
@@ -131,6 +140,29 @@ INLINE vf vf_fnma(vf a, vf b, vf c) {
 INLINE vf vf_brain_halves(const void *p) {
     __m512i v = _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(v, 16));
+}
+
+/* First in the lanes of 4, then the lanes. */
+INLINE void vf_turn(vf v[16]) {
+    vf t[16];
+    UNROLL for (int i = 0; i < 16; i += 4) {
+        vf a = _mm512_unpacklo_ps(v[i], v[i + 1]), b = _mm512_unpackhi_ps(v[i], v[i + 1]);
+        vf c = _mm512_unpacklo_ps(v[i + 2], v[i + 3]), d = _mm512_unpackhi_ps(v[i + 2], v[i + 3]);
+        t[i] = _mm512_shuffle_ps(a, c, 0x44);
+        t[i + 1] = _mm512_shuffle_ps(a, c, 0xee);
+        t[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        t[i + 3] = _mm512_shuffle_ps(b, d, 0xee);
+    }
+    UNROLL for (int i = 0; i < 4; i++) {
+        vf a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x44);
+        vf b = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x44);
+        vf c = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xee);
+        vf d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xee);
+        v[i] = _mm512_shuffle_f32x4(a, b, 0x88);
+        v[i + 4] = _mm512_shuffle_f32x4(a, b, 0xdd);
+        v[i + 8] = _mm512_shuffle_f32x4(c, d, 0x88);
+        v[i + 12] = _mm512_shuffle_f32x4(c, d, 0xdd);
+    }
 }
 
 INLINE float vf_total(vf v) {

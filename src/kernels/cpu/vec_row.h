@@ -17,8 +17,7 @@ INLINE float vec_total(__m256 v) {
 INLINE float vec_peak(const float *x) {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff), *v = (const __m256i *)x;
     __m256i m = _mm256_and_si256(_mm256_loadu_si256(v), magnitude);
-    for (int i = 1; i < 4; i++)
-        m = _mm256_max_epu32(m, _mm256_and_si256(_mm256_loadu_si256(v + i), magnitude));
+    m = _mm256_max_epu32(m, _mm256_and_si256(_mm256_loadu_si256(v + 1), magnitude));
     __m128i s = _mm_max_epu32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
     s = _mm_max_epu32(s, _mm_unpackhi_epi64(s, s));
     s = _mm_max_epu32(s, _mm_shuffle_epi32(s, 1));
@@ -29,20 +28,15 @@ INLINE __m256i vec_round(const float *x, __m256 by) {
     return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), by));
 }
 
-INLINE void vec_quantize(const float *x, float by, int16_t *level, int32_t sum[2]) {
-    /* every four half-words in the order 0, 2, 1, 3 */
-    const __m256i order = _mm256_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 0,
-                                           1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+INLINE int32_t vec_quantize(const float *x, float by, int8_t *level) {
     const __m256 scale = _mm256_set1_ps(by);
-    for (int half = 0; half < 2; half++) {
-        __m256i a = vec_round(x + 16 * half, scale), b = vec_round(x + 16 * half + 8, scale);
-        __m256i v = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xd8);
-        _mm256_storeu_si256((__m256i *)(level + 16 * half), _mm256_shuffle_epi8(v, order));
-        __m256i s = _mm256_madd_epi16(v, _mm256_set1_epi16(1));
-        __m128i t = _mm_add_epi32(_mm256_castsi256_si128(s), _mm256_extracti128_si256(s, 1));
-        t = _mm_add_epi32(t, _mm_unpackhi_epi64(t, t));
-        sum[half] = _mm_cvtsi128_si32(t) + _mm_extract_epi32(t, 1);
-    }
+    __m256i v = _mm256_packs_epi32(vec_round(x, scale), vec_round(x + 8, scale));
+    v = _mm256_permute4x64_epi64(v, 0xd8);
+    __m128i low = _mm256_castsi256_si128(v), high = _mm256_extracti128_si256(v, 1);
+    _mm_storeu_si128((__m128i *)level, _mm_packs_epi16(low, high));
+    __m128i s = _mm_madd_epi16(_mm_add_epi16(low, high), _mm_set1_epi16(1));
+    s = _mm_add_epi32(s, _mm_unpackhi_epi64(s, s));
+    return _mm_cvtsi128_si32(s) + _mm_extract_epi32(s, 1);
 }
 
 #endif

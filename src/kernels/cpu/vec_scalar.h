@@ -14,11 +14,13 @@
 #define EACH(n) for (int i = 0; i < (n); i++)
 
 enum { VEC_TOKENS = 2, VEC_GROUPS = 1 }; /* how many are multiplied side by side */
+enum { VEC_NARROW = 0 };                 /* whether vi_step() sums in 16 bits */
 
 typedef union {
     int16_t h[32];
     uint16_t u[32];
     int8_t b[64];
+    uint8_t ub[64];
     int32_t w[16];
 } vi;
 
@@ -70,15 +72,16 @@ INLINE vi vi_left(vi v, int n) {
     return v;
 }
 
-INLINE vi vi_right_signed(vi v, int n) {
-    EACH(32)
-    v.h[i] = (int16_t)(v.h[i] >> n);
+/* Signed bytes, 128 added. */
+INLINE vi vi_plus_128(vi v) {
+    EACH(64)
+    v.ub[i] ^= 0x80;
     return v;
 }
 
-INLINE vi vi_minus(vi v, int16_t n) {
-    EACH(32)
-    v.h[i] = (int16_t)(v.h[i] - n);
+INLINE vi vi_add(vi v, vi other) {
+    EACH(16)
+    v.w[i] += other.w[i];
     return v;
 }
 
@@ -89,18 +92,25 @@ INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     return v;
 }
 
-/* The same 32 bits in every word. */
-INLINE vi vi_pair(const int16_t *p) {
+/* The same four bytes in every word. */
+INLINE vi vi_quad(const int8_t *p) {
     vi v;
     EACH(16)
     memcpy(&v.w[i], p, 4);
     return v;
 }
 
-/* sum + the products of both halves of each word */
-INLINE vi vi_madd(vi sum, vi a, vi b) {
-    EACH(16)
-    sum.w[i] += a.h[2 * i] * b.h[2 * i] + a.h[2 * i + 1] * b.h[2 * i + 1];
+/* sum + the products of unsigned and signed bytes, the four of a word added up; in a narrow sum,
+ * two and two. */
+INLINE vi vi_step(vi sum, vi levels, vi x) {
+    EACH(64)
+    sum.w[i / 4] += levels.ub[i] * x.b[i];
+    return sum;
+}
+
+/* A sum of steps in words, times `by`, which is 1 unless sums are narrow. */
+INLINE vi vi_words(vi sum, int by) {
+    (void)by;
     return sum;
 }
 
@@ -211,27 +221,35 @@ INLINE float vf_total(vf v) {
     return sum;
 }
 
+/* Rows to columns. */
+INLINE void vf_turn(vf v[16]) {
+    vf turned[16];
+    for (int r = 0; r < 16; r++)
+        EACH(16)
+    turned[i].f[r] = v[r].f[i];
+    memcpy(v, turned, sizeof turned);
+}
+
 /* ---- activations ---------------------------------------------------------------------------- */
 
-/* The largest magnitude of 32 floats; what is not a number counts as larger than all. */
+/* The largest magnitude of 16 floats; what is not a number counts as larger than all. */
 INLINE float vec_peak(const float *x) {
     uint32_t peak = 0;
-    EACH(32) {
+    EACH(16) {
         uint32_t bits = quant_bits_from_float(x[i]) & 0x7fffffff;
         peak = bits > peak ? bits : peak;
     }
     return quant_float_from_bits(peak);
 }
 
-/* Levels of 32 floats in the order of mm.h; sums of 16 of them. */
-INLINE void vec_quantize(const float *x, float by, int16_t *level, int32_t sum[2]) {
-    static const int order[] = { 0, 2, 1, 3 };
-    sum[0] = sum[1] = 0;
-    EACH(32) {
-        int32_t v = (int32_t)lrintf(x[i] * by);
-        level[i / 4 * 4 + order[i % 4]] = (int16_t)v;
-        sum[i / 16] += v;
+/* Levels of 16 floats; returns their sum. */
+INLINE int32_t vec_quantize(const float *x, float by, int8_t *level) {
+    int32_t sum = 0;
+    EACH(16) {
+        level[i] = (int8_t)lrintf(x[i] * by);
+        sum += level[i];
     }
+    return sum;
 }
 
 #endif

@@ -6,6 +6,9 @@
  * still open; the owner closes the job and then waits until nobody is inside. Both sides use
  * sequentially consistent operations, so at least one sees the other.
  *
+ * Every worker has a part of the job, which it does from front to end in pieces, so that it reads
+ * memory in order; who is done helps the others with theirs.
+ *
  * One job at a time: whoever finds the pool taken does its job alone. */
 #include <limits.h>
 #include <pthread.h>
@@ -30,19 +33,39 @@ static struct {
 
     soft_pool_fn fn;
     void *user;
-    uint64_t count, chunk;
+    uint64_t piece;
     unsigned workers;
-    _Atomic uint64_t next;
+    struct part {
+        _Alignas(64) _Atomic uint64_t next; /* a cache line each */
+        uint64_t end;
+    } parts[WORKERS_MAX];
 } pool;
 
-static void work(unsigned worker) {
+static void work_on(struct part *part, unsigned worker) {
     for (;;) {
-        uint64_t first = atomic_fetch_add_explicit(&pool.next, pool.chunk, memory_order_relaxed);
-        if (first >= pool.count)
+        uint64_t first = atomic_fetch_add_explicit(&part->next, pool.piece, memory_order_relaxed);
+        if (first >= part->end)
             return;
-        uint64_t left = pool.count - first;
-        pool.fn(pool.user, first, first + (left < pool.chunk ? left : pool.chunk), worker,
+        uint64_t left = part->end - first;
+        pool.fn(pool.user, first, first + (left < pool.piece ? left : pool.piece), worker,
                 pool.workers);
+    }
+}
+
+static void work(unsigned worker) {
+    for (unsigned i = 0; i < pool.workers; i++)
+        work_on(&pool.parts[(worker + i) % pool.workers], worker);
+}
+
+/* Many pieces a worker: what a core is slower by, or taken away for, the others do. */
+static void divide(uint64_t count) {
+    enum { PIECES = 64 };
+    const unsigned n = pool.workers;
+    pool.piece = count / n / PIECES ? count / n / PIECES : 1;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t most = count % n < i ? count % n : i;
+        atomic_store_explicit(&pool.parts[i].next, count / n * i + most, memory_order_relaxed);
+        pool.parts[i].end = count / n * (i + 1) + most + (i < count % n);
     }
 }
 
@@ -110,13 +133,8 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     }
     pool.fn = fn;
     pool.user = user;
-    pool.count = count;
     pool.workers = start_workers(threads);
-    /* A few pieces a worker: a core that the system takes away costs one piece, not a share. */
-    pool.chunk = count / (pool.workers * 8u);
-    if (pool.chunk == 0)
-        pool.chunk = 1;
-    atomic_store_explicit(&pool.next, 0, memory_order_relaxed);
+    divide(count);
     atomic_fetch_add(&pool.job, 1);
     if (atomic_load(&pool.sleeping))
         futex_wake(&pool.job, INT_MAX);

@@ -260,14 +260,26 @@ static struct soft_stream *retire(const struct batch *b) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* Sequentially consistent against await(): either the sleeper sees the completion, or this sees the
- * sleeper. */
+/* Whether somebody sleeps until an operation of this number, or one before it, has completed. Where
+ * operations run one at a time, whoever waits also runs them, and wants to know of every one. */
+static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
+    enum soft_policy policy = soft_settings()->policy;
+    uint64_t awaited = atomic_load(&st->awaited);
+    return (awaited && seq >= awaited) || (policy != SOFT_FAST && policy != SOFT_EAGER);
+}
+
+/* Sequentially consistent against sleep_until(): either the sleeper sees the completion, or this
+ * sees the sleeper. Who is woken in vain says again what it waits for. */
 static void complete(struct soft_op *op) {
-    atomic_store(&op->stream->completed, op->seq);
-    if (atomic_load(&s.progress_sleepers)) {
-        atomic_fetch_add(&s.progress, 1);
-        futex_wake(&s.progress, INT_MAX);
-    }
+    struct soft_stream *st = op->stream;
+    atomic_store(&st->completed, op->seq);
+    if (!atomic_load(&s.progress_sleepers) || !is_awaited(st, op->seq))
+        return;
+    spin_lock(&s.lock);
+    atomic_store(&st->awaited, 0);
+    atomic_fetch_add(&s.progress, 1);
+    spin_unlock(&s.lock);
+    futex_wake(&s.progress, INT_MAX);
 }
 
 /* Retires a batch (may be empty) and, if asked, picks the next, under one lock. */
@@ -460,6 +472,20 @@ static bool help(struct soft_stream *st, uint64_t seq) {
     return true;
 }
 
+/* Sleeps until seq of st has completed, for timeout_ns at most (negative: for ever), or less. */
+static void sleep_until(struct soft_stream *st, uint64_t seq, int64_t timeout_ns) {
+    atomic_fetch_add(&s.progress_sleepers, 1);
+    spin_lock(&s.lock);
+    uint64_t awaited = atomic_load(&st->awaited);
+    if (!awaited || seq < awaited)
+        atomic_store(&st->awaited, seq);
+    uint32_t seen = atomic_load(&s.progress);
+    spin_unlock(&s.lock);
+    if (atomic_load(&st->completed) < seq)
+        futex_wait(&s.progress, seen, timeout_ns);
+    atomic_fetch_sub(&s.progress_sleepers, 1);
+}
+
 /* True once complete, false if timeout_ns (negative: none) ran out first. helps: the caller may run
  * operations meanwhile. */
 static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns, bool helps) {
@@ -479,14 +505,10 @@ static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns, bool
     for (;;) {
         while (helps && help(st, seq))
             ;
-        atomic_fetch_add(&s.progress_sleepers, 1);
-        uint32_t seen = atomic_load(&s.progress);
-        bool done = atomic_load(&st->completed) >= seq;
         int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (int64_t)(clock_now_ns() - start);
-        if (!done && (timeout_ns < 0 || left > 0))
-            futex_wait(&s.progress, seen, left);
-        atomic_fetch_sub(&s.progress_sleepers, 1);
-        if (done || is_complete(st, seq))
+        if (timeout_ns < 0 || left > 0)
+            sleep_until(st, seq, left);
+        if (is_complete(st, seq))
             return true;
         if (timeout_ns >= 0 && left <= 0)
             return false;

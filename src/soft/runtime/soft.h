@@ -328,6 +328,7 @@ struct soft_stream {
     struct soft_op *held; /* the first operation past allowed, or NULL */
     bool closed;          /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
+    _Atomic uint64_t awaited;             /* the first seq that somebody sleeps for, or 0 */
     struct soft_capture *_Atomic capture; /* not NULL while capturing: capture.c */
 };
 

@@ -1,0 +1,20 @@
+/* levels.h - quantised activations in a buffer: where the rows of mm.h lie.
+ *
+ * A row is cut into slabs of 256 elements. All levels come first, then all scales, then all sums;
+ * in each the order is [slab][token]. */
+#ifndef KERNELS_CPU_LEVELS_H
+#define KERNELS_CPU_LEVELS_H
+
+#include "kernels/cpu/mm.h"
+
+static inline size_t levels_slabs(size_t k) {
+    return (k + MM_SLAB - 1) / MM_SLAB;
+}
+
+/* A token's part of a slab, in a buffer for `tokens` rows of k elements. */
+struct mm_row levels_row(void *buffer, size_t tokens, size_t k, size_t slab, size_t token);
+
+/* Quantises a token's k floats into the buffer; run (16 or 32) elements share a scale. */
+void levels_put(void *buffer, size_t tokens, size_t k, unsigned run, size_t token, const float *x);
+
+#endif
