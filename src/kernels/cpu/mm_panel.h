@@ -333,8 +333,7 @@ INLINE void walk_q6_k(struct sink *k, const struct block *g) {
 
 INLINE struct block block_at(const uint8_t *p, const struct pack_layout *layout) {
     struct block g;
-    for (int i = 0; i < PACK_SECTIONS; i++)
-        g.section[i] = p + layout->at[i];
+    UNROLL for (int i = 0; i < PACK_SECTIONS; i++) g.section[i] = p + layout->at[i];
     return g;
 }
 
@@ -342,7 +341,7 @@ INLINE struct block block_at(const uint8_t *p, const struct pack_layout *layout)
 enum { PREFETCH_FAR = 8192, PREFETCH_NEAR = 2048, LINE = 64 };
 
 INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
-    for (size_t i = 0; i < bytes; i += LINE) {
+    UNROLL for (size_t i = 0; i < bytes; i += LINE) {
         __builtin_prefetch(p + PREFETCH_FAR + i, 0, 2);
         __builtin_prefetch(p + PREFETCH_NEAR + i);
     }

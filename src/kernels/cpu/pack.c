@@ -25,15 +25,6 @@ bool pack_is_possible(enum tensor_type type) {
     return (unsigned)type < TYPES && sections[type][0].kind != NONE;
 }
 
-struct pack_layout pack_layout(enum tensor_type type) {
-    struct pack_layout l = { .bytes = 0 };
-    for (int i = 0; i < PACK_SECTIONS; i++) {
-        l.at[i] = l.bytes;
-        l.bytes += (size_t)sections[type][i].bytes * PACK_ROWS;
-    }
-    return l;
-}
-
 /* ---- bits ----------------------------------------------------------------------------------- */
 
 /* Bits 0, 4, 8, ... of v. */

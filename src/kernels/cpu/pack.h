@@ -16,12 +16,30 @@ enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
 
 bool pack_is_possible(enum tensor_type type);
 
-/* Where the sections of pack.def begin in a block of a packed group. */
+/* Bytes of the sections of pack.def in a block of the file. */
+static const uint8_t pack_bytes[][PACK_SECTIONS] = {
+#define S(kind, at, bytes)   bytes,
+#define PACK(type, sections) [TENSOR_TYPE_##type] = { sections },
+#include "kernels/cpu/pack.def"
+#undef PACK
+#undef S
+};
+
+/* Where the sections begin in a block of a packed group. */
 struct pack_layout {
     size_t at[PACK_SECTIONS];
     size_t bytes; /* of the block */
 };
-struct pack_layout pack_layout(enum tensor_type type);
+
+/* A constant where the type is one. */
+static inline __attribute__((always_inline)) struct pack_layout pack_layout(enum tensor_type type) {
+    struct pack_layout l = { .bytes = 0 };
+    _Pragma("GCC unroll 8") for (int i = 0; i < PACK_SECTIONS; i++) {
+        l.at[i] = l.bytes;
+        l.bytes += (size_t)pack_bytes[type][i] * PACK_ROWS;
+    }
+    return l;
+}
 
 /* Packs `rows` (at most 16) rows that lie `stride` bytes apart; those that are missing become zero
  * bytes. The buffers do not overlap. */
