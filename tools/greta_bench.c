@@ -1,7 +1,6 @@
 /* greta_bench - how fast a model runs here, and what part of the machine it gets. The options are
  * in tools/bench/options.def. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,7 @@
 #include "bench/baseline.h"
 #include "bench/options.h"
 #include "bench/report.h"
-#include "greta_build.h"
-
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_REFUSED = 3 };
+#include "common/program.h"
 
 struct bench {
     struct options options;
@@ -28,24 +25,14 @@ struct bench {
     bool progress; /* a terminal is there to show it on */
 };
 
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int signal) {
-    if (++interrupts > 1) { /* the second time is meant */
-        static const struct sigaction plain = { .sa_handler = SIG_DFL };
-        sigaction(signal, &plain, NULL);
-        raise(signal);
-    }
-}
-
 static bool interrupted(void *user) {
     (void)user;
-    return interrupts > 0;
+    return program_interrupted();
 }
 
 static bool go_on_loading(uint64_t done, uint64_t total, void *user) {
     (void)done, (void)total, (void)user;
-    return !interrupts;
+    return !program_interrupted();
 }
 
 static void show_report(const char *text, void *user) {
@@ -106,7 +93,7 @@ static enum rc plan(struct bench *b, struct err *e) {
 static enum rc measure_machines(struct bench *b, struct err *e) {
     struct report *r = &b->report;
     enum rc rc = RC_OK;
-    for (size_t i = 0; !rc && i < b->options.threads.count && !interrupts; i++) {
+    for (size_t i = 0; !rc && i < b->options.threads.count && !program_interrupted(); i++) {
         show_progress(b, "measuring memory and multiplication");
         rc = machine_measure(&r->machines[i], b->options.threads.items[i], b->buffer, e);
         if (!rc && r->machine_count <= i)
@@ -124,7 +111,7 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
         .device = o->device,
         .context = context,
         .sequences = like->batch,
-        .chunk = o->chunk,
+        .chunk = (uint32_t)o->chunk.value,
         .threads = like->threads,
         .kv_type = o->kv_type,
         .no_repack = o->no_repack,
@@ -162,7 +149,7 @@ static enum rc measure_alike(struct bench *b, size_t first, bool *done, struct e
             continue;
         report_name_run(&r->runs[i], name, sizeof name);
         show_progress(b, name);
-        rc = measure_take(&r->runs[i], g, b->options.repeat, interrupted, NULL, e);
+        rc = measure_take(&r->runs[i], g, (uint32_t)b->options.repeat.value, interrupted, NULL, e);
         done[i] = true;
     }
     enum rc closed = engine_close(&g, rc ? NULL : e);
@@ -174,12 +161,12 @@ static enum rc measure_all(struct bench *b, struct err *e) {
     enum rc rc = done ? measure_machines(b, e) : err_set(e, RC_MEMORY, "out of memory");
     for (size_t i = 0; !rc && i < b->report.run_count; i++)
         if (!done[i])
-            rc = interrupts ? RC_BUSY : measure_alike(b, i, done, e);
+            rc = program_interrupted() ? RC_BUSY : measure_alike(b, i, done, e);
     free(done);
     rc = rc ? rc : measure_machines(b, e);
-    if (rc == RC_BUSY && interrupts)
+    if (rc == RC_BUSY && program_interrupted())
         rc = RC_OK;
-    b->report.interrupted = interrupts > 0;
+    b->report.interrupted = program_interrupted();
     show_progress(b, "");
     return rc;
 }
@@ -236,7 +223,7 @@ static enum rc show(struct bench *b, struct err *e) {
 static enum rc prepare(struct bench *b, struct err *e) {
     struct options *o = &b->options;
     if (!o->threads.count)
-        o->threads = (struct options_counts){ { (uint32_t)cpu_count() }, 1 };
+        o->threads = (struct option_counts){ { (uint32_t)cpu_count() }, 1 };
     b->report.model = o->model;
     b->buffer = o->buffer ? o->buffer : machine_default_buffer();
     b->text = o->json && !strcmp(o->json, "-") ? stderr : stdout;
@@ -259,30 +246,14 @@ static int run(struct bench *b) {
     gcore_close();
     json_tree_close(&b->baseline);
     free(b->report.runs);
-    return rc == RC_OK                  ? EXIT_DONE
-           : rc == RC_USAGE             ? EXIT_WRONG
-           : rc == RC_REFUSED && !began ? EXIT_REFUSED
-                                        : EXIT_FAILED;
+    return program_exit_code(rc, began);
 }
 
 int main(int argc, char **argv) {
-    struct bench b = { 0 };
-    struct err e = { 0 };
-    struct sigaction action = { .sa_handler = on_interrupt };
-    if (options_parse(&b.options, argc, argv, &e)) {
-        fprintf(stderr, "greta_bench: %s\n", e.msg);
-        return EXIT_WRONG;
-    }
-    if (b.options.help) {
-        options_print_help(stdout);
-        return EXIT_DONE;
-    }
-    if (b.options.version) {
-        printf("greta_bench %s (%s%s)\n", GRETA_VERSION, GRETA_BUILD_COMMIT,
-               GRETA_BUILD_DIRTY ? ", changed" : "");
-        return EXIT_DONE;
-    }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct bench b = { .options = options_default };
+    int code = option_begin(&options_table, &b.options, argc, argv, NULL);
+    if (code >= 0)
+        return code;
+    program_catch_interrupts();
     return run(&b);
 }

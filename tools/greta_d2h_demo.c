@@ -15,11 +15,11 @@
 #include <greta/soft.h>
 
 #include "audit/audit.h"
-#include "greta_build.h"
+#include "common/option.h"
+#include "common/program.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 
-enum { EXIT_CLEAN = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_REFUSED = 3 };
 enum { FLOATS = 1024, BYTES = FLOATS * 4 };
 
 static const struct hip_api *hip;
@@ -204,47 +204,26 @@ static bool default_record(char *out, size_t size) {
 /* ---- starting -------------------------------------------------------------------------------- */
 
 struct options {
-    const char *device, *record;
+#define OPTION OPTION_FIELD
+#include "d2h_demo/options.def"
 };
 
-static void print_help(FILE *out) {
-    fputs("Usage: greta_d2h_demo [--device auto|hip|soft] [--record FILE]\n\n"
-          "Makes a checked device-to-host copy, has one refused, and lets a kernel fault, all\n"
-          "under a recording.\n\n"
-          "  --device D     which HIP device; otherwise GRETA_DEVICE, otherwise auto\n"
-          "  --record FILE  where the recording goes; otherwise GCORE_RECORD, otherwise\n"
-          "                 artifacts/DATE/d2h_demo/record.gcr\n"
-          "  --help         this text\n"
-          "  --version      version and commit\n\n"
-          "Exit status: 0 all was as expected, 1 it was not, 2 wrong usage, 3 no such device or\n"
-          "no place for the recording.\n",
-          out);
-}
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "d2h_demo/options.def"
+};
 
-/* EXIT_CLEAN to go on; otherwise the exit status, with done set if it is no error. */
-static int parse(struct options *o, int argc, char **argv, bool *done) {
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-            print_help(stdout);
-            *done = true;
-        } else if (!strcmp(argv[i], "--version")) {
-            printf("greta_d2h_demo %s (%s%s)\n", GRETA_VERSION, GRETA_BUILD_COMMIT,
-                   GRETA_BUILD_DIRTY ? ", changed" : "");
-            *done = true;
-        } else if (!strcmp(argv[i], "--device") && i + 1 < argc) {
-            o->device = argv[++i];
-        } else if (!strcmp(argv[i], "--record") && i + 1 < argc) {
-            o->record = argv[++i];
-        } else {
-            fprintf(stderr, "greta_d2h_demo: %s '%s'; `greta_d2h_demo --help` lists the options\n",
-                    argv[i][0] == '-' && i + 1 == argc ? "unknown option, or no value after"
-                                                       : "unknown argument",
-                    argv[i]);
-            return EXIT_WRONG;
-        }
-    }
-    return EXIT_CLEAN;
-}
+static const struct option_table options_table = {
+    .name = "greta_d2h_demo",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .before = "Usage: greta_d2h_demo [--device auto|hip|soft] [--record FILE]\n\n"
+              "Makes a checked device-to-host copy, has one refused, and lets a kernel fault, all\n"
+              "under a recording.\n\n",
+    .after =
+        "\nExit status: 0 all was as expected, 1 it was not, 2 wrong usage, 3 no such device or\n"
+        "no place for the recording.\n",
+};
 
 static int run(const struct options *o, const char *record, FILE *log) {
     char name[256] = "?", message[512];
@@ -259,7 +238,7 @@ static int run(const struct options *o, const char *record, FILE *log) {
         hip->hipMalloc((void **)&logits, BYTES) != hipSuccess) {
         fprintf(stderr, "greta_d2h_demo: the device does not work: %s\n",
                 hip->hipGetErrorString(hip->hipGetLastError()));
-        return EXIT_FAILED;
+        return EXIT_FOUND;
     }
     printf("Device: %s\n\n", name);
     audited_copy(log, logits);
@@ -267,15 +246,14 @@ static int run(const struct options *o, const char *record, FILE *log) {
     faulty_kernel(log, logits);
     gcore_close();
     show_recording(record, soft);
-    return as_expected ? EXIT_CLEAN : EXIT_FAILED;
+    return as_expected ? EXIT_CLEAN : EXIT_FOUND;
 }
 
 int main(int argc, char **argv) {
     struct options o = { .record = getenv("GCORE_RECORD") };
     char record[512], log_path[] = "/tmp/greta_d2h_demo.XXXXXX";
-    bool done = false;
-    int status = parse(&o, argc, argv, &done);
-    if (status != EXIT_CLEAN || done)
+    int status = option_begin(&options_table, &o, argc, argv, NULL);
+    if (status >= 0)
         return status;
     if (o.record && *o.record) {
         snprintf(record, sizeof record, "%s", o.record);

@@ -1,7 +1,6 @@
 /* greta_infer - continues a text with a model. The options are in tools/infer/options.def. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +10,13 @@
 #include <gcore/audit.h>
 
 #include "base/env.h"
-#include "greta_build.h"
+#include "common/program.h"
 #include "infer/app.h"
 #include "infer/inject.h"
 #include "infer/recording.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_REFUSED = 3 };
-
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int signal) {
-    if (++interrupts > 1) { /* the second time is meant */
-        static const struct sigaction plain = { .sa_handler = SIG_DFL };
-        sigaction(signal, &plain, NULL);
-        raise(signal);
-    }
-}
-
 bool app_interrupted(const struct app *a) {
-    return interrupts > 0 || a->output_errno;
-}
-
-/* A run that was refused never began; a launch or a copy that was is how a run failed. */
-static int exit_status(enum rc rc, bool began) {
-    return rc == RC_OK                  ? EXIT_DONE
-           : rc == RC_USAGE             ? EXIT_WRONG
-           : rc == RC_REFUSED && !began ? EXIT_REFUSED
-                                        : EXIT_FAILED;
+    return program_interrupted() || a->output_errno;
 }
 
 /* A file that is opened while a standard stream is closed would take its number, and receive what
@@ -57,10 +36,10 @@ static bool show_progress(uint64_t done, uint64_t total, void *user) {
         fprintf(stderr, "\rLoading [%.*s%*s] %3d%%", filled,
                 "########################################", width - filled, "",
                 total ? (int)((double)done / (double)total * 100) : 100);
-        if (done == total || interrupts)
+        if (done == total || program_interrupted())
             fputs("\r\033[K", stderr);
     }
-    return !interrupts;
+    return !program_interrupted();
 }
 
 static void show_report(const char *text, void *user) {
@@ -136,7 +115,7 @@ static enum rc judge(const struct app *a, const struct engine_result *result, st
     if (a->output_errno)
         return err_set(e, RC_IO, "standard output cannot be written: %s",
                        strerror(a->output_errno));
-    if (interrupts && !result->generated && a->prompted)
+    if (program_interrupted() && !result->generated && a->prompted)
         return err_set(e, RC_BUSY, "interrupted before the first token");
     return RC_OK;
 }
@@ -159,7 +138,7 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
                             const struct err *e) {
     if (rc)
         fprintf(stderr, "Generation error: %s\n", e->msg);
-    else if (interrupts)
+    else if (program_interrupted())
         fputs("Interrupted\n", stderr);
     char text[400];
     snprintf(text, sizeof text,
@@ -217,33 +196,20 @@ static int run_app(struct app *a) {
     token_text_close(&a->answer);
     token_text_close(&a->prompt);
     token_list_close(&result.tokens);
-    return exit_status(rc, opened);
+    return program_exit_code(rc, opened);
 }
 
 int main(int argc, char **argv) {
     struct app a = { 0 };
-    struct err e = { 0 };
-    struct sigaction action = { .sa_handler = on_interrupt };
     occupy_standard_streams();
-    if (options_parse(&a.options, argc, argv, &e)) {
-        fprintf(stderr, "greta_infer: %s\n", e.msg);
-        return EXIT_WRONG;
-    }
-    if (a.options.help) {
-        options_print_help(stdout);
-        return EXIT_DONE;
-    }
-    if (a.options.version) {
-        printf("greta_infer %s (%s%s)\n", GRETA_VERSION, GRETA_BUILD_COMMIT,
-               GRETA_BUILD_DIRTY ? ", changed" : "");
-        return EXIT_DONE;
-    }
+    int code = option_begin(&options_table, &a.options, argc, argv, NULL);
+    if (code >= 0)
+        return code;
     if (asks_for_kinds(&a.options)) {
         inject_print_kinds(stdout);
-        return EXIT_DONE;
+        return EXIT_CLEAN;
     }
     a.terminal = isatty(STDERR_FILENO) && !a.options.quiet;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    program_catch_interrupts();
     return run_app(&a);
 }

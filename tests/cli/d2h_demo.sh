@@ -43,7 +43,7 @@ check "records into artifacts by default" default_place
 check "records where GCORE_RECORD says" environment_place
 check "--help" says 0 "Usage: greta_d2h_demo" --help
 check "--version" says 0 "greta_d2h_demo " --version
-check "an unknown option is an error" says 2 "unknown argument '--nonsense'" --nonsense 1
+check "an unknown option is an error" says 2 "unknown option '--nonsense'" --nonsense 1
 check "an option without its value is an error" says 2 "--record" --record
 check "an unknown device is refused" says 3 "nonsense" --device nonsense
 check "a recording that cannot be written is refused" says 3 "GCORE_RECORD" --device soft \

@@ -1,0 +1,52 @@
+#include "common/command.h"
+
+#include <string.h>
+
+#include "common/completion.h"
+#include "common/program.h"
+
+static void print_help(const struct command_set *set, FILE *out) {
+    int name = 0, arguments = 0;
+    for (const struct command *c = set->commands; c < set->commands + set->count; c++) {
+        int columns = option_columns(c->arguments);
+        name = (int)strlen(c->name) > name ? (int)strlen(c->name) : name;
+        arguments = columns > arguments ? columns : arguments;
+    }
+    fprintf(out, "Usage: %s COMMAND [ARGUMENT…]\n\nCommands:\n", set->program);
+    for (const struct command *c = set->commands; c < set->commands + set->count; c++)
+        fprintf(out, "  %-*s  %s%*s  %s\n", name, c->name, c->arguments,
+                arguments - option_columns(c->arguments), "", c->does);
+    fprintf(out,
+            "\nOptions:\n"
+            "  --help              this text; `%s COMMAND --help` for those of a command\n"
+            "  --version           version and commit\n"
+            "  --completion SHELL  completions for bash, zsh or fish\n"
+            "\nExit status: %s\n",
+            set->program, set->exit_status);
+}
+
+int command_main(const struct command_set *set, int argc, char **argv) {
+    const char *word = argc > 1 ? argv[1] : NULL;
+    if (!word) {
+        print_help(set, stderr);
+        return EXIT_WRONG;
+    }
+    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+        print_help(set, stdout);
+        return EXIT_CLEAN;
+    }
+    if (!strcmp(word, "--version")) {
+        program_print_version(set->program);
+        return EXIT_CLEAN;
+    }
+    if (!strcmp(word, "--completion")) {
+        struct completion_words all = { set->program, NULL, set->commands, set->count };
+        return completion_main(&all, argv[2]);
+    }
+    for (const struct command *c = set->commands; c < set->commands + set->count; c++)
+        if (!strcmp(word, c->name))
+            return c->run(argc - 1, argv + 1);
+    fprintf(stderr, "%s: unknown %s '%s'; `%s --help` lists what there is\n", set->program,
+            word[0] == '-' ? "option" : "command", word, set->program);
+    return EXIT_WRONG;
+}

@@ -1,0 +1,38 @@
+#include "common/program.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "greta_build.h"
+
+int program_exit_code(enum rc rc, bool began) {
+    return rc == RC_OK                  ? EXIT_CLEAN
+           : rc == RC_USAGE             ? EXIT_WRONG
+           : rc == RC_REFUSED && !began ? EXIT_REFUSED
+                                        : EXIT_FOUND;
+}
+
+void program_print_version(const char *name) {
+    printf("%s %s (%s%s)\n", name, GRETA_VERSION, GRETA_BUILD_COMMIT,
+           GRETA_BUILD_DIRTY ? ", changed" : "");
+}
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal) {
+    if (++interrupts > 1) { /* the second time is meant */
+        static const struct sigaction plain = { .sa_handler = SIG_DFL };
+        sigaction(signal, &plain, NULL);
+        raise(signal);
+    }
+}
+
+void program_catch_interrupts(void) {
+    struct sigaction action = { .sa_handler = on_interrupt };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool program_interrupted(void) {
+    return interrupts > 0;
+}
