@@ -7,30 +7,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "common/command.h"
+#include "common/program.h"
 
-enum {
-    EXIT_CLEAN = 0,   /* done, nothing wrong */
-    EXIT_FOUND = 1,   /* the run failed, or problems were found */
-    EXIT_WRONG = 2,   /* wrong usage */
-    EXIT_REFUSED = 3, /* will not, and says why */
-};
-
-int cmd_info(int argc, char **argv);
-int cmd_verify(int argc, char **argv);
-int cmd_quantize(int argc, char **argv);
-int cmd_synth(int argc, char **argv);
-int cmd_tokenize(int argc, char **argv);
-
-/* Prints "greta_model COMMAND: what[: value]; …" with the way to the help, and returns EXIT_WRONG.
+/* COMMAND(name, "arguments", "what it does"): cmd_NAME() runs it, cmd_NAME_options are its options.
  */
-int cmd_wrong(const char *command, const char *what, const char *value);
+#define COMMAND(name, arguments, does)                                                             \
+    int cmd_##name(int argc, char **argv);                                                         \
+    extern const struct option_table cmd_##name##_options;
+#include "model/command.def"
+
+/* option_begin() of a command that takes one file. */
+int cmd_begin(const struct option_table *t, void *values, int argc, char **argv, const char **path);
 
 /* Prints e's message and returns the exit code that goes with its rc. */
-int cmd_failed(const char *command, const struct err *e);
-
-/* A number from 1 to max; false if text is anything else. */
-bool cmd_parse_count(const char *text, int max, int *out);
+int cmd_failed(const struct option_table *t, const struct err *e);
 
 /* 1234567890 -> "1.15 GiB". */
 void cmd_format_bytes(uint64_t bytes, char out[24]);

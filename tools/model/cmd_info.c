@@ -1,5 +1,4 @@
 /* greta_model info - what is in a model file, as text or JSON. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,58 +7,30 @@
 #include "model/cmd.h"
 #include "model/config.h"
 
-static const char help[] =
-    "Usage: greta_model info [options] FILE\n"
-    "\n"
-    "Prints the metadata and the tensors of a GGUF file; of a split model, name the first part.\n"
-    "\n"
-    "  --all      long strings and arrays in full\n"
-    "  --json     one JSON document\n"
-    "  --help     this text\n";
+struct options {
+#define OPTION OPTION_FIELD
+#include "model/info.def"
+};
 
-enum { OPTION_ALL = 256, OPTION_JSON };
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "model/info.def"
+};
 
-static const struct option long_options[] = {
-    { "all", no_argument, NULL, OPTION_ALL },
-    { "json", no_argument, NULL, OPTION_JSON },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+const struct option_table cmd_info_options = {
+    .name = "greta_model info",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before = "Usage: greta_model info [options] FILE\n"
+              "\n"
+              "Prints the metadata and the tensors of a GGUF file; of a split model, name the "
+              "first part.\n"
+              "\n",
 };
 
 /* What is shown of an array and a string unless everything is wanted. */
 enum { SHOWN_ELEMENTS = 8, SHOWN_BYTES = 100 };
-
-struct words {
-    const char *path;
-    bool all, json;
-};
-
-/* -1: go on; otherwise the exit code. */
-static int parse(struct words *w, int argc, char **argv) {
-    int c;
-    opterr = 0;
-    optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPTION_ALL:
-            w->all = true;
-            break;
-        case OPTION_JSON:
-            w->json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_CLEAN;
-        default:
-            return cmd_wrong("info", "unknown option", argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc)
-        return cmd_wrong("info", optind < argc ? "one file at a time, found also" : "name a file",
-                         optind < argc ? argv[optind + 1] : NULL);
-    w->path = argv[optind];
-    return -1;
-}
 
 /* ---- text ---- */
 
@@ -340,19 +311,20 @@ static enum rc write_json(const gguf *g, bool all, struct err *e) {
 }
 
 int cmd_info(int argc, char **argv) {
-    struct words w = { 0 };
-    int code = parse(&w, argc, argv);
+    struct options o = { 0 };
+    const char *path;
+    int code = cmd_begin(&cmd_info_options, &o, argc, argv, &path);
     if (code >= 0)
         return code;
     struct err e = { 0 };
     gguf *g = NULL;
-    enum rc rc = gguf_open(&g, w.path, &e);
-    if (!rc && w.json)
-        rc = write_json(g, w.all, &e);
+    enum rc rc = gguf_open(&g, path, &e);
+    if (!rc && o.json)
+        rc = write_json(g, o.all, &e);
     else if (!rc)
-        print_text(g, w.all);
+        print_text(g, o.all);
     if (!rc && fflush(stdout) != 0)
         rc = err_set(&e, RC_IO, "cannot write to standard output");
     gguf_close(&g);
-    return rc ? cmd_failed("info", &e) : EXIT_CLEAN;
+    return rc ? cmd_failed(&cmd_info_options, &e) : EXIT_CLEAN;
 }

@@ -1,55 +1,40 @@
 /* greta_model quantize - rewrites a model with other tensor types. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "model/cmd.h"
 #include "model/quantize.h"
 
-static const char help[] =
-    "Usage: greta_model quantize [options] IN OUT TYPE\n"
-    "\n"
-    "Rewrites the matrices of a model; vectors and metadata stay as they are. Types:\n"
-    "%s\n"
-    "A type by itself is that of every matrix. Q4_K_M and Q5_K_M keep the output and half of\n"
-    "attn_v and ffn_down in Q6_K. Rows that do not fit a type's blocks get the next better type.\n"
-    "\n"
-    "  --threads N  threads (all processors)\n"
-    "  --help       this text\n";
-
-static const struct option long_options[] = {
-    { "threads", required_argument, NULL, 't' },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+struct options {
+#define OPTION OPTION_FIELD
+#include "model/quantize.def"
 };
 
-/* -1: go on; otherwise the exit code. */
-static int parse(int *threads, int argc, char **argv) {
-    int c;
-    opterr = 0;
-    optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        switch (c) {
-        case 't':
-            if (!cmd_parse_count(optarg, 256, threads))
-                return cmd_wrong("quantize", "--threads wants 1 to 256, found", optarg);
-            break;
-        case 'h':
-            printf(help, quant_mix_names());
-            return EXIT_CLEAN;
-        case ':':
-            return cmd_wrong("quantize", "option without its value", argv[optind - 1]);
-        default:
-            return cmd_wrong("quantize", "unknown option", argv[optind - 1]);
-        }
-    }
-    if (argc - optind < 3)
-        return cmd_wrong("quantize", "name the input, the output and the type", NULL);
-    if (argc - optind > 3)
-        return cmd_wrong("quantize", "one input, one output, one type, found also",
-                         argv[optind + 3]);
-    return -1;
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "model/quantize.def"
+};
+
+static void print_types(FILE *out) {
+    fprintf(out,
+            "%s\n"
+            "A type by itself is that of every matrix. Q4_K_M and Q5_K_M keep the output and half "
+            "of\n"
+            "attn_v and ffn_down in Q6_K. Rows that do not fit a type's blocks get the next better "
+            "type.\n\n",
+            quant_mix_names());
 }
+
+const struct option_table cmd_quantize_options = {
+    .name = "greta_model quantize",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before = "Usage: greta_model quantize [options] IN OUT TYPE\n"
+              "\n"
+              "Rewrites the matrices of a model; vectors and metadata stay as they are. Types:\n",
+    .more = print_types,
+};
 
 static void print_result(const char *path, const struct quantize_result *r, double seconds) {
     char in[24], out[24];
@@ -67,12 +52,7 @@ static void print_result(const char *path, const struct quantize_result *r, doub
                 r->requantized);
 }
 
-int cmd_quantize(int argc, char **argv) {
-    int threads = 0;
-    int code = parse(&threads, argc, argv);
-    if (code >= 0)
-        return code;
-    const char *in = argv[optind], *out = argv[optind + 1], *type = argv[optind + 2];
+static int quantize(const char *in, const char *out, const char *type, int threads) {
     struct err e = { 0 };
     struct progress bar = progress_begin("quantizing");
     struct quantize_options o = { .threads = threads,
@@ -89,7 +69,21 @@ int cmd_quantize(int argc, char **argv) {
     double seconds = progress_end(&bar);
     gguf_close(&g);
     if (rc)
-        return cmd_failed("quantize", &e);
+        return cmd_failed(&cmd_quantize_options, &e);
     print_result(out, &result, seconds);
     return EXIT_CLEAN;
+}
+
+int cmd_quantize(int argc, char **argv) {
+    static const struct option_table *const t = &cmd_quantize_options;
+    struct options o = { 0 };
+    struct option_operands files;
+    int code = option_begin(t, &o, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    if (files.count < 3)
+        return option_wrong(t, "name the input, the output and the type", NULL);
+    if (files.count > 3)
+        return option_wrong(t, "one input, one output, one type, found also", files.words[3]);
+    return quantize(files.words[0], files.words[1], files.words[2], (int)o.threads);
 }

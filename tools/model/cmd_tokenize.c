@@ -1,6 +1,5 @@
 /* greta_model tokenize - text to token ids and back, with the tokenizer of a model file. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,63 +7,28 @@
 #include "model/cmd.h"
 #include "model/tokenizer.h"
 
-static const char help[] =
-    "Usage: greta_model tokenize [options] FILE\n"
-    "\n"
-    "Reads text from standard input, every byte of it, and prints its token ids separated by\n"
-    "spaces. Adds BOS and EOS where the model wants them.\n"
-    "\n"
-    "  --no-bos   neither BOS nor EOS\n"
-    "  --special  the names of control tokens in the text (\"<s>\") become those tokens;\n"
-    "             with --ids, control tokens are printed\n"
-    "  --ids      the other way round: reads ids, prints the text\n"
-    "  --help     this text\n";
-
-enum { OPTION_NO_BOS = 256, OPTION_SPECIAL, OPTION_IDS };
-
-static const struct option long_options[] = {
-    { "no-bos", no_argument, NULL, OPTION_NO_BOS },
-    { "special", no_argument, NULL, OPTION_SPECIAL },
-    { "ids", no_argument, NULL, OPTION_IDS },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+struct options {
+#define OPTION OPTION_FIELD
+#include "model/tokenize.def"
 };
 
-struct words {
-    const char *path;
-    bool no_bos, special, ids;
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "model/tokenize.def"
 };
 
-/* -1: go on; otherwise the exit code. */
-static int parse(struct words *w, int argc, char **argv) {
-    int c;
-    opterr = 0;
-    optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPTION_NO_BOS:
-            w->no_bos = true;
-            break;
-        case OPTION_SPECIAL:
-            w->special = true;
-            break;
-        case OPTION_IDS:
-            w->ids = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_CLEAN;
-        default:
-            return cmd_wrong("tokenize", "unknown option", argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc)
-        return cmd_wrong("tokenize",
-                         optind < argc ? "one file at a time, found also" : "name a file",
-                         optind < argc ? argv[optind + 1] : NULL);
-    w->path = argv[optind];
-    return -1;
-}
+const struct option_table cmd_tokenize_options = {
+    .name = "greta_model tokenize",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before =
+        "Usage: greta_model tokenize [options] FILE\n"
+        "\n"
+        "Reads text from standard input, every byte of it, and prints its token ids separated by\n"
+        "spaces. Adds BOS and EOS where the model wants them.\n"
+        "\n",
+};
 
 static enum rc read_input(struct token_text *text, struct err *e) {
     char chunk[65536];
@@ -77,11 +41,11 @@ static enum rc read_input(struct token_text *text, struct err *e) {
     return ferror(stdin) ? err_set(e, RC_IO, "standard input: %s", strerror(errno)) : RC_OK;
 }
 
-static enum rc print_ids(const tokenizer *t, const struct words *w, const struct token_text *text,
+static enum rc print_ids(const tokenizer *t, const struct options *o, const struct token_text *text,
                          struct err *e) {
     struct token_list list = { 0 };
     unsigned flags =
-        (w->no_bos ? 0 : TOKENIZER_ADD_SPECIAL) | (w->special ? TOKENIZER_PARSE_SPECIAL : 0);
+        (o->no_bos ? 0 : TOKENIZER_ADD_SPECIAL) | (o->special ? TOKENIZER_PARSE_SPECIAL : 0);
     enum rc rc = tokenizer_encode(t, text->data, text->len, flags, &list, e);
     for (size_t i = 0; rc == RC_OK && i < list.count; i++)
         printf(i ? " %d" : "%d", list.ids[i]);
@@ -91,12 +55,12 @@ static enum rc print_ids(const tokenizer *t, const struct words *w, const struct
     return rc;
 }
 
-static enum rc print_text(const tokenizer *t, const struct words *w, const struct token_text *input,
-                          struct err *e) {
+static enum rc print_text(const tokenizer *t, const struct options *o,
+                          const struct token_text *input, struct err *e) {
     struct tokenizer_decoder d;
     struct token_text text = { 0 };
     enum rc rc = RC_OK;
-    tokenizer_decoder_init(&d, t, true, w->special);
+    tokenizer_decoder_init(&d, t, true, o->special);
     const char *ids = input->data; /* terminated */
     for (ids += strspn(ids, " \t\r\n"); *ids && rc == RC_OK; ids += strspn(ids, " \t\r\n")) {
         char *end;
@@ -121,27 +85,28 @@ static enum rc print_text(const tokenizer *t, const struct words *w, const struc
 }
 
 int cmd_tokenize(int argc, char **argv) {
-    struct words w = { 0 };
-    int code = parse(&w, argc, argv);
+    struct options o = { 0 };
+    const char *path;
+    int code = cmd_begin(&cmd_tokenize_options, &o, argc, argv, &path);
     if (code >= 0)
         return code;
     struct err e = { 0 };
     gguf *g = NULL;
     tokenizer *t = NULL;
     struct token_text input = { 0 };
-    enum rc rc = gguf_open(&g, w.path, &e);
+    enum rc rc = gguf_open(&g, path, &e);
     if (rc == RC_OK)
         rc = tokenizer_open_gguf(&t, g, &e);
     if (rc == RC_OK)
         rc = read_input(&input, &e);
-    if (rc == RC_OK && w.ids)
+    if (rc == RC_OK && o.ids)
         rc = token_text_add(&input, "", 1, &e);
     if (rc == RC_OK)
-        rc = w.ids ? print_text(t, &w, &input, &e) : print_ids(t, &w, &input, &e);
+        rc = o.ids ? print_text(t, &o, &input, &e) : print_ids(t, &o, &input, &e);
     if (rc == RC_OK && (fflush(stdout) != 0 || ferror(stdout)))
         rc = err_set(&e, RC_IO, "standard output: %s", strerror(errno));
     token_text_close(&input);
     tokenizer_close(&t);
     gguf_close(&g);
-    return rc == RC_OK ? EXIT_CLEAN : cmd_failed("tokenize", &e);
+    return rc == RC_OK ? EXIT_CLEAN : cmd_failed(&cmd_tokenize_options, &e);
 }

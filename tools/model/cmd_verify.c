@@ -1,5 +1,4 @@
 /* greta_model verify - is this a model greta can run, and are its numbers numbers? */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,66 +8,28 @@
 #include "model/guard_rail.h"
 #include "model/quant_scan.h"
 
-static const char help[] =
-    "Usage: greta_model verify [options] FILE\n"
-    "\n"
-    "Checks the file's structure, the names, shapes and types of its tensors against its "
-    "metadata,\n"
-    "its vocabulary, and every number: no NaN, no infinity.\n"
-    "\n"
-    "  --expect S   also demand a shape: llama-2-7b, llama-3-8b, …, or a JSON file\n"
-    "  --no-scan    do not read the numbers\n"
-    "  --threads N  threads (all processors)\n"
-    "  --help       this text\n";
-
-enum { OPTION_EXPECT = 256, OPTION_NO_SCAN, OPTION_THREADS };
-
-static const struct option long_options[] = {
-    { "expect", required_argument, NULL, OPTION_EXPECT },
-    { "no-scan", no_argument, NULL, OPTION_NO_SCAN },
-    { "threads", required_argument, NULL, OPTION_THREADS },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+struct options {
+#define OPTION OPTION_FIELD
+#include "model/verify.def"
 };
 
-struct words {
-    const char *path, *expect;
-    bool scan;
-    int threads;
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "model/verify.def"
 };
 
-/* -1: go on; otherwise the exit code. */
-static int parse(struct words *w, int argc, char **argv) {
-    int c;
-    opterr = 0;
-    optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPTION_EXPECT:
-            w->expect = optarg;
-            break;
-        case OPTION_NO_SCAN:
-            w->scan = false;
-            break;
-        case OPTION_THREADS:
-            if (!cmd_parse_count(optarg, 256, &w->threads))
-                return cmd_wrong("verify", "--threads wants 1 to 256, found", optarg);
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_CLEAN;
-        case ':':
-            return cmd_wrong("verify", "option without its value", argv[optind - 1]);
-        default:
-            return cmd_wrong("verify", "unknown option", argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc)
-        return cmd_wrong("verify", optind < argc ? "one file at a time, found also" : "name a file",
-                         optind < argc ? argv[optind + 1] : NULL);
-    w->path = argv[optind];
-    return -1;
-}
+const struct option_table cmd_verify_options = {
+    .name = "greta_model verify",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before = "Usage: greta_model verify [options] FILE\n"
+              "\n"
+              "Checks the file's structure, the names, shapes and types of its tensors against its "
+              "metadata,\n"
+              "its vocabulary, and every number: no NaN, no infinity.\n"
+              "\n",
+};
 
 /* Each returns the number of problems it printed. */
 
@@ -128,31 +89,32 @@ static enum rc scan(const gguf *g, int threads, uint64_t *problems, struct err *
 }
 
 int cmd_verify(int argc, char **argv) {
-    struct words w = { .scan = true };
-    int code = parse(&w, argc, argv);
+    struct options o = { 0 };
+    const char *path;
+    int code = cmd_begin(&cmd_verify_options, &o, argc, argv, &path);
     if (code >= 0)
         return code;
     struct err e = { 0 };
     struct guard_rail_expectation demand;
     gguf *g = NULL;
-    enum rc rc = w.expect ? guard_rail_read_expectation(w.expect, &demand, &e) : RC_OK;
+    enum rc rc = o.expect ? guard_rail_read_expectation(o.expect, &demand, &e) : RC_OK;
     if (!rc)
-        rc = gguf_open(&g, w.path, &e);
+        rc = gguf_open(&g, path, &e);
     if (rc)
-        return cmd_failed("verify", &e);
+        return cmd_failed(&cmd_verify_options, &e);
     char size[24];
     cmd_format_bytes(gguf_file_bytes(g), size);
     printf("structure: GGUF %u, %" PRIu64 " keys, %" PRIu64 " tensors, %s\n", gguf_version(g),
            gguf_key_count(g), gguf_tensor_count(g), size);
-    uint64_t problems = check_shapes(g, w.expect ? &demand : NULL);
-    if (w.scan)
-        rc = scan(g, w.threads, &problems, &e);
+    uint64_t problems = check_shapes(g, o.expect ? &demand : NULL);
+    if (!o.no_scan)
+        rc = scan(g, (int)o.threads, &problems, &e);
     gguf_close(&g);
     if (rc)
-        return cmd_failed("verify", &e);
+        return cmd_failed(&cmd_verify_options, &e);
     if (problems)
-        printf("%s: %" PRIu64 " problem%s\n", w.path, problems, problems == 1 ? "" : "s");
+        printf("%s: %" PRIu64 " problem%s\n", path, problems, problems == 1 ? "" : "s");
     else
-        printf("%s: fine\n", w.path);
+        printf("%s: fine\n", path);
     return problems ? EXIT_FOUND : EXIT_CLEAN;
 }

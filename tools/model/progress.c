@@ -1,43 +1,9 @@
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "model/cmd.h"
-
-int cmd_wrong(const char *command, const char *what, const char *value) {
-    fprintf(stderr, "greta_model %s: %s%s%s; `greta_model %s --help` shows the usage\n", command,
-            what, value ? ": " : "", value ? value : "", command);
-    return EXIT_WRONG;
-}
-
-int cmd_failed(const char *command, const struct err *e) {
-    fprintf(stderr, "greta_model %s: %s\n", command, e->msg);
-    return e->rc == RC_USAGE ? EXIT_WRONG : e->rc == RC_REFUSED ? EXIT_REFUSED : EXIT_FOUND;
-}
-
-bool cmd_parse_count(const char *text, int max, int *out) {
-    char *rest;
-    errno = 0;
-    long n = strtol(text, &rest, 10);
-    if (errno || *rest || rest == text || n < 1 || n > max)
-        return false;
-    *out = (int)n;
-    return true;
-}
-
-void cmd_format_bytes(uint64_t bytes, char out[24]) {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    double n = (double)bytes;
-    size_t u = 0;
-    while (n >= 1024 && u + 1 < sizeof units / sizeof *units) {
-        n /= 1024;
-        u++;
-    }
-    snprintf(out, 24, u ? "%.2f %s" : "%.0f %s", n, units[u]);
-}
 
 struct progress progress_begin(const char *doing) {
     return (struct progress){ .doing = doing,
