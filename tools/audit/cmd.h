@@ -1,20 +1,14 @@
-/* cmd.h - the subcommands of greta_audit. Each gets its own name as argv[0] and returns an exit
- * code; it prints its own errors to stderr. */
+/* cmd.h - the commands of greta_audit (command.def): cmd_NAME() runs one, cmd_NAME_options are its
+ * options. Each prints its own errors to stderr. */
 #ifndef AUDIT_CMD_H
 #define AUDIT_CMD_H
 
-enum {
-    EXIT_CLEAN = 0,   /* done, nothing wrong */
-    EXIT_FOUND = 1,   /* the run failed, or bugs were found */
-    EXIT_WRONG = 2,   /* wrong usage */
-    EXIT_REFUSED = 3, /* will not, and says why */
-};
+#include "common/command.h"
+#include "common/program.h"
 
-int cmd_diff(int argc, char **argv);
-int cmd_dump(int argc, char **argv);
-int cmd_lint(int argc, char **argv);
-int cmd_matrix(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_run(int argc, char **argv);
+#define COMMAND(name, arguments, does)                                                             \
+    int cmd_##name(int argc, char **argv);                                                         \
+    extern const struct option_table cmd_##name##_options;
+#include "audit/command.def"
 
 #endif

@@ -1,101 +1,43 @@
 /* greta_audit dump - prints a recording: what the header says, one line an event, and what is
  * missing. Works on the recording of a program that is still running, or that was killed. */
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "audit/cmd.h"
-#include "base/env.h"
 #include "record/format.h"
 
+typedef unsigned option_event_kind_type; /* 0: all */
+
+static enum rc read_kind(void *to, const char *text, void *all, struct err *e) {
+    unsigned *kind = to;
+    (void)all;
+    *kind = event_kind_parse(text);
+    return *kind ? RC_OK : err_set(e, RC_USAGE, "a kind of event (--kinds lists them)");
+}
+
+static const struct option_kind option_event_kind = { .read = read_kind };
+
 struct options {
-    const char *path;
-    uint64_t from, to;
-    unsigned kind; /* 0: all */
-    bool json, stacks;
+#define OPTION OPTION_FIELD
+#include "audit/dump.def"
 };
 
-static const char help[] =
-    "Usage: greta_audit dump [options] RECORDING\n"
-    "\n"
-    "Prints a recording: its header, one line an event, and what is missing.\n"
-    "\n"
-    "  --from N    start at event number N\n"
-    "  --to N      stop before event number N\n"
-    "  --kind K    only events of this kind: copy, launch, alloc, … (--kinds lists them)\n"
-    "  --stacks    the call stack below every event that has one\n"
-    "  --json      one JSON document, one line an event\n"
-    "  --kinds     print what events there are and what their fields mean, as Markdown\n"
-    "  --help      this text\n";
-
-enum { OPTION_FROM = 256, OPTION_TO, OPTION_KIND, OPTION_STACKS, OPTION_JSON, OPTION_KINDS };
-
-static const struct option long_options[] = {
-    { "from", required_argument, NULL, OPTION_FROM },
-    { "to", required_argument, NULL, OPTION_TO },
-    { "kind", required_argument, NULL, OPTION_KIND },
-    { "stacks", no_argument, NULL, OPTION_STACKS },
-    { "json", no_argument, NULL, OPTION_JSON },
-    { "kinds", no_argument, NULL, OPTION_KINDS },
-    { "help", no_argument, NULL, 'h' },
-    { 0 },
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "audit/dump.def"
 };
 
-static int wrong(const char *what, const char *value) {
-    fprintf(stderr, "greta_audit dump: %s%s%s; `greta_audit dump --help` shows the usage\n", what,
-            value ? ": " : "", value ? value : "");
-    return EXIT_WRONG;
-}
-
-/* -1: go on; otherwise the exit code. */
-static int parse(struct options *o, int argc, char **argv) {
-    int c;
-    opterr = 0;
-    optind = 0; /* makes glibc start over */
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        switch (c) {
-        case OPTION_FROM:
-            if (!env_parse_u64(optarg, &o->from))
-                return wrong("--from wants a number, found", optarg);
-            break;
-        case OPTION_TO:
-            if (!env_parse_u64(optarg, &o->to))
-                return wrong("--to wants a number, found", optarg);
-            break;
-        case OPTION_KIND:
-            o->kind = event_kind_parse(optarg);
-            if (!o->kind)
-                return wrong("--kind: no such kind of event (--kinds lists them)", optarg);
-            break;
-        case OPTION_STACKS:
-            o->stacks = true;
-            break;
-        case OPTION_JSON:
-            o->json = true;
-            break;
-        case OPTION_KINDS:
-            format_tables(stdout);
-            return EXIT_CLEAN;
-        case 'h':
-            fputs(help, stdout);
-            return EXIT_CLEAN;
-        case ':':
-            return wrong("option without its value", argv[optind - 1]);
-        default:
-            return wrong("unknown option", argv[optind - 1]);
-        }
-    }
-    if (optind + 1 != argc)
-        return wrong(optind < argc ? "one recording at a time, found also" : "name a recording",
-                     optind < argc ? argv[optind + 1] : NULL);
-    o->path = argv[optind];
-    if (o->json && o->stacks)
-        return wrong("--stacks is for text; --json has site_id", NULL);
-    return -1;
-}
+const struct option_table cmd_dump_options = {
+    .name = "greta_audit dump",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before = "Usage: greta_audit dump [options] RECORDING\n"
+              "\n"
+              "Prints a recording: its header, one line an event, and what is missing.\n"
+              "\n",
+};
 
 /* ---- header -------------------------------------------------------------------------------- */
 
@@ -287,22 +229,34 @@ static void dump_json(const reader *r, const struct options *o) {
     free(e);
 }
 
-int cmd_dump(int argc, char **argv) {
-    struct options o = { .to = UINT64_MAX };
+static int dump(const char *path, const struct options *o) {
     struct err e;
     reader *r;
-    int code = parse(&o, argc, argv);
+    if (reader_open(&r, path, &e) != RC_OK) {
+        option_say(&cmd_dump_options, "%s", e.msg);
+        return EXIT_FOUND;
+    }
+    (o->json ? dump_json : dump_text)(r, o);
+    reader_close(&r);
+    return option_flush(&cmd_dump_options) ? EXIT_CLEAN : EXIT_FOUND;
+}
+
+int cmd_dump(int argc, char **argv) {
+    static const struct option_table *const t = &cmd_dump_options;
+    struct options o = { .to = UINT64_MAX };
+    struct option_operands files;
+    int code = option_begin(t, &o, argc, argv, &files);
     if (code >= 0)
         return code;
-    if (reader_open(&r, o.path, &e) != RC_OK) {
-        fprintf(stderr, "greta_audit dump: %s\n", e.msg);
-        return EXIT_FOUND;
+    if (o.kinds) {
+        format_tables(stdout);
+        return EXIT_CLEAN;
     }
-    (o.json ? dump_json : dump_text)(r, &o);
-    reader_close(&r);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "greta_audit dump: cannot write the output: %s\n", strerror(errno));
-        return EXIT_FOUND;
-    }
-    return EXIT_CLEAN;
+    if (files.count != 1)
+        return option_wrong(
+            t, files.count ? "one recording at a time, found also" : "name a recording",
+            files.count ? files.words[1] : NULL);
+    if (o.json && o.stacks)
+        return option_wrong(t, "--stacks is for text; --json has site_id", NULL);
+    return dump(files.words[0], &o);
 }

@@ -15,23 +15,6 @@
 /* ---- what is expected ------------------------------------------------------------------------
  */
 
-const char *judge_expect(struct judge_options *o, enum judge_expectation what, const char *value) {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    bool hexadecimal = *value && value[strspn(value, digits)] == '\0';
-    switch (what) {
-    case JUDGE_COMMIT:
-        o->verdict.expect_commit = value;
-        return hexadecimal && strlen(value) >= 7 ? NULL : "7 digits or more after --expect-commit";
-    case JUDGE_BUILD_ID:
-        o->verdict.expect_build_id = value;
-        return hexadecimal && strlen(value) >= 7 ? NULL
-                                                 : "7 digits or more after --expect-build-id";
-    default:
-        o->verdict.expect_model_hash = value;
-        return hexadecimal ? NULL : "hexadecimal digits after --expect-model-hash";
-    }
-}
-
 bool judge_expects(const struct judge_options *o) {
     return o->verdict.expect_commit || o->verdict.expect_build_id || o->verdict.expect_model_hash;
 }

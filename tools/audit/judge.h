@@ -26,10 +26,6 @@ struct judge_options {
     bool verbose;   /* in text: every finding and all evidence */
 };
 
-/* The options --expect-… that `run` and `report` share. NULL: the value is fine and taken;
- * otherwise what was expected instead. */
-enum judge_expectation { JUDGE_COMMIT, JUDGE_BUILD_ID, JUDGE_MODEL_HASH };
-const char *judge_expect(struct judge_options *o, enum judge_expectation what, const char *value);
 /* True if something was expected of the binary or the model. */
 bool judge_expects(const struct judge_options *o);
 

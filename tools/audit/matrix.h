@@ -1,7 +1,7 @@
 /* matrix.h - a matrix: many runs of one program in several modes, judged together.
  *
  *   matrix_options.c  the words of the command line
- *   matrix_device.c   what is needed, and whether it is there
+ *   matrix_device.c   what is needed, and whether it is there (find.h)
  *   matrix_plan.c     which runs there are, and how each is started
  *   matrix_lock.c     who works with the device
  *   matrix_store.c    the folder: what was asked for, what was done
@@ -21,6 +21,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "audit/cmd.h"
+#include "audit/find.h"
+#include "audit/kind.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "verdict/lang.h"
@@ -62,24 +65,25 @@ struct matrix_list {
 };
 NODISCARD bool matrix_list_add(struct matrix_list *l, const char *text);
 
-struct matrix_options {
-    const char *profile, *device, *model, *out, *name, *expect_commit, *expect_model_hash, *lock;
-    struct matrix_list schedules, prompts, inject, iterations;
-    const uint64_t *seeds;
-    size_t seed_count;
-    unsigned max_tokens, jobs;
-    double timeout, wait; /* seconds */
-    bool resume, dry_run, keep_failed, expect_failure, watch_host, quiet;
-    enum lang lang;
-    char **command; /* NULL: greta_infer */
+struct matrix_seeds {
+    const uint64_t *items;
+    size_t count;
 };
 
-struct matrix_device {
-    bool soft;
-    char library[PATH_MAX]; /* of the HIP runtime */
-    char folder[PATH_MAX];  /* where it lies */
-    char name[256];         /* of the first device */
-    int count;
+/* The kinds of matrix_options.def. */
+typedef const char *option_profile_type;
+typedef const char *option_plain_name_type;
+typedef struct matrix_list option_prompt_type;
+typedef struct matrix_list option_parts_type;
+typedef struct matrix_list option_schedules_type;
+typedef struct matrix_seeds option_seeds_type;
+typedef unsigned option_tokens_type;
+typedef bool option_keep_type;
+
+struct matrix_options {
+#define OPTION OPTION_FIELD
+#include "audit/matrix_options.def"
+    char **command; /* NULL: greta_infer */
 };
 
 struct matrix_run {
@@ -103,7 +107,7 @@ struct matrix {
     char self[PATH_MAX];           /* greta_audit */
     char program[PATH_MAX];        /* the file that is run */
     uint64_t program_hash;
-    struct matrix_device device;
+    struct find_device device;
     char folder[PATH_MAX - 128]; /* absolute */
     bool made_folder;
     struct matrix_run *runs;
@@ -120,7 +124,7 @@ struct matrix {
 
 /* -1: go on; otherwise the exit code. */
 int matrix_options_parse(struct matrix *m, int argc, char **argv);
-void matrix_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define matrix_say(...) option_say(&cmd_matrix_options, __VA_ARGS__)
 
 /* ---- matrix_device.c: -1, or EXIT_REFUSED with the reason said ---- */
 

@@ -106,8 +106,9 @@ static const char *choose_schedule(struct matrix *m, const struct matrix_mode *m
     if (!word || strcmp(word, "random") != 0)
         return word;
     size_t n = (*randoms)++;
-    return format(m, "random:%llu",
-                  (unsigned long long)(m->o.seed_count ? m->o.seeds[n % m->o.seed_count] : n + 1));
+    return format(
+        m, "random:%llu",
+        (unsigned long long)(m->o.seeds.count ? m->o.seeds.items[n % m->o.seeds.count] : n + 1));
 }
 
 enum rc matrix_plan(struct matrix *m, struct err *e) {
@@ -126,7 +127,7 @@ enum rc matrix_plan(struct matrix *m, struct err *e) {
             r->last_line = "";
             r->id = format(m, "%04u-%s", r->number, mode->name);
             r->schedule = choose_schedule(m, mode, k, &randoms);
-            r->seed = m->o.seed_count ? m->o.seeds[k % m->o.seed_count] : k + 1;
+            r->seed = m->o.seeds.count ? m->o.seeds.items[k % m->o.seeds.count] : k + 1;
             r->prompt = m->o.prompts.count ? m->o.prompts.items[k % m->o.prompts.count] : NULL;
             if (!r->id || (m->device.soft && *mode->schedules && !r->schedule))
                 return err_set(e, RC_MEMORY, "out of memory");

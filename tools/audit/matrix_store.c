@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "audit/cmd.h"
+#include "audit/find.h"
 #include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -57,20 +58,6 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 void matrix_remove_folder(const char *path) {
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static bool make_folders(const char *path) {
-    char part[PATH_MAX];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *p = part + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return false;
-        *p = '/';
-    }
-    return mkdir(part, 0777) == 0 || errno == EEXIST;
 }
 
 static bool is_there(const char *folder, const char *file) {
@@ -136,8 +123,8 @@ static void put_parameters(struct json *j, const struct matrix *m) {
     put_modes(j, m);
     put_list(j, "schedules", &o->schedules);
     json_array_open(j, "seeds");
-    for (size_t i = 0; i < o->seed_count; i++)
-        json_u64(j, NULL, o->seeds[i]);
+    for (size_t i = 0; i < o->seeds.count; i++)
+        json_u64(j, NULL, o->seeds.items[i]);
     json_array_close(j);
     put_list(j, "prompts", &o->prompts);
     put_list(j, "inject", &o->inject);
@@ -426,7 +413,7 @@ int matrix_store_begin(struct matrix *m) {
     struct matrix_file f;
     m->made_folder = !is_there(m->folder, "");
     snprintf(path, sizeof path, "%s/runs", m->folder);
-    if (!make_folders(path)) {
+    if (!find_or_make_folder(path)) {
         matrix_say("cannot make the folder %s: %s", path, strerror(errno));
         return EXIT_REFUSED;
     }

@@ -1,0 +1,36 @@
+/* find.h - what a run needs, and where it is: the program, greta's own files, the device. Shared by
+ * `run` and `matrix`. */
+#ifndef AUDIT_FIND_H
+#define AUDIT_FIND_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* The file that exec would take for the command; false if there is none. */
+bool find_program(const char *command, char out[static PATH_MAX]);
+/* An executable file. */
+bool find_is_program(const char *path);
+
+/* The file of this process; false without /proc. */
+bool find_self(char out[static PATH_MAX]);
+/* A file by its way from the folder of this program. */
+bool find_beside_self(const char *what, char out[static PATH_MAX]);
+/* libgcore_preload.so, which lies beside this program in the build as in an installation. */
+bool find_preload(char out[static PATH_MAX]);
+
+struct find_device {
+    bool soft;
+    int count;              /* of devices that are visible */
+    char library[PATH_MAX]; /* of the HIP runtime */
+    char folder[PATH_MAX];  /* where it lies */
+    char name[256];         /* of the first device; "" if unknown */
+};
+
+/* What hip_load() finds for the choice; false, and why, if nothing. Asks in a process of its own: a
+ * HIP runtime that was looked at never goes away again. */
+bool find_device(struct find_device *out, const char *choice, char why[static 512]);
+
+/* Makes a folder and those above it; false with errno. */
+bool find_or_make_folder(const char *path);
+
+#endif

@@ -1,0 +1,21 @@
+/* kind.h - kinds of values that the command lines of greta_audit have besides those of all
+ * programs. */
+#ifndef AUDIT_KIND_H
+#define AUDIT_KIND_H
+
+#include "common/option.h"
+#include "verdict/lang.h"
+
+/* clang-format off */
+#define AUDIT_KINDS(KIND)                                                                          \
+    KIND(lang,        enum lang)                                                                   \
+    KIND(word,        const char *) /* not empty */                                                \
+    KIND(folder,      const char *)                                                                \
+    KIND(name,        const char *) /* of a file, without folders */                               \
+    KIND(real_device, const char *) /* auto, hip or soft */                                        \
+    KIND(commit,      const char *) /* or build: 7 hexadecimal digits or more */                   \
+    KIND(model_hash,  const char *) /* hexadecimal digits */
+/* clang-format on */
+AUDIT_KINDS(OPTION_DECLARE)
+
+#endif
