@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# An installation elsewhere is complete: headers, libraries, pkg-config, and the README's example.
+# An installation elsewhere is complete: headers, libraries, pkg-config, programs with their manual pages
+# and completions, and the README's example.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
@@ -22,6 +23,16 @@ every_program() {
     for program in "$BUILD_DIR"/bin/*; do
         present "bin/$(basename "$program")" || return 1
     done
+}
+
+every_program_is_explained() {
+    local program
+    for program in "$BUILD_DIR"/bin/*; do
+        program=$(basename "$program")
+        present "share/man/man1/$program.1" "share/bash-completion/completions/$program" \
+            "share/zsh/site-functions/_$program" "share/fish/vendor_completions.d/$program.fish" || return 1
+    done
+    present share/man/man7/greta.7
 }
 
 headers_stand_alone() {
@@ -64,6 +75,7 @@ check "libraries are installed" present lib/libgcore.so lib/libgcore.a lib/soft/
     lib/soft/libamdhip64.so.5 lib/soft/libamdhip64.so.6 lib/soft/libamdhip64.so.7
 check "headers are installed" present include/gcore/d2h.h include/gcore/audit.h include/greta/soft.h
 check "every program is installed" every_program
+check "with a manual page and completions" every_program_is_explained
 check "every header compiles by itself" headers_stand_alone
 check "the pkg-config file names the library" pkg_config_file
 check "the README's example runs with the shared library" \
