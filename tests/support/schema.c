@@ -75,12 +75,16 @@ static const char *check_length(const struct json_node *v, const struct json_nod
     return (least ? n >= word->number : n <= word->number) ? NULL : "wrong length";
 }
 
-/* The one pattern there is. */
+/* The patterns there are. */
 static const char *check_pattern(const struct json_node *v, const struct json_node *word) {
-    if (strcmp(word->text, "^[0-9a-f]{16}$") != 0)
+    bool address = !strcmp(word->text, "^0x[0-9a-f]+$");
+    if (!address && strcmp(word->text, "^[0-9a-f]{16}$") != 0)
         return "a pattern that the checker does not know";
-    return strlen(v->text) == 16 && strspn(v->text, "0123456789abcdef") == 16 ? NULL
-                                                                              : "does not match";
+    if (address && strncmp(v->text, "0x", 2) != 0)
+        return "does not match";
+    const char *digits = address ? v->text + 2 : v->text;
+    size_t n = strspn(digits, "0123456789abcdef");
+    return !digits[n] && (address ? n > 0 : n == 16) ? NULL : "does not match";
 }
 
 static const char *check_word(const struct json_node *v, const struct json_node *schema,

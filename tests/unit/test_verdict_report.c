@@ -1,256 +1,27 @@
 /* The reports: the JSON document against its schema, the text's first line and its colours, and
- * greta_audit report from the outside. The checker knows the part of JSON Schema that
- * docs/report.schema.json uses, and fails where it meets another. */
+ * greta_audit report from the outside. */
 #include "unit/test_verdict.h"
 
-#include <ctype.h>
-
+#include "support/schema.h"
 #include "verdict/report.h"
 
-/* ---- JSON
- * ----------------------------------------------------------------------------------------- */
-
-enum type { NUL, BOOLEAN, NUMBER, STRING, ARRAY, OBJECT };
-
-struct value {
-    enum type type;
-    bool boolean;
-    double number;
-    char *text;          /* STRING; of a member: see key */
-    char *key;           /* of an object's member */
-    struct value *first; /* ARRAY, OBJECT */
-    struct value *next;
-};
-
-static const char *at; /* where the parser is */
-
-static void skip_space(void) {
-    while (isspace((unsigned char)*at))
-        at++;
+static json_tree *parse_text(const char *text) {
+    json_tree *t = NULL;
+    struct err e = { 0 };
+    if (json_tree_open(&t, text, strlen(text), "the report", &e))
+        fail_msg("%s", e.msg);
+    return t;
 }
 
-static char *parse_string(void) {
-    char *out = malloc(strlen(at) + 1), *to = out;
-    assert_int_equal(*at, '"');
-    for (at++; *at != '"'; at++) {
-        assert_true((unsigned char)*at >= 0x20);
-        if (*at == '\\') {
-            at++;
-            if (*at == 'u') { /* only control characters are written so */
-                *to++ = (char)strtol((char[]){ at[1], at[2], at[3], at[4], 0 }, NULL, 16);
-                at += 4;
-                continue;
-            }
-            *to++ = *at == 'n' ? '\n' : *at == 't' ? '\t' : *at;
-            continue;
-        }
-        *to++ = *at;
-    }
-    at++;
-    *to = '\0';
-    return out;
+static json_tree *read_file(const char *path) {
+    json_tree *t = NULL;
+    struct err e = { 0 };
+    if (json_tree_open_file(&t, path, &e))
+        fail_msg("%s", e.msg);
+    return t;
 }
 
-static struct value *parse(void);
-
-static void parse_members(struct value *v, char end) {
-    struct value **link = &v->first;
-    at++;
-    for (skip_space(); *at != end; skip_space()) {
-        char *key = NULL;
-        if (v->type == OBJECT) {
-            key = parse_string();
-            skip_space();
-            assert_int_equal(*at++, ':');
-        }
-        *link = parse();
-        (*link)->key = key;
-        link = &(*link)->next;
-        skip_space();
-        if (*at != ',') {
-            assert_int_equal(*at, end);
-            break;
-        }
-        at++;
-    }
-    at++;
-}
-
-static struct value *parse(void) {
-    struct value *v = calloc(1, sizeof *v);
-    skip_space();
-    if (*at == '{' || *at == '[') {
-        v->type = *at == '{' ? OBJECT : ARRAY;
-        parse_members(v, *at == '{' ? '}' : ']');
-    } else if (*at == '"') {
-        v->type = STRING;
-        v->text = parse_string();
-    } else if (!strncmp(at, "null", 4)) {
-        at += 4;
-    } else if (!strncmp(at, "true", 4) || !strncmp(at, "false", 5)) {
-        v->type = BOOLEAN;
-        v->boolean = *at == 't';
-        at += v->boolean ? 4 : 5;
-    } else {
-        char *end;
-        v->type = NUMBER;
-        v->number = strtod(at, &end);
-        assert_true(end > at);
-        at = end;
-    }
-    return v;
-}
-
-static void free_value(struct value *v) {
-    while (v) {
-        struct value *next = v->next;
-        free_value(v->first);
-        free(v->text);
-        free(v->key);
-        free(v);
-        v = next;
-    }
-}
-
-static struct value *parse_text(const char *text) {
-    at = text;
-    struct value *v = parse();
-    skip_space();
-    assert_int_equal(*at, '\0');
-    return v;
-}
-
-static const struct value *get(const struct value *v, const char *key) {
-    for (const struct value *m = v ? v->first : NULL; m; m = m->next)
-        if (m->key && !strcmp(m->key, key))
-            return m;
-    return NULL;
-}
-
-static const char *text_of(const struct value *v, const char *key) {
-    const struct value *m = get(v, key);
-    return m && m->type == STRING ? m->text : "";
-}
-
-/* ---- the schema
- * ------------------------------------------------------------------------------------- */
-
-static const struct value *schema_root;
-
-static bool has_type(const struct value *v, const char *type) {
-    static const char *const names[] = { "null", "boolean", "number", "string", "array", "object" };
-    if (!strcmp(type, "integer"))
-        return v->type == NUMBER && v->number == (double)(long long)v->number;
-    return !strcmp(type, names[v->type]);
-}
-
-/* "^0x[0-9a-f]+$" and "^[0-9a-f]{16}$" are all the patterns there are. */
-static bool has_pattern(const char *text, const char *pattern) {
-    bool address = !strcmp(pattern, "^0x[0-9a-f]+$");
-    if (!address && strcmp(pattern, "^[0-9a-f]{16}$") != 0)
-        fail_msg("a pattern the checker does not know: %s", pattern);
-    if (address && strncmp(text, "0x", 2) != 0)
-        return false;
-    const char *digits = address ? text + 2 : text;
-    return strspn(digits, "0123456789abcdef") == strlen(digits) &&
-           (address || strlen(digits) == 16);
-}
-
-static const char *check(const struct value *v, const struct value *schema);
-
-static const char *check_object(const struct value *v, const struct value *schema) {
-    static char why[200];
-    const struct value *properties = get(schema, "properties"), *required = get(schema, "required");
-    for (const struct value *r = required ? required->first : NULL; r; r = r->next)
-        if (!get(v, r->text)) {
-            snprintf(why, sizeof why, "%s is missing", r->text);
-            return why;
-        }
-    for (const struct value *m = v->first; m; m = m->next) {
-        const struct value *p = get(properties, m->key);
-        const char *wrong = p ? check(m, p) : "not in the schema";
-        if (wrong) {
-            char inner[150];
-            snprintf(inner, sizeof inner, "%s", wrong);
-            snprintf(why, sizeof why, "%s: %s", m->key, inner);
-            return why;
-        }
-    }
-    return NULL;
-}
-
-/* One of the words of the schema; NULL if v obeys it. */
-static const char *check_word(const struct value *v, const struct value *schema,
-                              const struct value *word) {
-    const char *key = word->key;
-    if (!strcmp(key, "type")) {
-        bool ok = word->type == STRING && has_type(v, word->text);
-        for (const struct value *t = word->first; t; t = t->next)
-            ok |= has_type(v, t->text);
-        return ok ? NULL : "wrong type";
-    }
-    if (!strcmp(key, "enum")) {
-        for (const struct value *t = word->first; t; t = t->next)
-            if (t->type == v->type &&
-                (t->type == STRING ? !strcmp(t->text, v->text) : t->number == v->number))
-                return NULL;
-        return "not one of the values";
-    }
-    if (!strcmp(key, "anyOf")) {
-        for (const struct value *t = word->first; t; t = t->next)
-            if (!check(v, t))
-                return NULL;
-        return check(v, word->first->next);
-    }
-    if (!strcmp(key, "minimum"))
-        return v->type != NUMBER || v->number >= word->number ? NULL : "too small";
-    if (!strcmp(key, "pattern"))
-        return has_pattern(v->text, word->text) ? NULL : "does not match";
-    if (!strcmp(key, "items")) {
-        for (const struct value *m = v->first; m; m = m->next)
-            if (check(m, word))
-                return check(m, word);
-        return NULL;
-    }
-    if (!strcmp(key, "minItems") || !strcmp(key, "maxItems")) {
-        double n = 0;
-        for (const struct value *m = v->first; m; m = m->next)
-            n++;
-        return (key[1] == 'i' ? n >= word->number : n <= word->number) ? NULL : "wrong length";
-    }
-    if (!strcmp(key, "$ref"))
-        return check(v, get(get(schema_root, "definitions"), strrchr(word->text, '/') + 1));
-    if (!strcmp(key, "properties"))
-        return check_object(v, schema);
-    static const char *const silent[] = { "additionalProperties", "required", "description",
-                                          "definitions",          "$schema",  "title" };
-    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
-        if (!strcmp(key, silent[i]))
-            return NULL;
-    return "a word of the schema that the checker does not know";
-}
-
-static const char *check(const struct value *v, const struct value *schema) {
-    assert_non_null(schema);
-    for (const struct value *word = schema->first; word; word = word->next) {
-        const char *wrong = check_word(v, schema, word);
-        if (wrong)
-            return wrong;
-    }
-    return NULL;
-}
-
-static char *read_file(const char *path) {
-    FILE *f = fopen(path, "r");
-    if (!f)
-        fail_msg("%s cannot be read", path);
-    char *text = calloc(1, 1 << 20);
-    assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
-    fclose(f);
-    return text;
-}
-
-static char *schema_text(void) {
+static json_tree *read_schema(void) {
     char path[512];
     const char *source = getenv("SOURCE_DIR");
     snprintf(path, sizeof path, "%s/docs/report.schema.json", source ? source : ".");
@@ -312,17 +83,16 @@ static char *report(bool json) {
 }
 
 static void expect_valid(void) {
-    char *schema = schema_text(), *text = report(true);
-    struct value *s = parse_text(schema), *v = parse_text(text);
-    schema_root = s;
-    const char *wrong = check(v, s);
+    char *text = report(true);
+    json_tree *schema = read_schema(), *t = parse_text(text);
+    const char *wrong = schema_check(json_tree_root(t), json_tree_root(schema));
     if (wrong)
         fail_msg("%s", wrong);
-    assert_string_equal(text_of(v, "verdict"), verdict_overall_name(V->overall));
-    assert_string_equal(text_of(v, "answer"), V->answer);
-    free_value(s);
-    free_value(v);
-    free(schema);
+    assert_string_equal(json_tree_text(json_tree_root(t), "verdict"),
+                        verdict_overall_name(V->overall));
+    assert_string_equal(json_tree_text(json_tree_root(t), "answer"), V->answer);
+    json_tree_close(&schema);
+    json_tree_close(&t);
     free(text);
 }
 
@@ -367,33 +137,32 @@ static void actors_are_objects_or_null(void **state) {
     faulty_run();
     judge();
     char *text = report(true);
-    struct value *v = parse_text(text);
-    const struct value *culprit = get(v, "culprit"), *messenger = get(v, "messenger");
-    assert_string_equal(text_of(culprit, "kernel"), "scale");
-    assert_string_equal(text_of(culprit, "tensor"), "k\x1b[31mcache");
-    assert_string_equal(text_of(messenger, "api"), "hipMemcpy");
-    assert_string_equal(text_of(messenger, "status"), "hipErrorIllegalAddress");
-    assert_int_equal(get(messenger, "kernel")->type, NUL);
-    free_value(v);
+    json_tree *t = parse_text(text);
+    const struct json_node *culprit = json_tree_get(json_tree_root(t), "culprit");
+    const struct json_node *messenger = json_tree_get(json_tree_root(t), "messenger");
+    assert_string_equal(json_tree_text(culprit, "kernel"), "scale");
+    assert_string_equal(json_tree_text(culprit, "tensor"), "k\x1b[31mcache");
+    assert_string_equal(json_tree_text(messenger, "api"), "hipMemcpy");
+    assert_string_equal(json_tree_text(messenger, "status"), "hipErrorIllegalAddress");
+    assert_int_equal(json_tree_get(messenger, "kernel")->type, JSON_NULL);
+    json_tree_close(&t);
     free(text);
+}
+
+static bool is_valid(const char *text, const json_tree *schema) {
+    json_tree *t = parse_text(text);
+    const char *wrong = schema_check(json_tree_root(t), json_tree_root(schema));
+    json_tree_close(&t);
+    return !wrong;
 }
 
 /* The checker itself must be able to say no. */
 static void the_checker_refuses_what_is_wrong(void **state) {
     (void)state;
-    char *schema = schema_text();
-    struct value *s = parse_text(schema);
-    schema_root = s;
-    static const char *const wrong[] = {
-        "{}",
-        "{\"version\": 2}",
-        "[]",
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct value *v = parse_text(wrong[i]);
-        assert_non_null(check(v, s));
-        free_value(v);
-    }
+    json_tree *schema = read_schema();
+    static const char *const wrong[] = { "{}", "{\"version\": 2}", "[]" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(is_valid(wrong[i], schema));
     clean_run();
     judge();
     static const struct {
@@ -408,15 +177,12 @@ static void the_checker_refuses_what_is_wrong(void **state) {
         assert_non_null(found);
         assert_true(asprintf(&edited, "%.*s%s%s", (int)(found - text), text, edits[i].to,
                              found + strlen(edits[i].from)) > 0);
-        struct value *v = parse_text(edited);
-        if (!check(v, s))
+        if (is_valid(edited, schema))
             fail_msg("%s instead of %s was accepted", edits[i].to, edits[i].from);
-        free_value(v);
         free(edited);
         free(text);
     }
-    free_value(s);
-    free(schema);
+    json_tree_close(&schema);
 }
 
 /* ---- text
@@ -496,10 +262,10 @@ static void the_program_prints_the_answer(void **state) {
     assert_null(strchr(output, '\x1b'));
     assert_int_equal(run_on_file("--exit-code"), 1);
     assert_int_equal(run_on_file("--json"), 0);
-    struct value *v = parse_text(output);
-    assert_string_equal(text_of(v, "verdict"), "FINDINGS");
-    assert_string_equal(text_of(v, "hypothesis"), "STREAM_UNSYNCED");
-    free_value(v);
+    json_tree *t = parse_text(output);
+    assert_string_equal(json_tree_text(json_tree_root(t), "verdict"), "FINDINGS");
+    assert_string_equal(json_tree_text(json_tree_root(t), "hypothesis"), "STREAM_UNSYNCED");
+    json_tree_close(&t);
 }
 
 static void the_program_writes_a_file(void **state) {
@@ -511,11 +277,9 @@ static void the_program_writes_a_file(void **state) {
     snprintf(words, sizeof words, "--json --exit-code --out %s", path);
     assert_int_equal(run_on_file(words), 0);
     assert_string_equal(output, "");
-    char *text = read_file(path);
-    struct value *v = parse_text(text);
-    assert_string_equal(text_of(v, "verdict"), "CLEAN");
-    free_value(v);
-    free(text);
+    json_tree *t = read_file(path);
+    assert_string_equal(json_tree_text(json_tree_root(t), "verdict"), "CLEAN");
+    json_tree_close(&t);
     unlink(path);
     assert_int_equal(run_on_file("--out /nowhere/at/all"), 3);
 }
