@@ -1,19 +1,14 @@
 /* Copies that overlap, staging buffers, host memory that goes too early, and kernels of which only
  * pointers are known: what is a finding, what is a doubt, and what is right. */
-#include "unit/test_verdict.h"
-
-static uint32_t s0, s1, s2;
+#include "unit/test_verdict_streams.h"
 
 static void prepare(void) {
-    s0 = default_stream();
     alloc(DEVICE_AT, 64 * KIB);
     alloc(DEVICE2_AT, 64 * KIB);
     alloc_pinned(PINNED_AT, 64 * KIB);
     set(DEVICE_AT, 64 * KIB, s0);
     set(DEVICE2_AT, 64 * KIB, s0);
     sync_device(0);
-    s1 = nonblocking();
-    s2 = nonblocking();
 }
 
 static void finish(void) {
@@ -24,41 +19,28 @@ static void finish(void) {
     judge();
 }
 
-static void expect_clean(void) {
-    finish();
-    expect_no_findings();
-    expect_overall(CLEAN);
-}
-
 /* ---- OVERLAPPING_COPIES -------------------------------------------------------------------------
  */
 
 static void two_copies_into_the_same_bytes(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t b = h2d(DEVICE_AT + 4 * KIB, PINNED_AT + 16 * KIB, 8 * KIB, s2);
-    finish();
-    expect_finding(OVERLAPPING_COPIES, b);
-    expect_other(a);
+    expect_pair(OVERLAPPING_COPIES, a, b);
     assert_int_equal(V->findings[0].culprit.len, 4 * KIB);
     expect_status(STAGING_REUSE, RULED_OUT);
 }
 
 static void a_copy_out_of_what_another_copies_in(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t b = d2h(PINNED_AT + 16 * KIB, DEVICE_AT, 8 * KIB, s2);
-    finish();
-    expect_finding(OVERLAPPING_COPIES, b);
-    expect_other(a);
+    expect_pair(OVERLAPPING_COPIES, a, b);
     expect_status(STREAM_UNSYNCED, CONFIRMED); /* it is that, too */
 }
 
 static void two_copies_with_an_event_between(void **state) {
     (void)state;
-    prepare();
     event_create(7);
     h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t record = event_record(7, s1);
@@ -71,7 +53,6 @@ static void two_copies_with_an_event_between(void **state) {
 
 static void two_copies_out_of_the_same_bytes_are_right(void **state) {
     (void)state;
-    prepare();
     d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     d2h(PINNED_AT + 16 * KIB, DEVICE_AT, 8 * KIB, s2);
     expect_clean();
@@ -79,18 +60,14 @@ static void two_copies_out_of_the_same_bytes_are_right(void **state) {
 
 static void a_set_and_a_copy_are_unsynchronised(void **state) {
     (void)state;
-    prepare();
     uint64_t a = set(DEVICE_AT, 8 * KIB, s1);
     uint64_t b = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
     expect_status(OVERLAPPING_COPIES, NOT_APPLICABLE); /* there is one copy */
 }
 
 static void the_same_race_many_times_is_one_finding(void **state) {
     (void)state;
-    prepare();
     for (int i = 0; i < 100; i++) {
         site = record_site(W, (void *)0x1111);
         set(DEVICE_AT, 8 * KIB, s1);
@@ -108,28 +85,21 @@ static void the_same_race_many_times_is_one_finding(void **state) {
 
 static void a_staging_buffer_filled_under_a_copy(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t b = d2h(PINNED_AT, DEVICE2_AT, 8 * KIB, s2);
-    finish();
-    expect_finding(STAGING_REUSE, b);
-    expect_other(a);
+    expect_pair(STAGING_REUSE, a, b);
     expect_status(OVERLAPPING_COPIES, CONFIRMED);
 }
 
 static void two_copies_into_one_staging_buffer(void **state) {
     (void)state;
-    prepare();
     uint64_t a = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     uint64_t b = d2h(PINNED_AT, DEVICE2_AT, 8 * KIB, s2);
-    finish();
-    expect_finding(STAGING_REUSE, b);
-    expect_other(a);
+    expect_pair(STAGING_REUSE, a, b);
 }
 
 static void a_staging_buffer_used_again_after_a_wait(void **state) {
     (void)state;
-    prepare();
     h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     sync_stream(s1);
     d2h(PINNED_AT, DEVICE2_AT, 8 * KIB, s2);
@@ -139,7 +109,6 @@ static void a_staging_buffer_used_again_after_a_wait(void **state) {
 
 static void a_staging_buffer_in_one_stream(void **state) {
     (void)state;
-    prepare();
     h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     expect_clean();
@@ -151,27 +120,20 @@ static uint64_t host_access(uint64_t at, uint64_t op, unsigned access) {
 
 static void the_host_overwrites_a_source(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t b = host_access(PINNED_AT + 5, a, DETAIL_ACCESS_WRITE);
-    finish();
-    expect_finding(STAGING_REUSE, a);
-    expect_other(b);
+    expect_pair(STAGING_REUSE, b, a);
 }
 
 static void the_host_reads_a_destination_too_early(void **state) {
     (void)state;
-    prepare();
     uint64_t a = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     uint64_t b = host_access(PINNED_AT + 5, a, DETAIL_ACCESS_READ);
-    finish();
-    expect_finding(STREAM_UNSYNCED, a);
-    expect_other(b);
+    expect_pair(STREAM_UNSYNCED, b, a);
 }
 
 static void the_host_may_read_a_source(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     host_access(PINNED_AT, a, DETAIL_ACCESS_READ);
     expect_clean();
@@ -179,7 +141,6 @@ static void the_host_may_read_a_source(void **state) {
 
 static void an_access_after_the_wait_is_right(void **state) {
     (void)state;
-    prepare();
     uint64_t a = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     sync_stream(s1);
     host_access(PINNED_AT, a, DETAIL_ACCESS_READ);
@@ -192,20 +153,16 @@ static uint64_t host_free(uint64_t at, uint64_t bytes, uint64_t op) {
 
 static void registered_memory_freed_under_a_copy(void **state) {
     (void)state;
-    prepare();
     record_provenance(W, "run.recorder", "test");
     put(EVENT_ALLOC, HIP_FN_hipHostRegister, DETAIL_FAMILY_REGISTERED, HOST_AT, 0, 8 * KIB, 0,
         NULL);
     uint64_t a = d2h(HOST_AT, DEVICE_AT, 8 * KIB, s1);
     uint64_t b = host_free(HOST_AT, 8 * KIB, a);
-    finish();
-    expect_finding(HOST_BUFFER_LIFETIME, a);
-    expect_other(b);
+    expect_pair(HOST_BUFFER_LIFETIME, b, a);
 }
 
 static void registered_memory_freed_after_the_wait(void **state) {
     (void)state;
-    prepare();
     record_provenance(W, "run.recorder", "test");
     put(EVENT_ALLOC, HIP_FN_hipHostRegister, DETAIL_FAMILY_REGISTERED, HOST_AT, 0, 8 * KIB, 0,
         NULL);
@@ -218,7 +175,6 @@ static void registered_memory_freed_after_the_wait(void **state) {
 
 static void pageable_memory_may_go_at_once(void **state) {
     (void)state;
-    prepare();
     uint64_t a = d2h(HOST_AT, DEVICE_AT, 8 * KIB, s1);
     host_free(HOST_AT, 8 * KIB, a); /* such a copy is over when it returns */
     expect_clean();
@@ -226,7 +182,6 @@ static void pageable_memory_may_go_at_once(void **state) {
 
 static void unseen_frees_leave_it_undecided(void **state) {
     (void)state;
-    prepare();
     put(EVENT_ALLOC, HIP_FN_hipHostRegister, DETAIL_FAMILY_REGISTERED, HOST_AT, 0, 8 * KIB, 0,
         NULL);
     d2h(HOST_AT, DEVICE_AT, 8 * KIB, s1);
@@ -239,27 +194,20 @@ static void unseen_frees_leave_it_undecided(void **state) {
 
 static void a_kernel_writes_what_a_copy_reads(void **state) {
     (void)state;
-    prepare();
     uint64_t a = launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 1, s1);
     uint64_t b = d2h(PINNED_AT, DEVICE_AT, 64 * KIB, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 static void a_kernel_reads_what_a_copy_writes(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 64 * KIB, s1);
     uint64_t b = launch_pointer("k", DEVICE_AT, EVENT_ARG_READ, 1, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 static void they_are_right_in_order(void **state) {
     (void)state;
-    prepare();
     launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 1, s1);
     sync_stream(s1);
     d2h(PINNED_AT, DEVICE_AT, 64 * KIB, s2);
@@ -270,7 +218,6 @@ static void they_are_right_in_order(void **state) {
 
 static void a_kernel_that_only_reads_beside_a_copy_that_reads(void **state) {
     (void)state;
-    prepare();
     launch_pointer("k", DEVICE_AT, EVENT_ARG_READ, 1, s1);
     d2h(PINNED_AT, DEVICE_AT, 64 * KIB, s2);
     expect_clean();
@@ -278,38 +225,28 @@ static void a_kernel_that_only_reads_beside_a_copy_that_reads(void **state) {
 
 static void the_same_launch_in_two_streams(void **state) {
     (void)state;
-    prepare();
     uint64_t a = launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 77, s1);
     uint64_t b = launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 77, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 static void the_same_kernel_with_another_offset_is_a_doubt(void **state) {
     (void)state;
-    prepare();
     launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 77, s1);
     launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 78, s2);
-    finish();
-    expect_no_findings();
-    expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
+    expect_doubt();
 }
 
 static void a_writer_and_a_reader_of_one_pointer(void **state) {
     (void)state;
-    prepare();
     uint64_t a = launch_pointer("w", DEVICE_AT, EVENT_ARG_WRITE, 1, s1);
     uint64_t b = launch_pointer("r", DEVICE_AT, EVENT_ARG_READ, 2, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 /* Each stream brings its part, works on it by pointer and offset, and fetches it. */
 static void streams_that_share_a_block_in_parts_are_right(void **state) {
     (void)state;
-    prepare();
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t s = i ? s2 : s1;
         uint64_t part = i * 32 * KIB;
@@ -317,16 +254,13 @@ static void streams_that_share_a_block_in_parts_are_right(void **state) {
         launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, i + 1, s);
         d2h(PINNED_AT + part, DEVICE_AT + part, 32 * KIB, s);
     }
-    finish();
-    expect_no_findings();
-    expect_overall(CLEAN);
+    expect_clean();
     expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
 }
 
 /* The same with a pointer to each part, and the parts are brought in before. */
 static void pointers_to_parts_are_right(void **state) {
     (void)state;
-    prepare();
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t s = i ? s2 : s1;
         uint64_t part = i * 32 * KIB;
@@ -339,7 +273,6 @@ static void pointers_to_parts_are_right(void **state) {
 
 static void tensors_of_one_block_are_apart(void **state) {
     (void)state;
-    prepare();
     name_range(DEVICE_AT, 32 * KIB, "a");
     name_range(DEVICE_AT + 32 * KIB, 32 * KIB, "b");
     launch_pointer("k", DEVICE_AT, EVENT_ARG_WRITE, 1, s1);
@@ -351,46 +284,34 @@ static void tensors_of_one_block_are_apart(void **state) {
 
 static void a_guessed_pointer_alone_proves_nothing(void **state) {
     (void)state;
-    prepare();
     launch_pointer("k", DEVICE_AT, EVENT_ARG_GUESSED, 1, s1);
     d2h(PINNED_AT, DEVICE_AT, 64 * KIB, s2);
-    finish();
-    expect_no_findings();
-    expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
+    expect_doubt();
 }
 
 static void a_guessed_pointer_against_a_sure_write_does(void **state) {
     (void)state;
-    prepare();
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 64 * KIB, s1);
     uint64_t b = launch_pointer("k", DEVICE_AT, EVENT_ARG_GUESSED, 1, s2);
-    finish();
-    expect_finding(STREAM_UNSYNCED, b);
-    expect_other(a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 static void unknown_kernels_beside_others_leave_it_undecided(void **state) {
     (void)state;
-    prepare();
     launch_unknown("k", s1);
     d2h(PINNED_AT, DEVICE_AT, 64 * KIB, s2);
-    finish();
-    expect_no_findings();
-    expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
+    expect_doubt();
     expect_overall(CLEAN);
 }
 
 static void managed_memory_read_by_the_host_under_a_kernel(void **state) {
     (void)state;
-    prepare();
     alloc_managed(DEVICE_AT + 64 * MIB, KIB);
     uint64_t a = launch_pointer("k", DEVICE_AT + 64 * MIB, EVENT_ARG_WRITE, 1, s1);
     uint64_t b = host_access(DEVICE_AT + 64 * MIB + 8, a, DETAIL_ACCESS_READ);
     sync_device(0);
     free_at(DEVICE_AT + 64 * MIB);
-    finish();
-    expect_finding(STREAM_UNSYNCED, a);
-    expect_other(b);
+    expect_pair(STREAM_UNSYNCED, b, a);
 }
 
 /* ---- what is not understood
@@ -398,50 +319,47 @@ static void managed_memory_read_by_the_host_under_a_kernel(void **state) {
 
 static void an_order_that_is_not_understood_makes_a_doubt(void **state) {
     (void)state;
-    prepare();
     set(DEVICE_AT, KIB, s1);
     put(EVENT_CALL, HIP_FN_hipStreamWaitValue32, 0, PINNED_AT, 1, 0, s2, NULL);
     d2h(PINNED_AT, DEVICE_AT, KIB, s2);
-    finish();
-    expect_no_findings();
-    expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
+    expect_doubt();
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        verdict_test(two_copies_into_the_same_bytes),
-        verdict_test(a_copy_out_of_what_another_copies_in),
-        verdict_test(two_copies_with_an_event_between),
-        verdict_test(two_copies_out_of_the_same_bytes_are_right),
-        verdict_test(a_set_and_a_copy_are_unsynchronised),
-        verdict_test(the_same_race_many_times_is_one_finding),
-        verdict_test(a_staging_buffer_filled_under_a_copy),
-        verdict_test(two_copies_into_one_staging_buffer),
-        verdict_test(a_staging_buffer_used_again_after_a_wait),
-        verdict_test(a_staging_buffer_in_one_stream),
-        verdict_test(the_host_overwrites_a_source),
-        verdict_test(the_host_reads_a_destination_too_early),
-        verdict_test(the_host_may_read_a_source),
-        verdict_test(an_access_after_the_wait_is_right),
-        verdict_test(registered_memory_freed_under_a_copy),
-        verdict_test(registered_memory_freed_after_the_wait),
-        verdict_test(pageable_memory_may_go_at_once),
-        verdict_test(unseen_frees_leave_it_undecided),
-        verdict_test(a_kernel_writes_what_a_copy_reads),
-        verdict_test(a_kernel_reads_what_a_copy_writes),
-        verdict_test(they_are_right_in_order),
-        verdict_test(a_kernel_that_only_reads_beside_a_copy_that_reads),
-        verdict_test(the_same_launch_in_two_streams),
-        verdict_test(the_same_kernel_with_another_offset_is_a_doubt),
-        verdict_test(a_writer_and_a_reader_of_one_pointer),
-        verdict_test(streams_that_share_a_block_in_parts_are_right),
-        verdict_test(pointers_to_parts_are_right),
-        verdict_test(tensors_of_one_block_are_apart),
-        verdict_test(a_guessed_pointer_alone_proves_nothing),
-        verdict_test(a_guessed_pointer_against_a_sure_write_does),
-        verdict_test(unknown_kernels_beside_others_leave_it_undecided),
-        verdict_test(managed_memory_read_by_the_host_under_a_kernel),
-        verdict_test(an_order_that_is_not_understood_makes_a_doubt),
+        streams_test(two_copies_into_the_same_bytes),
+        streams_test(a_copy_out_of_what_another_copies_in),
+        streams_test(two_copies_with_an_event_between),
+        streams_test(two_copies_out_of_the_same_bytes_are_right),
+        streams_test(a_set_and_a_copy_are_unsynchronised),
+        streams_test(the_same_race_many_times_is_one_finding),
+        streams_test(a_staging_buffer_filled_under_a_copy),
+        streams_test(two_copies_into_one_staging_buffer),
+        streams_test(a_staging_buffer_used_again_after_a_wait),
+        streams_test(a_staging_buffer_in_one_stream),
+        streams_test(the_host_overwrites_a_source),
+        streams_test(the_host_reads_a_destination_too_early),
+        streams_test(the_host_may_read_a_source),
+        streams_test(an_access_after_the_wait_is_right),
+        streams_test(registered_memory_freed_under_a_copy),
+        streams_test(registered_memory_freed_after_the_wait),
+        streams_test(pageable_memory_may_go_at_once),
+        streams_test(unseen_frees_leave_it_undecided),
+        streams_test(a_kernel_writes_what_a_copy_reads),
+        streams_test(a_kernel_reads_what_a_copy_writes),
+        streams_test(they_are_right_in_order),
+        streams_test(a_kernel_that_only_reads_beside_a_copy_that_reads),
+        streams_test(the_same_launch_in_two_streams),
+        streams_test(the_same_kernel_with_another_offset_is_a_doubt),
+        streams_test(a_writer_and_a_reader_of_one_pointer),
+        streams_test(streams_that_share_a_block_in_parts_are_right),
+        streams_test(pointers_to_parts_are_right),
+        streams_test(tensors_of_one_block_are_apart),
+        streams_test(a_guessed_pointer_alone_proves_nothing),
+        streams_test(a_guessed_pointer_against_a_sure_write_does),
+        streams_test(unknown_kernels_beside_others_leave_it_undecided),
+        streams_test(managed_memory_read_by_the_host_under_a_kernel),
+        streams_test(an_order_that_is_not_understood_makes_a_doubt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
