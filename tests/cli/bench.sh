@@ -7,19 +7,6 @@ bench=$BUILD_DIR/bin/greta_bench
 short=(--prompt 8 --decode 4 --repeat 1 --buffer 1M --threads 1)
 cd "$TMPDIR" || exit 1
 
-# says WORDS COMMAND… - succeeds if the command's output has these words; passes its status on.
-says() {
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
-
-with() { env "$@"; } # NAME=VALUE… COMMAND…
-
 wrong() { # WORDS OPTION… - wrong usage that says these words
     check "wrong: ${*:2}" status 2 says "$1" "$bench" "${@:2}"
 }

@@ -11,19 +11,6 @@ cd "$TMPDIR" || exit 1
 story=', there was a mighty prince who lived in a castle'
 short=(--greedy --max-tokens 14 --quiet)
 
-# says WORDS COMMAND… - succeeds if the command's output has these words; passes its status on.
-says() {
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
-
-with() { env "$@"; } # NAME=VALUE… COMMAND…
-
 # text OPTION… - what is generated, without the figures behind it.
 text() { "$infer" --quiet "$@" 2>/dev/null | sed '/^Generated tokens: /,$d'; }
 

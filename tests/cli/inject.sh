@@ -9,16 +9,6 @@ audit=$BUILD_DIR/bin/greta_audit
 cd "$TMPDIR" || exit 1
 short=(--greedy --max-tokens 4)
 
-says() { # WORDS COMMAND… - succeeds if the command's output has these words; passes its status on
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
-
 # ---- usage -------------------------------------------------------------------------------------
 
 every_kind() {

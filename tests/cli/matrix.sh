@@ -9,20 +9,6 @@ programs=$BUILD_DIR/programs
 cd "$TMPDIR" || exit 1
 unset GRETA_SOFT_SCHEDULE
 
-is() { # WANTED FOUND
-    [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
-}
-
-says() { # WORDS COMMAND…
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
-
 # matrix ARGUMENT… - with a lock of the test's own
 matrix() { "$audit" matrix --quiet --device soft --lock lock --wait 0 "$@"; }
 

@@ -6,17 +6,6 @@ set -u
 model=$BUILD_DIR/bin/greta_model
 cd "$TMPDIR" || exit 1
 
-# says WORDS COMMAND… - succeeds if the command's output has these words; passes its status on.
-says() {
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
-
 only_files() { # NAME… - nothing else lies in this folder, hidden files included
     local found wanted
     found=$(find . -mindepth 1 -printf '%f\n' | sort)

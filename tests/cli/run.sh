@@ -13,10 +13,6 @@ if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
     finish
 fi
 
-is() { # WANTED FOUND
-    [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
-}
-
 # record OPTION… -- COMMAND… - runs it; output in $TMPDIR/stdout and stderr, lines in $TMPDIR/dump.
 record() {
     rm -rf "$out"
@@ -387,16 +383,6 @@ families() { # WORK ACCESS COUNT
 not_watched() { status 0 record -- "$programs/memory" read && lacks ' early_host_access '; }
 
 # ---- refusals --------------------------------------------------------------------------------------
-
-says() { # WORDS COMMAND…
-    local words=$1 text code
-    shift
-    text=$("$@" 2>&1)
-    code=$?
-    printf '%s\n' "$text"
-    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
-    return $code
-}
 
 leaves_nothing() {
     rm -rf empty && mkdir empty && cd empty || return 1

@@ -9,10 +9,6 @@ file=$TMPDIR/tiny.gguf
 
 ids() { printf '%s' "$1" | "$model" tokenize "${@:2}" "$file"; } # TEXT OPTION…
 
-is() { # WANTED FOUND
-    [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
-}
-
 nasty=$'\t\n\r  a  \xc3\xa9 \xe4\xb8\xad \xf0\x9f\x98\x80 1,234 </s>'
 
 round_trip() {

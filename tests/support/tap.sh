@@ -26,6 +26,24 @@ status() {
     [ "$found" -eq "$wanted" ] || { echo "exit status $found instead of $wanted"; return 1; }
 }
 
+# says WORDS COMMAND… - succeeds if the command does and its output has these words; passes status and
+# output on.
+says() {
+    local words=$1 text code
+    shift
+    text=$("$@" 2>&1)
+    code=$?
+    printf '%s\n' "$text"
+    grep -qF -- "$words" <<<"$text" || { echo "no '$words' in it"; return 99; }
+    return $code
+}
+
+is() { # WANTED FOUND
+    [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
+}
+
+with() { env "$@"; } # NAME=VALUE… COMMAND…
+
 # skip NAME WHY - a test that cannot run here.
 skip() {
     tap_count=$((tap_count + 1))
