@@ -2,20 +2,9 @@
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
  *         culprit kernel=sum site=reduce; messenger none */
-#include "case.h"
+#include "case_sum.h"
 
 enum { COUNT = 4096 };
-
-KERNEL(sum, { "out", 8, GRETA_SOFT_POINTER }, { "in", 8, GRETA_SOFT_POINTER | GRETA_SOFT_READS },
-       { "count", 4, 0 }) {
-    float *out = ARG(float *, 0), total = 0;
-    const float *in = ARG(const float *, 1);
-    if (work->first)
-        return;
-    for (uint32_t i = 0; i < ARG(uint32_t, 2); i++)
-        total += in[i];
-    out[0] = total;
-}
 
 void reduce(void *out, void *in, hipStream_t stream) {
     uint32_t count = COUNT;

@@ -5,7 +5,7 @@
  *         culprit kernel=sum site=reduce; messenger none */
 #include <pthread.h>
 
-#include "case.h"
+#include "case_sum.h"
 
 enum { COUNT = 2048 };
 
@@ -15,17 +15,6 @@ KERNEL(fill, { "out", 8, GRETA_SOFT_POINTER }, { "count", 4, 0 }) {
     float *out = ARG(float *, 0);
     for (uint32_t i = 0; work->first == 0 && i < ARG(uint32_t, 1); i++)
         out[i] = (float)i;
-}
-
-KERNEL(sum, { "out", 8, GRETA_SOFT_POINTER }, { "in", 8, GRETA_SOFT_POINTER | GRETA_SOFT_READS },
-       { "count", 4, 0 }) {
-    float *out = ARG(float *, 0), total = 0;
-    const float *in = ARG(const float *, 1);
-    if (work->first)
-        return;
-    for (uint32_t i = 0; i < ARG(uint32_t, 2); i++)
-        total += in[i];
-    out[0] = total;
 }
 
 void *produce(void *unused) {

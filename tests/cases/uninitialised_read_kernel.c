@@ -2,20 +2,9 @@
  *
  * Expect: verdict FINDINGS; hypothesis UNINITIALISED_READ;
  *         culprit kernel=sum site=run; messenger none */
-#include "case.h"
+#include "case_sum.h"
 
 enum { COUNT = 300 };
-
-KERNEL(sum, { "out", 8, GRETA_SOFT_POINTER }, { "in", 8, GRETA_SOFT_POINTER | GRETA_SOFT_READS },
-       { "count", 4, 0 }) {
-    float *out = ARG(float *, 0), total = 0;
-    const float *in = ARG(const float *, 1);
-    if (work->first)
-        return;
-    for (uint32_t i = 0; i < ARG(uint32_t, 2); i++)
-        total += in[i];
-    out[0] = total;
-}
 
 void run(void *out, void *weights) {
     uint32_t count = COUNT;

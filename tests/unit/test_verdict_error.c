@@ -1,21 +1,6 @@
 /* Failing calls and faults: who reported, who did it, who looked; stale binaries; what the verdict
  * as a whole says. */
-#include "unit/test_verdict.h"
-
-static uint32_t s0;
-static uint64_t block;
-
-static void prepare(void) {
-    s0 = default_stream();
-    block = alloc(DEVICE_AT, 4 * KIB);
-    copy(hipMemcpyHostToDevice, DEVICE_AT, HOST_AT, 4 * KIB, s0);
-}
-
-static void finish(void) {
-    sync_device(0);
-    free_at(DEVICE_AT);
-    judge();
-}
+#include "unit/test_verdict_block.h"
 
 /* The device's word: an operation, an address, an argument. */
 static uint64_t fault(uint64_t op, uint64_t at, unsigned access, const char *kernel,
@@ -363,9 +348,7 @@ static void a_failed_allocation_that_is_looked_at(void **state) {
     alloc(DEVICE2_AT, KIB);
     set(DEVICE2_AT, KIB, s0);
     free_at(DEVICE2_AT);
-    finish();
-    expect_no_findings();
-    expect_overall(CLEAN);
+    expect_clean();
     expect_status(UNCHECKED_ERROR, RULED_OUT);
     assert_int_equal(V->remark_count, 1);
 }
@@ -431,9 +414,7 @@ static void failing_questions_are_no_failures(void **state) {
     status = hipErrorNotReady;
     query_stream(s0);
     launch_unknown("k", s0);
-    finish();
-    expect_no_findings();
-    expect_overall(CLEAN);
+    expect_clean();
     expect_status(UNCHECKED_ERROR, RULED_OUT);
 }
 

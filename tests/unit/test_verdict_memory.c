@@ -1,27 +1,6 @@
 /* Ranges, pointers, frees, directions, unwritten memory, leaks: each hypothesis with its bug and
  * with the run that has it fixed. */
-#include "unit/test_verdict.h"
-
-static uint32_t s0;
-static uint64_t block;
-
-static void prepare(void) {
-    s0 = default_stream();
-    block = alloc(DEVICE_AT, 4 * KIB);
-    copy(hipMemcpyHostToDevice, DEVICE_AT, HOST_AT, 4 * KIB, s0);
-}
-
-static void finish(void) {
-    sync_device(0);
-    free_at(DEVICE_AT);
-    judge();
-}
-
-static void expect_clean(void) {
-    finish();
-    expect_no_findings();
-    expect_overall(CLEAN);
-}
+#include "unit/test_verdict_block.h"
 
 /* ---- SIZE_MISMATCH ------------------------------------------------------------------------------
  */
