@@ -26,6 +26,7 @@
 #include "audit/kind.h"
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/json.h"
 #include "verdict/lang.h"
 #include "verdict/verdict.h"
 
@@ -180,6 +181,10 @@ NODISCARD enum rc matrix_file_open(struct matrix_file *f, const char *path, stru
 /* rc: how the writing went so far; the file is dropped unless it is RC_OK. sync: it survives a
  * power failure. */
 NODISCARD enum rc matrix_file_close(struct matrix_file *f, bool sync, enum rc rc, struct err *e);
+
+/* Members of a JSON object: a list, and greta's, HIP's and ROCm's variables of the environment. */
+void matrix_put_list(struct json *j, const char *key, const struct matrix_list *l);
+void matrix_put_environment(struct json *j);
 
 /* ---- matrix_run.c ---- */
 

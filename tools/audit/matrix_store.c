@@ -68,11 +68,24 @@ static bool is_there(const char *folder, const char *file) {
 
 /* ---- parameters ---- */
 
-static void put_list(struct json *j, const char *key, const struct matrix_list *l) {
+void matrix_put_list(struct json *j, const char *key, const struct matrix_list *l) {
     json_array_open(j, key);
     for (size_t i = 0; i < l->count; i++)
         json_string(j, NULL, l->items[i]);
     json_array_close(j);
+}
+
+void matrix_put_environment(struct json *j) {
+    static const char *const prefixes[] = { "GRETA_", "GCORE_", "HIP_", "HSA_", "AMD_" };
+    json_object_open(j, "environment");
+    for (char **v = environ; *v; v++)
+        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+            if (!strncmp(*v, prefixes[i], strlen(prefixes[i])) && strchr(*v, '=')) {
+                char name[256];
+                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
+                json_string(j, name, strchr(*v, '=') + 1);
+            }
+    json_object_close(j);
 }
 
 static void put_model(struct json *j, const struct matrix *m) {
@@ -106,7 +119,6 @@ static void put_modes(struct json *j, const struct matrix *m) {
 
 /* Only what changes a run's behaviour or its verdict: the number of jobs, say, does not. */
 static void put_parameters(struct json *j, const struct matrix *m) {
-    static const char *const prefixes[] = { "GRETA_", "GCORE_", "HIP_", "HSA_", "AMD_" };
     const struct matrix_options *o = &m->o;
     json_object_open(j, "parameters");
     json_string(j, "profile", m->profile.name);
@@ -121,27 +133,19 @@ static void put_parameters(struct json *j, const struct matrix *m) {
     json_string(j, "device", m->device.soft ? "soft" : "hip");
     json_string(j, "device_name", m->device.name);
     put_modes(j, m);
-    put_list(j, "schedules", &o->schedules);
+    matrix_put_list(j, "schedules", &o->schedules);
     json_array_open(j, "seeds");
     for (size_t i = 0; i < o->seeds.count; i++)
         json_u64(j, NULL, o->seeds.items[i]);
     json_array_close(j);
-    put_list(j, "prompts", &o->prompts);
-    put_list(j, "inject", &o->inject);
+    matrix_put_list(j, "prompts", &o->prompts);
+    matrix_put_list(j, "inject", &o->inject);
     json_u64(j, "max_tokens", o->max_tokens);
     json_double(j, "timeout", o->timeout);
     json_bool(j, "watch_host", o->watch_host);
     json_string(j, "expect_commit", o->expect_commit);
     json_string(j, "expect_model_hash", o->expect_model_hash);
-    json_object_open(j, "environment");
-    for (char **v = environ; *v; v++)
-        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-            if (!strncmp(*v, prefixes[i], strlen(prefixes[i])) && strchr(*v, '=')) {
-                char name[256];
-                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-                json_string(j, name, strchr(*v, '=') + 1);
-            }
-    json_object_close(j);
+    matrix_put_environment(j);
     json_object_close(j);
 }
 

@@ -12,8 +12,6 @@
 
 enum { SUMMARY_VERSION = 1, ERRORS_MAX = 1000 };
 
-extern char **environ;
-
 const char *matrix_mode_result(const struct matrix_by_mode *b, const struct matrix_mode *mode) {
     if (b->errors)
         return "FAIL";
@@ -88,13 +86,6 @@ static void put_hypotheses(struct json *j, const struct matrix_total *t) {
     json_array_close(j);
 }
 
-static void put_list(struct json *j, const char *key, const struct matrix_list *l) {
-    json_array_open(j, key);
-    for (size_t i = 0; i < l->count; i++)
-        json_string(j, NULL, l->items[i]);
-    json_array_close(j);
-}
-
 static void put_schedules(struct json *j, const struct matrix_total *t) {
     json_array_open(j, "schedules");
     for (size_t i = 0; i < t->schedule_count; i++) {
@@ -108,7 +99,7 @@ static void put_schedules(struct json *j, const struct matrix_total *t) {
             if (s->confirmed >> id & 1)
                 json_string(j, NULL, hypothesis_name((enum verdict_hypothesis_id)id));
         json_array_close(j);
-        put_list(j, "shown_by", &s->shown_by);
+        matrix_put_list(j, "shown_by", &s->shown_by);
         json_object_close(j);
     }
     json_array_close(j);
@@ -127,7 +118,7 @@ static void put_findings(struct json *j, struct matrix *m, const struct matrix_t
         json_u64(j, "runs", f->runs);
         json_u64(j, "root_cause_of", f->roots);
         json_string(j, "first_run", f->first->id);
-        put_list(j, "schedules", &f->schedules);
+        matrix_put_list(j, "schedules", &f->schedules);
         put_command(j, "repeat", m, f->first);
         json_object_close(j);
     }
@@ -160,19 +151,6 @@ static void put_errors(struct json *j, struct matrix *m, const struct matrix_tot
     json_u64(j, "errors_left_out", t->errors - shown);
 }
 
-static void put_environment(struct json *j) {
-    static const char *const prefixes[] = { "GRETA_", "GCORE_", "HIP_", "HSA_", "AMD_" };
-    json_object_open(j, "environment");
-    for (char **v = environ; *v; v++)
-        for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-            if (!strncmp(*v, prefixes[i], strlen(prefixes[i])) && strchr(*v, '=')) {
-                char name[256];
-                snprintf(name, sizeof name, "%.*s", (int)strcspn(*v, "="), *v);
-                json_string(j, name, strchr(*v, '=') + 1);
-            }
-    json_object_close(j);
-}
-
 static void put_provenance(struct json *j, const struct matrix *m, const struct matrix_total *t) {
     json_object_open(j, "provenance");
     json_string(j, "commit", t->commit);
@@ -196,7 +174,7 @@ static void put_provenance(struct json *j, const struct matrix *m, const struct 
     json_string(j, "greta_commit", GRETA_BUILD_COMMIT);
     json_string(j, "expected_commit", m->o.expect_commit);
     json_string(j, "expected_model_hash", m->o.expect_model_hash);
-    put_environment(j);
+    matrix_put_environment(j);
     json_object_close(j);
 }
 
