@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -185,20 +184,14 @@ static void show_recording(const char *path, bool faulted) {
 
 /* artifacts/YYYY-MM-DD/d2h_demo/record.gcr, with its folders. */
 static bool default_record(char *out, size_t size) {
-    char day[16];
+    char day[16], folder[64];
     time_t now = time(NULL);
     struct tm date;
     localtime_r(&now, &date);
     strftime(day, sizeof day, "%Y-%m-%d", &date);
-    snprintf(out, size, "artifacts/%s/d2h_demo/record.gcr", day);
-    for (char *slash = strchr(out, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int failed = mkdir(out, 0777) != 0 && errno != EEXIST;
-        *slash = '/';
-        if (failed)
-            return false;
-    }
-    return true;
+    snprintf(folder, sizeof folder, "artifacts/%s/d2h_demo", day);
+    snprintf(out, size, "%s/record.gcr", folder);
+    return program_make_folder(folder);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */

@@ -82,7 +82,7 @@ static int choose_device(struct find_device *out, const char *wanted) {
 static int make_folder(char out[static PATH_MAX], const struct options *o) {
     if (o->out) {
         snprintf(out, PATH_MAX, "%s", o->out);
-        if (find_or_make_folder(out))
+        if (program_make_folder(out))
             return -1;
         say("cannot make the folder %s: %s", out, strerror(errno));
         return EXIT_FOUND;
@@ -95,7 +95,7 @@ static int make_folder(char out[static PATH_MAX], const struct options *o) {
     if (localtime_r(&now, &tm))
         strftime(day, sizeof day, "%Y-%m-%d", &tm);
     snprintf(parent, sizeof parent, "artifacts/%s", day);
-    if (find_or_make_folder(parent)) {
+    if (program_make_folder(parent)) {
         for (unsigned i = 1; i < 100000; i++) {
             snprintf(out, PATH_MAX, i > 1 ? "%s/%.200s-%u" : "%s/%.200s", parent, name, i);
             if (mkdir(out, 0777) == 0)

@@ -56,20 +56,6 @@ bool find_preload(char out[static PATH_MAX]) {
            find_beside_self("libgcore_preload.so", out);
 }
 
-bool find_or_make_folder(const char *path) {
-    char part[PATH_MAX];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *p = part + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return false;
-        *p = '/';
-    }
-    return mkdir(part, 0777) == 0 || errno == EEXIST;
-}
-
 /* ---- the device ------------------------------------------------------------------------------ */
 
 struct answer {

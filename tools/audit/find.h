@@ -30,7 +30,4 @@ struct find_device {
  * HIP runtime that was looked at never goes away again. */
 bool find_device(struct find_device *out, const char *choice, char why[static 512]);
 
-/* Makes a folder and those above it; false with errno. */
-bool find_or_make_folder(const char *path);
-
 #endif

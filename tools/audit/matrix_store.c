@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "audit/cmd.h"
-#include "audit/find.h"
 #include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -417,7 +416,7 @@ int matrix_store_begin(struct matrix *m) {
     struct matrix_file f;
     m->made_folder = !is_there(m->folder, "");
     snprintf(path, sizeof path, "%s/runs", m->folder);
-    if (!find_or_make_folder(path)) {
+    if (!program_make_folder(path)) {
         matrix_say("cannot make the folder %s: %s", path, strerror(errno));
         return EXIT_REFUSED;
     }

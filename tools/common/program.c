@@ -1,7 +1,10 @@
 #include "common/program.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "greta_build.h"
 
@@ -35,4 +38,18 @@ void program_catch_interrupts(void) {
 
 bool program_interrupted(void) {
     return interrupts > 0;
+}
+
+bool program_make_folder(const char *path) {
+    char part[PATH_MAX];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return false;
+        *p = '/';
+    }
+    return mkdir(part, 0777) == 0 || errno == EEXIST;
 }

@@ -1,4 +1,4 @@
-/* program.h - what all programs have in common: exit codes, --version, and Ctrl-C. */
+/* program.h - what all programs have in common: exit codes, --version, Ctrl-C, folders. */
 #ifndef TOOLS_COMMON_PROGRAM_H
 #define TOOLS_COMMON_PROGRAM_H
 
@@ -22,5 +22,8 @@ void program_print_version(const char *name);
 /* From now on the first SIGINT or SIGTERM is remembered; the second ends the process. */
 void program_catch_interrupts(void);
 bool program_interrupted(void);
+
+/* Makes a folder and those above it, where they are not there; false with errno. */
+bool program_make_folder(const char *path);
 
 #endif
