@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What --help prints, the manual pages and the completions name the same options, so that none of them
-# can fall behind; and the completions do what they should.
+# can fall behind; the completions do what they should, and so does the parser that all programs share.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
@@ -151,6 +151,16 @@ for shell in bash zsh fish; do
         skip "$shell takes the completions" "no $shell here"
     fi
 done
+model=$BUILD_DIR/bin/greta_model
+file=$TMPDIR/cut.gguf
+check "options may be cut short, and a value may join its letter" status 0 "$model" synth --sha tiny --se=7 "-o$file"
+check "not where two options begin alike" status 2 says "unknown option: --s" "$model" synth --s 7 -o "$file"
+check "an exact name is no beginning" status 2 says "name a recording" "$BUILD_DIR/bin/greta_audit" dump --kind copy
+check "programs without commands want whole names" status 2 says "unknown option '--prom'" "$BUILD_DIR/bin/greta_infer" --prom Hi
+check "operands may stand before options" status 0 says '"tensors"' "$model" info "$file" --json
+check "-- ends the options" status 1 says "cannot open" "$model" info -- --json
+check "a switch takes no value" status 2 says "unknown option: --json=1" "$model" info --json=1 "$file"
+
 check "other shells are wrong usage" refuses ksh
 check "a shell is needed" refuses
 finish
