@@ -184,7 +184,7 @@ static enum rc parse(const struct option_table *t, void *values, struct words *w
     }
     while (!rc && w->at < w->argc)
         left->words[left->count++] = w->argv[w->at++];
-    if (!rc)
+    if (!rc && w->argc > 0)
         left->words[left->count] = NULL;
     return rc || !t->check ? rc : t->check(values, e);
 }
