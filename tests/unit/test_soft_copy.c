@@ -73,11 +73,12 @@ static void round_trip(size_t size, size_t offset, bool pinned, hipStream_t s) {
 static bool all_sizes(void) {
     static const size_t sizes[] = { 1,      2,       3,   63,      4095,    4096,       4097,
                                     100000, MIB - 1, MIB, MIB + 1, 3 * MIB, 5 * MIB + 7 };
+    static const size_t offsets[] = { 0, 13, 2 * MIB - 1 }; /* 2 MiB: one core's piece */
     hipStream_t s = soft_blocking_stream();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int pinned = 0; pinned < 2; pinned++) {
-            round_trip(sizes[i], 0, pinned, s);
-            round_trip(sizes[i], 13, pinned, NULL);
+        for (size_t j = 0; j < sizeof offsets / sizeof *offsets; j++) {
+            round_trip(sizes[i], offsets[j], false, j % 2 ? s : NULL);
+            round_trip(sizes[i], offsets[j], true, j % 2 ? NULL : s);
         }
     return true;
 }
@@ -266,6 +267,22 @@ static bool fills(void) {
     return true;
 }
 
+/* A fill that several cores share, beginning and ending between their pieces. */
+static bool large_fill(void) {
+    enum { SIZE = 5 * MIB, FROM = MIB + 4, COUNT = (3 * MIB + 12) / 4 };
+    unsigned char *d = device_bytes(SIZE), *h = malloc(SIZE);
+    const unsigned value = 0x04030201;
+    MUST(h);
+    OK(hip->hipMemsetD32(d + FROM, (int)value, COUNT));
+    OK(hip->hipMemcpy(h, d, SIZE, hipMemcpyDeviceToHost));
+    for (size_t i = 0; i < SIZE; i++) {
+        bool in = i >= FROM && i < FROM + 4 * COUNT;
+        MUST(h[i] == (in ? i % 4 + 1 : 0xee));
+    }
+    free(h);
+    return true;
+}
+
 static bool wrong_fills(void) {
     make_intact();
     unsigned char *d = intact.device;
@@ -294,6 +311,7 @@ static bool wrong_fills(void) {
 static void fills_fill_and_no_more(void **state) {
     (void)state;
     soft_expect(fills, NULL);
+    soft_expect(large_fill, NULL);
     soft_expect(wrong_fills, NULL);
 }
 

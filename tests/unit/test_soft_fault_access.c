@@ -390,6 +390,27 @@ static bool a_copy_from_memory_that_is_gone(void) {
     return true;
 }
 
+/* Whichever core comes to the hole: the address is the hole's, and it is told once. */
+static bool a_large_copy_over_a_hole(void) {
+    enum { SIZE = 9 << 20, HOLE = 5 << 20 };
+    char *x = (char *)soft_device_ints(SIZE / sizeof(int));
+    char *host = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MUST(host != MAP_FAILED);
+    MUST(mprotect(host + HOLE, 4096, PROT_NONE) == 0);
+    for (int write = 0; write < 2; write++) {
+        watch();
+        atomic_store(&seen.count, 0);
+        FAILS(hipErrorIllegalAddress, write ? hip->hipMemcpy(host, x, SIZE, hipMemcpyDeviceToHost)
+                                            : hip->hipMemcpy(x, host, SIZE, hipMemcpyHostToDevice));
+        MUST(atomic_load(&seen.count) == 1);
+        SAME(seen.fault.kind, write ? GRETA_SOFT_FAULT_WRITE : GRETA_SOFT_FAULT_READ);
+        SAME(seen.fault.address & ~(uint64_t)4095, (uintptr_t)host + HOLE);
+        OK(hip->hipDeviceReset());
+        x = (char *)soft_device_ints(SIZE / sizeof(int));
+    }
+    return true;
+}
+
 static bool a_fill_of_a_block_that_is_gone(void) {
     hipStream_t a = soft_free_stream(), b = soft_free_stream();
     char *p;
@@ -412,6 +433,7 @@ static bool a_fill_of_a_block_that_is_gone(void) {
 static void copies_and_fills_fault_like_kernels(void **state) {
     (void)state;
     soft_right(a_copy_from_memory_that_is_gone);
+    soft_right(a_large_copy_over_a_hole);
     soft_right_waiting(a_fill_of_a_block_that_is_gone);
 }
 

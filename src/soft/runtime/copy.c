@@ -98,18 +98,32 @@ hipError_t soft_op_fill(struct soft_op **out, const char *what, const struct sof
 
 /* ---- running: on all cores in pieces -------------------------------------------------------- */
 
-static const size_t PIECE = 1 << 20; /* bytes of a plain copy or fill one core does at a time */
+/* Bytes of a plain copy or fill one core does at a time. Pieces end where huge pages of the target
+ * end: two cores in a huge page that is not there yet would both clear one. */
+static const size_t PIECE = 2 << 20;
 
-static uint64_t pieces_of(size_t bytes) {
-    return (bytes + PIECE - 1) / PIECE;
+static uint64_t pieces_of(uint64_t dst, size_t bytes) {
+    return (dst % PIECE + bytes + PIECE - 1) / PIECE;
+}
+
+struct span {
+    size_t at, bytes;
+};
+
+/* What pieces first to last - 1 of `bytes` bytes at dst cover. */
+static struct span span_of(uint64_t dst, size_t bytes, uint64_t first, uint64_t last) {
+    size_t lead = dst % PIECE, from = first * PIECE, to = last * PIECE;
+    from = from > lead ? from - lead : 0;
+    to = to - lead < bytes ? to - lead : bytes;
+    return (struct span){ from, to - from };
 }
 
 static void copy_piece(void *user, uint64_t first, uint64_t last, unsigned worker,
                        unsigned workers) {
     const struct soft_copy *c = user;
     (void)worker, (void)workers;
-    size_t from = first * PIECE, to = last * PIECE < c->width ? last * PIECE : c->width;
-    memmove((char *)soft_reach(c->dst) + from, (char *)soft_reach(c->src) + from, to - from);
+    struct span s = span_of(c->dst, c->width, first, last);
+    memmove((char *)soft_reach(c->dst) + s.at, (char *)soft_reach(c->src) + s.at, s.bytes);
 }
 
 static void copy_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
@@ -149,9 +163,9 @@ static void tell_touch(const struct soft_copy *c, int begins) {
 bool soft_copy_run(const struct soft_copy *c, uint64_t *address, int *kind) {
     bool plain = c->height == 1 && c->depth == 1;
     tell_touch(c, 1);
-    bool done =
-        soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
-                              plain ? pieces_of(c->width) : c->height * c->depth, address, kind);
+    bool done = soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
+                                      plain ? pieces_of(c->dst, c->width) : c->height * c->depth,
+                                      address, kind);
     tell_touch(c, 0);
     return done;
 }
@@ -175,9 +189,8 @@ static void fill_piece(void *user, uint64_t first, uint64_t last, unsigned worke
                        unsigned workers) {
     const struct soft_fill *f = user;
     (void)worker, (void)workers;
-    size_t step = PIECE / f->element;
-    size_t from = first * step, to = last * step < f->width ? last * step : f->width;
-    fill_elements((char *)soft_reach(f->dst) + from * f->element, f->value, f->element, to - from);
+    struct span s = span_of(f->dst, f->width * f->element, first, last);
+    fill_elements((char *)soft_reach(f->dst) + s.at, f->value, f->element, s.bytes / f->element);
 }
 
 static void fill_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
@@ -193,7 +206,7 @@ static void fill_rows(void *user, uint64_t first, uint64_t last, unsigned worker
 
 bool soft_fill_run(const struct soft_fill *f, uint64_t *address, int *kind) {
     bool plain = f->height == 1 && f->depth == 1;
-    return soft_pool_run_guarded(plain ? fill_piece : fill_rows, (void *)f,
-                                 plain ? pieces_of(f->width * f->element) : f->height * f->depth,
-                                 address, kind);
+    return soft_pool_run_guarded(
+        plain ? fill_piece : fill_rows, (void *)f,
+        plain ? pieces_of(f->dst, f->width * f->element) : f->height * f->depth, address, kind);
 }
