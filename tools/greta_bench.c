@@ -115,6 +115,7 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
         .threads = like->threads,
         .kv_type = o->kv_type,
         .no_repack = o->no_repack,
+        .repack_first_bytes = UINT64_MAX,
         .progress = go_on_loading,
         .report = show_report,
     };

@@ -15,6 +15,7 @@
 enum { CONTEXT_DEFAULT_MAX = 4096, CHUNK = 512 };
 /* Room for the logits of a chunk when those of all its tokens are wanted. */
 static const uint64_t ALL_LOGITS_BYTES = 512u << 20;
+static const uint64_t REPACK_FIRST_BYTES = 1u << 30;
 
 /* ---- what the guard rail says ---------------------------------------------------------------- */
 
@@ -126,6 +127,19 @@ static enum rc attach_inject(engine *g, uint32_t wanted, struct err *e) {
     return inject_attach(g->inject, &scene, e);
 }
 
+/* A second copy of a large model takes seconds to make, most of them for the pages it goes to. Who
+ * waits for the first token gets it from the file. Not where injections want to find the weights in
+ * place, nor in a recording: it shows what is done on any device. */
+static enum weights_order choose_order(const gguf *file, const struct engine_options *o) {
+    const struct hip_runtime *runtime = gcore_runtime();
+    uint64_t first = o->repack_first_bytes ? o->repack_first_bytes : REPACK_FIRST_BYTES;
+    if (o->no_repack)
+        return WEIGHTS_AS_IN_FILE;
+    bool in_place =
+        runtime && runtime->kind == HIP_DEVICE_SOFT && !o->inject_count && !audit.writer;
+    return in_place && gguf_file_bytes(file) > first ? WEIGHTS_PACKED_LATER : WEIGHTS_PACKED;
+}
+
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
     uint32_t wanted = g->all_logits ? g->chunk : g->sequences;
@@ -134,8 +148,8 @@ static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
         rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
                         o->trace_dump, e);
     rc = rc ? rc
-            : weights_load(&g->weights, &g->device, file, &g->config, !o->no_repack, o->progress,
-                           o->user, e);
+            : weights_load(&g->weights, &g->device, file, &g->config, choose_order(file, o),
+                           o->progress, o->user, e);
     rc = rc ? rc
             : kvcache_open(&g->cache, &g->device, &g->config, g->sequences, g->context, kv_type, e);
     rc = rc ? rc
@@ -209,7 +223,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
         note_context(g, o);
     rc = rc ? rc : record_model(g, file, e);
     rc = rc ? rc : load(g, file, o, kv_type, e);
-    if (g && o->no_repack)
+    if (g && g->weights.mapped_count)
         g->file = file;
     else
         gguf_close(&file);

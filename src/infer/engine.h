@@ -25,8 +25,11 @@ struct engine_options {
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
     bool no_repack;      /* leave matrices in the order of the file */
-    bool guard_rail;     /* false: go on in spite of what it says */
-    bool all_logits;     /* logits of every prompt position will be wanted */
+    /* On a device that works in the host's memory, matrices of more bytes than these are repacked
+     * between the first passes instead of before them; 0: 1 GiB. */
+    uint64_t repack_first_bytes;
+    bool guard_rail; /* false: go on in spite of what it says */
+    bool all_logits; /* logits of every prompt position will be wanted */
     const char *trace, *trace_file, *trace_dump; /* trace.h; trace NULL: none */
     const char *const *inject;                   /* faults on purpose (inject.h) */
     size_t inject_count;

@@ -12,7 +12,7 @@ struct engine {
     tokenizer *tokenizer;
     struct device device;
     struct weights weights;
-    gguf *file; /* weights are read where they are in it; NULL: they are on the device */
+    gguf *file; /* weights are read where they are in it; NULL: none ever were */
     struct kvcache cache;
     trace *trace;
     scheduler *scheduler;

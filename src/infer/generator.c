@@ -93,6 +93,14 @@ static enum rc tell_logits(const struct run *run, uint32_t position, int32_t tok
     return run->r->logits ? run->r->logits(position, token, logits, run->r->user, e) : RC_OK;
 }
 
+/* ---- one pass ------------------------------------------------------------------------------- */
+
+/* Behind the first pass some of what the engine left in the file is packed before each. */
+static enum rc forward(engine *g, const struct scheduler_batch *b, struct err *e) {
+    enum rc rc = b->step ? weights_repack_more(&g->weights, &g->device, g->file, e) : RC_OK;
+    return rc ? rc : scheduler_forward(g->scheduler, b, g->logits, e);
+}
+
 /* ---- the prompt ----------------------------------------------------------------------------- */
 
 /* One chunk of the prompt into sequence 0. Logits of all its tokens, or of its last if it ends the
@@ -118,7 +126,7 @@ static enum rc prefill_chunk(struct run *run, const int32_t *ids, uint32_t count
                                  .step = g->step++,
                                  .interrupted = run->r->interrupted,
                                  .user = run->r->user };
-    enum rc rc = scheduler_forward(g->scheduler, &b, g->logits, e);
+    enum rc rc = forward(g, &b, e);
     for (uint32_t i = 0; !rc && i < wanted; i++) {
         uint32_t at = g->all_logits ? i : count - 1;
         rc =
@@ -182,7 +190,7 @@ static enum rc decode_step(struct run *run, struct err *e) {
         n++;
     }
     struct scheduler_batch b = { n, ids, pos, slots, n, rows, g->step++, NULL, NULL };
-    enum rc rc = scheduler_forward(g->scheduler, &b, g->logits, e);
+    enum rc rc = forward(g, &b, e);
     for (uint32_t j = 0; !rc && j < n; j++) {
         const float *logits = g->logits + (size_t)j * g->config.vocab;
         if (who[j] == 0) {

@@ -155,7 +155,7 @@ static enum rc quantize(scheduler *s, const struct kern_view *x, uint32_t rows, 
 /* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
 static enum rc matmul(scheduler *s, const struct kern_view *out, const struct kern_view *weight,
                       const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
-                      uint64_t n, uint64_t k, bool add, struct err *e) {
+                      uint64_t n, uint64_t k, bool add, bool packed, struct err *e) {
     struct kern_matmul a = { *out,
                              *weight,
                              *x,
@@ -167,7 +167,7 @@ static enum rc matmul(scheduler *s, const struct kern_view *out, const struct ke
                              bias && bias->ptr,
                              add,
                              run_for(&weight, 1),
-                             s->w->packed };
+                             packed };
     enum rc rc = quantize(s, x, rows, k, &weight, 1, e);
     return rc ? rc : kern_matmul(s->d->kernels, s->d->stream, &a, e);
 }
@@ -245,7 +245,7 @@ static enum rc look_at_product(scheduler *s, uint32_t layer, enum trace_point po
     if (!trace_wants(s->trace, point, s->b->step, (int32_t)layer))
         return RC_OK;
     enum rc rc = matmul(s, &s->norm, &w[weight], bias == CONFIG_TENSOR_COUNT ? NULL : &w[bias], x,
-                        s->b->tokens, s->c->dim, k, false, e);
+                        s->b->tokens, s->c->dim, k, false, s->w->layers[layer].packed, e);
     return rc ? rc : look(s, point, NULL, (int32_t)layer, &s->norm, s->b->tokens, s->c->dim, e);
 }
 
@@ -274,7 +274,7 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
                                  w[CONFIG_TENSOR_ATTN_K_BIAS].ptr != NULL,
                                  w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
                                  0,
-                                 s->w->packed };
+                                 s->w->layers[layer].packed };
     const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
     a.run = run_for(weights, 3);
     enum rc rc = quantize(s, &s->norm, T, c->dim, weights, 3, e);
@@ -366,7 +366,7 @@ static enum rc attention_half(scheduler *s, uint32_t layer, struct err *e) {
                               CONFIG_TENSOR_ATTN_OUTPUT_BIAS, &s->attn_out, Q, e);
     return rc ? rc
               : matmul(s, &s->x, &w[CONFIG_TENSOR_ATTN_OUTPUT], &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS],
-                       &s->attn_out, T, c->dim, Q, true, e);
+                       &s->attn_out, T, c->dim, Q, true, s->w->layers[layer].packed, e);
 }
 
 /* x += (silu(norm(x) . Wgate) * (norm(x) . Wup)) . Wdown */
@@ -386,7 +386,7 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
                                      c->hidden,
                                      c->dim,
                                      0,
-                                     s->w->packed };
+                                     s->w->layers[layer].packed };
     const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
     a.run = run_for(weights, 2);
     rc = rc ? rc : quantize(s, &s->norm, T, c->dim, weights, 2, e);
@@ -400,7 +400,7 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
                               &s->gate, c->hidden, e);
     return rc ? rc
               : matmul(s, &s->x, &w[CONFIG_TENSOR_FFN_DOWN], NULL, &s->gate, T, c->dim, c->hidden,
-                       true, e);
+                       true, s->w->layers[layer].packed, e);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -422,7 +422,8 @@ static enum rc project_logits(scheduler *s, struct err *e) {
             : norm_and_look(s, "output_norm", NO_LAYER, &s->last, &s->last,
                             &s->w->tensor[CONFIG_TENSOR_OUTPUT_NORM], W, e);
     rc = rc ? rc
-            : matmul(s, &s->logits, &s->w->output, NULL, &s->last, W, c->vocab, c->dim, false, e);
+            : matmul(s, &s->logits, &s->w->output, NULL, &s->last, W, c->vocab, c->dim, false,
+                     s->w->packed, e);
     return rc ? rc : look(s, TRACE_LOGITS, NULL, NO_LAYER, &s->logits, W, c->vocab, e);
 }
 

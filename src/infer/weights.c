@@ -78,31 +78,37 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
     return rc;
 }
 
-static enum rc upload_and_repack(const struct device *d, struct kern_view *to,
+static enum rc upload_and_repack(const struct device *d, const struct kern_view *to, const gguf *g,
                                  const struct gguf_tensor *t, int32_t layer, struct err *e) {
-    enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
-    rc = rc ? rc : device_upload(d, to, t->data, t->bytes, -1, layer, e);
+    enum rc rc = device_upload(d, to, t->data, t->bytes, -1, layer, e);
     struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
+    gguf_release_tensor(g, t); /* at once, or both copies of much would be in memory */
     return rc ? rc : kern_repack(d->kernels, d->stream, &a, e);
+}
+
+/* Used where it is in the file; with a place for its packed copy if there is to be one. */
+static enum rc map_tensor(struct weights *w, const struct device *d, struct kern_view *to,
+                          const struct gguf_tensor *t, int32_t layer, bool later, struct err *e) {
+    struct weights_mapped m = { t, to, { 0 }, layer };
+    enum rc rc = later ? device_alloc(d, &m.packed, to->name, t->type, t->bytes, e) : RC_OK;
+    rc = rc ? rc : device_map(d, to, to->name, t->type, t->data, t->bytes, e);
+    if (rc)
+        device_free(d, &m.packed);
+    else
+        w->mapped[w->mapped_count++] = m;
+    return rc;
 }
 
 static enum rc load_tensor(struct weights *w, const struct device *d, struct kern_view *to,
                            const gguf *g, const struct gguf_tensor *t,
-                           const struct config_tensor_spec *spec, struct err *e) {
-    enum rc rc;
-    if (spec->kind == CONFIG_VECTOR) {
-        rc = upload_as_floats(d, to, t, spec->layer, e);
-    } else if (w->packed) {
-        rc = upload_and_repack(d, to, t, spec->layer, e);
-    } else {
-        rc = device_map(d, to, to->name, t->type, t->data, t->bytes, e);
-        if (!rc && w->mapped)
-            w->mapped[w->mapped_count++] = (struct weights_mapped){ t->data, to->ptr };
-        return rc;
-    }
-    if (!rc)
-        gguf_release_tensor(g, t); /* it is on the device now */
-    return rc;
+                           const struct config_tensor_spec *spec, enum weights_order order,
+                           struct err *e) {
+    if (spec->kind == CONFIG_VECTOR)
+        return upload_as_floats(d, to, t, spec->layer, e);
+    if (order != WEIGHTS_PACKED)
+        return map_tensor(w, d, to, t, spec->layer, order == WEIGHTS_PACKED_LATER, e);
+    enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
+    return rc ? rc : upload_and_repack(d, to, g, t, spec->layer, e);
 }
 
 static struct kern_view *view_of(struct weights *w, const struct config_tensor_spec *spec) {
@@ -117,8 +123,8 @@ static uint64_t total_bytes(const gguf *g) {
 }
 
 static enum rc load_tensors(struct weights *w, const struct device *d, const gguf *g,
-                            const struct config *c, weights_progress progress, void *user,
-                            struct err *e) {
+                            const struct config *c, enum weights_order order,
+                            weights_progress progress, void *user, struct err *e) {
     uint64_t done = 0, total = total_bytes(g);
     struct config_tensor_spec spec;
     for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
@@ -130,7 +136,7 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
         struct kern_view *view = view_of(w, &spec);
         memcpy(w->names[i], spec.name, sizeof spec.name);
         *view = (struct kern_view){ .name = w->names[i] };
-        enum rc rc = load_tensor(w, d, view, g, t, &spec, e);
+        enum rc rc = load_tensor(w, d, view, g, t, &spec, order, e);
         if (rc)
             return rc;
         done += t->bytes;
@@ -140,35 +146,95 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
     return RC_OK;
 }
 
+static void set_packed(struct weights *w, int32_t layer) {
+    if (layer < 0)
+        w->packed = true;
+    else
+        w->layers[layer].packed = true;
+}
+
 enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                     const struct config *c, bool repack, weights_progress progress, void *user,
-                     struct err *e) {
-    *w = (struct weights){ .layer_count = c->layers, .packed = repack };
+                     const struct config *c, enum weights_order order, weights_progress progress,
+                     void *user, struct err *e) {
+    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1 };
     uint64_t names = 0;
     struct config_tensor_spec spec;
     while (config_tensor_at(c, names, &spec))
         names++;
     w->layers = calloc((size_t)c->layers + 1, sizeof *w->layers);
     w->names = calloc(names + 1, sizeof *w->names);
-    w->mapped = repack ? NULL : calloc(names + 1, sizeof *w->mapped);
-    enum rc rc = w->layers && w->names && (repack || w->mapped)
-                     ? RC_OK
-                     : err_set(e, RC_MEMORY, "out of memory");
+    w->mapped = calloc(names + 1, sizeof *w->mapped);
+    enum rc rc =
+        w->layers && w->names && w->mapped ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
     if (!rc)
-        rc = load_tensors(w, d, g, c, progress, user, e);
+        rc = load_tensors(w, d, g, c, order, progress, user, e);
     if (!rc)
         rc = load_rope(w, d, g, c, e);
     if (rc) {
         weights_free(w, d);
         return rc;
     }
+    for (int32_t l = -1; order == WEIGHTS_PACKED && l < (int32_t)c->layers; l++)
+        set_packed(w, l);
     w->output = c->tied ? w->tensor[CONFIG_TENSOR_TOKEN_EMBD] : w->tensor[CONFIG_TENSOR_OUTPUT];
     return RC_OK;
 }
 
+/* ---- packing later -------------------------------------------------------------------------- */
+
+/* The matrix is now where it was to be. */
+static void move_over(struct weights *w, const struct device *d, struct weights_mapped *m) {
+    if (w->output.ptr == m->view->ptr)
+        w->output = m->packed;
+    *m->view = m->packed;
+    device_unmap(d, m->tensor->data);
+    *m = (struct weights_mapped){ 0 };
+}
+
+static bool waits(const struct weights_mapped *m, int32_t layer) {
+    return m->packed.ptr && m->layer == layer;
+}
+
+/* Kernels are told of a whole layer whether it is packed: all its matrices move, or none. */
+static enum rc repack_layer(struct weights *w, const struct device *d, const gguf *g, int32_t layer,
+                            struct err *e) {
+    struct weights_mapped *m = w->mapped, *end = m + w->mapped_count;
+    enum rc rc = RC_OK;
+    for (; !rc && m < end; m++)
+        if (waits(m, layer))
+            rc = upload_and_repack(d, &m->packed, g, m->tensor, layer, e);
+    if (rc)
+        return rc;
+    for (m = w->mapped; m < end; m++)
+        if (waits(m, layer))
+            move_over(w, d, m);
+    set_packed(w, layer);
+    return RC_OK;
+}
+
+static bool is_waiting(const struct weights *w) {
+    for (size_t i = 0; i < w->mapped_count; i++)
+        if (w->mapped[i].packed.ptr)
+            return true;
+    return false;
+}
+
+enum rc weights_repack_more(struct weights *w, const struct device *d, const gguf *g,
+                            struct err *e) {
+    enum rc rc = RC_OK;
+    uint32_t share = w->layer_count / 4 + 1;
+    for (uint32_t i = 0; !rc && i < share && is_waiting(w); i++) {
+        rc = repack_layer(w, d, g, w->unpacked, e);
+        w->unpacked += !rc;
+    }
+    return rc;
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
 static void let_go(struct weights *w, const struct device *d, struct kern_view *view) {
     for (size_t i = 0; i < w->mapped_count; i++)
-        if (view->ptr == w->mapped[i].ptr)
+        if (view == w->mapped[i].view)
             *view = (struct kern_view){ 0 };
     device_free(d, view);
 }
@@ -180,8 +246,11 @@ void weights_free(struct weights *w, const struct device *d) {
     for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
         let_go(w, d, &w->tensor[i]);
     device_free(d, &w->rope_freqs);
-    for (size_t i = 0; i < w->mapped_count; i++)
-        device_unmap(d, w->mapped[i].memory);
+    for (size_t i = 0; i < w->mapped_count; i++) {
+        if (w->mapped[i].tensor)
+            device_unmap(d, w->mapped[i].tensor->data);
+        device_free(d, &w->mapped[i].packed);
+    }
     free(w->mapped);
     free(w->layers);
     free(w->names);

@@ -1,7 +1,8 @@
 /* weights.h - a model's tensors on the device.
  *
  * Matrices stay in the type they have in the file; norms and biases become F32. Every tensor is an
- * allocation of its own, so that a kernel that runs past one faults there. Immutable once open. */
+ * allocation of its own, so that a kernel that runs past one faults there. Immutable once open, but
+ * for weights_repack_more(). */
 #ifndef INFER_WEIGHTS_H
 #define INFER_WEIGHTS_H
 
@@ -11,11 +12,21 @@
 
 struct weights_layer {
     struct kern_view tensor[CONFIG_TENSOR_COUNT]; /* by role; ptr NULL where the model has none */
+    bool packed; /* matrices are in the order the device multiplies them in */
 };
 
+/* A matrix that is read where it is in the file. */
 struct weights_mapped {
-    const void *memory; /* of the host */
-    const void *ptr;    /* for the device */
+    const struct gguf_tensor *tensor; /* NULL: no longer */
+    struct kern_view *view;
+    struct kern_view packed; /* where it will be; ptr NULL: it stays */
+    int32_t layer;           /* -1: none */
+};
+
+enum weights_order {
+    WEIGHTS_AS_IN_FILE,  /* used where they are; the file must stay open */
+    WEIGHTS_PACKED,      /* copies in the device's own order; the file may be closed */
+    WEIGHTS_PACKED_LATER /* used where they are until weights_repack_more() comes to them */
 };
 
 struct weights {
@@ -24,21 +35,24 @@ struct weights {
     struct kern_view rope_freqs;                  /* [rope_dims / 2] angles a position */
     struct weights_layer *layers;
     uint32_t layer_count;
-    bool packed;                   /* matrices are in the order the device multiplies them in */
-    struct weights_mapped *mapped; /* matrices that are read where they are in the file */
+    bool packed; /* as in a layer, for the others */
+    struct weights_mapped *mapped;
     size_t mapped_count;
+    int32_t unpacked;                 /* the first layer that is to be packed; -1: none is yet */
     char (*names)[GGUF_MAX_NAME + 1]; /* of all views */
 };
 
 /* Bytes that are done and bytes there are; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
-/* Loads what c says from g. repack: copies of the matrices in the device's own order, and g may be
- * closed afterwards; else they are used where they are, and g must stay open.
- * RC_BUSY if progress said stop. On failure *w is empty. */
+/* Loads what c says from g. RC_BUSY if progress said stop. On failure *w is empty. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                               const struct config *c, bool repack, weights_progress progress,
-                               void *user, struct err *e);
+                               const struct config *c, enum weights_order order,
+                               weights_progress progress, void *user, struct err *e);
+/* With WEIGHTS_PACKED_LATER, between two passes: packs a quarter of the layers, until all are
+ * packed. A layer that failed stays as it was. */
+NODISCARD enum rc weights_repack_more(struct weights *w, const struct device *d, const gguf *g,
+                                      struct err *e);
 void weights_free(struct weights *w, const struct device *d); /* a zeroed struct is fine */
 
 /* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is

@@ -9,7 +9,7 @@
 
 #include <gcore/audit.h>
 
-#include "infer/engine.h"
+#include "infer/engine_internal.h"
 #include "kernels/cpu/isa.h"
 #include "model/synth.h"
 #include "support/reference.h"
@@ -216,6 +216,75 @@ static void thread_count_does_not_change_a_bit(void **state) {
     free(three.logits);
 }
 
+#define NINE_LAYERS "dim=256,layers=9,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
+
+/* Each run in a prompt of two chunks and then tokens, so that more is packed before each pass. */
+static void repacking_between_passes_does_not_change_a_bit(void **state) {
+    static const char *const types[] = { "Q4_0", "Q4_K_M", "F16" };
+    int32_t tokens[20];
+    char path[200];
+    (void)state;
+    fill_tokens(tokens, 20, 300);
+    path_of(path, sizeof path, "model.gguf");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct engine_options o = {
+            .model = path, .device = "soft", .guard_rail = true, .chunk = 12
+        };
+        write_model(path, NINE_LAYERS, types[i]);
+        struct kept first = run(&o, tokens, 20, 8);
+        o.repack_first_bytes = 1;
+        struct kept between = run(&o, tokens, 20, 8);
+        o.no_repack = true;
+        struct kept never = run(&o, tokens, 20, 8);
+        assert_same(&first, &between);
+        assert_same(&first, &never);
+        free(first.logits);
+        free(between.logits);
+        free(never.logits);
+        unlink(path);
+    }
+}
+
+static uint64_t free_bytes(const engine *g) {
+    struct err e = { 0 };
+    uint64_t bytes = 0;
+    assert_int_equal(device_free_bytes(&g->device, &bytes, &e), RC_OK);
+    return bytes;
+}
+
+/* 9 layers and what is in none: three before every pass but the first. */
+static void layers_are_packed_from_the_second_pass_on(void **state) {
+    const int32_t token = 5;
+    char path[200];
+    engine *g = NULL;
+    struct err e = { 0 };
+    struct engine_result result;
+    (void)state;
+    path_of(path, sizeof path, "model.gguf");
+    write_model(path, NINE_LAYERS, "Q8_0");
+    struct engine_options o = {
+        .model = path, .device = "soft", .guard_rail = true, .repack_first_bytes = 1
+    };
+    struct engine_request r = { .prompt = &token, .prompt_count = 1, .max_tokens = 1 };
+    r.sampling = sampler_defaults;
+    assert_int_equal(engine_open(&g, &o, &e), RC_OK);
+    uint64_t room = free_bytes(g);
+    for (uint32_t pass = 0; pass < 6; pass++) {
+        assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
+        token_list_close(&result.tokens);
+        assert_int_equal(g->weights.packed, pass > 0);
+        for (uint32_t l = 0; l < 9; l++)
+            assert_int_equal(g->weights.layers[l].packed, l + 1 < 3 * pass);
+    }
+    assert_int_equal(free_bytes(g), room); /* the places were kept for it */
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+    o.repack_first_bytes = 0; /* so small a model is packed first */
+    assert_int_equal(engine_open(&g, &o, &e), RC_OK);
+    assert_true(g->weights.packed && g->weights.layers[8].packed);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+    unlink(path);
+}
+
 static void tracing_does_not_change_a_bit(void **state) {
     (void)state;
     char lines[200], dump[200], line[4096];
@@ -341,6 +410,8 @@ int main(void) {
         cmocka_unit_test(tokens_one_by_one_give_what_the_batch_gives),
         cmocka_unit_test(a_q8_0_cache_agrees_to_its_own_rounding),
         cmocka_unit_test(thread_count_does_not_change_a_bit),
+        cmocka_unit_test(repacking_between_passes_does_not_change_a_bit),
+        cmocka_unit_test(layers_are_packed_from_the_second_pass_on),
         cmocka_unit_test(tracing_does_not_change_a_bit),
         cmocka_unit_test(a_context_that_is_full_is_an_error_that_says_so),
         cmocka_unit_test(an_interrupt_ends_the_reading_of_a_prompt),
