@@ -108,13 +108,19 @@ enum rc device_copy_failed(const char *direction, const struct gcore_d2h_result 
     return err_set(e, rc, "hipMemcpy %s failed: %s", direction, r->message);
 }
 
-enum rc device_upload(const struct device *d, const struct kern_view *to, const void *from,
-                      uint64_t bytes, int64_t step, int32_t layer, struct err *e) {
-    struct gcore_d2h_meta meta = { to->name, step, layer, 0, bytes, to->bytes };
+enum rc device_upload_part(const struct device *d, const struct kern_view *to, uint64_t offset,
+                           const void *from, uint64_t bytes, int64_t step, int32_t layer,
+                           struct err *e) {
+    struct gcore_d2h_meta meta = { to->name, step, layer, offset, bytes, to->bytes };
     struct gcore_d2h_result r;
     if (gcore_h2d_copy(to->ptr, from, &meta, d->stream, &r) == GCORE_D2H_OK)
         return RC_OK;
     return device_copy_failed("H2D", &r, e);
+}
+
+enum rc device_upload(const struct device *d, const struct kern_view *to, const void *from,
+                      uint64_t bytes, int64_t step, int32_t layer, struct err *e) {
+    return device_upload_part(d, to, 0, from, bytes, step, layer, e);
 }
 
 enum rc device_download(const struct device *d, void *to, const struct kern_view *from,

@@ -41,6 +41,10 @@ void device_free(const struct device *d, struct kern_view *v); /* zeroes *v; v->
 NODISCARD enum rc device_upload(const struct device *d, const struct kern_view *to,
                                 const void *from, uint64_t bytes, int64_t step, int32_t layer,
                                 struct err *e);
+/* The same for the `bytes` from an offset on. */
+NODISCARD enum rc device_upload_part(const struct device *d, const struct kern_view *to,
+                                     uint64_t offset, const void *from, uint64_t bytes,
+                                     int64_t step, int32_t layer, struct err *e);
 NODISCARD enum rc device_download(const struct device *d, void *to, const struct kern_view *from,
                                   uint64_t bytes, int64_t step, int32_t layer, struct err *e);
 

@@ -78,11 +78,24 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
     return rc;
 }
 
+/* In parts, each of which leaves the file's mapping before the next: there is never much of a
+ * matrix in memory twice. */
+static enum rc upload_matrix(const struct device *d, const struct kern_view *to, const gguf *g,
+                             const struct gguf_tensor *t, int32_t layer, struct err *e) {
+    const uint64_t part = 32u << 20;
+    enum rc rc = RC_OK;
+    for (uint64_t at = 0; !rc && at < t->bytes; at += part) {
+        uint64_t bytes = t->bytes - at < part ? t->bytes - at : part;
+        rc = device_upload_part(d, to, at, (const char *)t->data + at, bytes, -1, layer, e);
+        gguf_release_tensor(g, t);
+    }
+    return rc;
+}
+
 static enum rc upload_and_repack(const struct device *d, const struct kern_view *to, const gguf *g,
                                  const struct gguf_tensor *t, int32_t layer, struct err *e) {
-    enum rc rc = device_upload(d, to, t->data, t->bytes, -1, layer, e);
+    enum rc rc = upload_matrix(d, to, g, t, layer, e);
     struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
-    gguf_release_tensor(g, t); /* at once, or both copies of much would be in memory */
     return rc ? rc : kern_repack(d->kernels, d->stream, &a, e);
 }
 
