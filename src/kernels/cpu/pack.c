@@ -189,11 +189,35 @@ static void restore_section(uint8_t kind, const uint8_t *packed, unsigned bytes,
     }
 }
 
-static void spread_words(const uint8_t *src, size_t stride, unsigned rows, unsigned bytes,
-                         uint8_t *dst) {
-    for (unsigned i = 0; i < bytes; i += 4)
-        for (unsigned r = 0; r < rows; r++)
-            memcpy(dst + (size_t)i * PACK_ROWS + (size_t)r * 4, src + r * stride + i, 4);
+typedef uint32_t words __attribute__((vector_size(16)));
+
+static words load_words(const uint8_t *p) {
+    words w;
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+/* Four words of four rows to four rows of each word. */
+static void turn_words(const uint8_t *src, size_t stride, uint8_t *dst) {
+    const words a = load_words(src), b = load_words(src + stride);
+    const words c = load_words(src + 2 * stride), d = load_words(src + 3 * stride);
+    const words ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const words cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const words ba = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const words dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const words out[4] = { __builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                           __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                           __builtin_shufflevector(ba, dc, 0, 1, 4, 5),
+                           __builtin_shufflevector(ba, dc, 2, 3, 6, 7) };
+    for (size_t w = 0; w < 4; w++)
+        memcpy(dst + w * 4 * PACK_ROWS, &out[w], sizeof out[w]);
+}
+
+/* WORDS of all 16 rows; all types have them by 16 bytes. */
+static void spread_words(const uint8_t *src, size_t stride, unsigned bytes, uint8_t *dst) {
+    for (size_t i = 0; i < bytes; i += 16)
+        for (size_t r = 0; r < PACK_ROWS; r += 4)
+            turn_words(src + r * stride + i, stride, dst + i * PACK_ROWS + r * 4);
 }
 
 static void spread(struct section s, const uint8_t *src, size_t stride, unsigned rows,
@@ -218,8 +242,8 @@ void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned 
     for (size_t b = 0; b < blocks; b++, from += block_bytes, to += layout.bytes)
         for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
             const struct section s = sections[type][i];
-            if (s.kind == WORDS)
-                spread_words(from + s.at, stride, rows, s.bytes, to + layout.at[i]);
+            if (s.kind == WORDS && rows == PACK_ROWS)
+                spread_words(from + s.at, stride, s.bytes, to + layout.at[i]);
             else
                 spread(s, from + s.at, stride, rows, to + layout.at[i]);
         }
