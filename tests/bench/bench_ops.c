@@ -1,19 +1,21 @@
 /* bench_ops - the inner loops of the small kernels and of attention: nanoseconds of each on each
  * instruction set, and how much faster than the scalar twin that is; sizes are those of a 1.1B
- * model. Then attention as a whole, one token behind 1,800 others, on one core, with the best set
- * that GRETA_CPU allows. It promises nothing: test_ops says whether the results are right. */
+ * model. Then attention as a whole, of one token behind 1,800 others and of a prompt, on one core,
+ * with the best set that GRETA_CPU allows. It promises nothing: test_ops says whether the results
+ * are right. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "model/quant.h"
 
-enum { DIM = 2048, HIDDEN = 5632, HEAD = 64, TILE = 64, GROUP = 8, ROUNDS = 7 };
+enum { DIM = 2048, HIDDEN = 5632, HEAD = 64, TILE = 64, GROUP = 8, CHUNK = 32, ROUNDS = 7 };
 
-static float x[HIDDEN], y[HIDDEN], out[HIDDEN], tile[TILE * TILE], turned[TILE * TILE];
+static _Alignas(64) float x[HIDDEN], y[HIDDEN], out[HIDDEN], tile[TILE * TILE], turned[TILE * TILE];
 static uint16_t halves[DIM];
 static unsigned char q8_0[DIM / 32 * 34];
 static const struct ops *set;
@@ -47,23 +49,42 @@ static void rotate_halves(void) {
 static void rotate_neighbours(void) {
     set->rotate_neighbours(out, x, y, HEAD / 2);
 }
-static void multiply(void) {
-    set->multiply((struct ops_matrix){ out, TILE }, (struct ops_matrix){ x, HEAD }, columns, GROUP,
-                  TILE, HEAD, false);
-}
-static void multiply_one(void) {
-    set->multiply((struct ops_matrix){ out, TILE }, (struct ops_matrix){ x, HEAD }, columns, 1,
-                  TILE, HEAD, false);
-}
-static void dot_rows(void) {
-    set->dot_rows(out, x, keys, TILE, HEAD);
-}
 static void transpose(void) {
-    set->transpose(columns, keys, TILE, HEAD);
+    set->transpose(columns, keys, TILE, HEAD, 1);
 }
-static void exp_below(void) {
-    float highest = 1; /* what is there decays to exp(-1), exp(exp(-1) - 1), …: all of it alike */
-    sink = (double)set->exp_below(out, TILE, &highest);
+static void score(void) {
+    set->score(out, x, keys, GROUP, TILE, HEAD);
+}
+static void score_one(void) {
+    set->score(out, x, keys, 1, TILE, HEAD);
+}
+static void score_many(void) {
+    set->score(out, x, keys, CHUNK, TILE, HEAD);
+}
+static void soften(void) { /* what is there decays to exp(-1), exp(exp(-1) - 1), …: all alike */
+    float highest[OPS_LANES], total[OPS_LANES], shrink[OPS_LANES];
+    for (int i = 0; i < OPS_LANES; i++)
+        highest[i] = 1, total[i] = 0;
+    set->soften(out, highest, total, shrink, GROUP, TILE);
+    sink = (double)total[0];
+}
+static const struct ops_rows values = { TENSOR_TYPE_F32, tile, TILE * sizeof *tile };
+
+static void add_weighted(void) {
+    static float shrink[GROUP];
+    set->add_weighted((struct ops_matrix){ out, HEAD }, shrink, (struct ops_matrix){ x, GROUP },
+                      values, GROUP, TILE, HEAD);
+}
+static void add_weighted_halves(void) {
+    static float shrink[GROUP];
+    static const struct ops_rows rows = { TENSOR_TYPE_F16, halves, HEAD * sizeof *halves };
+    set->add_weighted((struct ops_matrix){ out, HEAD }, shrink, (struct ops_matrix){ x, GROUP },
+                      rows, GROUP, DIM / HEAD, HEAD);
+}
+static void add_weighted_one(void) {
+    static float shrink[1];
+    set->add_weighted((struct ops_matrix){ out, HEAD }, shrink, (struct ops_matrix){ x, 1 }, values,
+                      1, TILE, HEAD);
 }
 
 static const struct {
@@ -78,11 +99,14 @@ static const struct {
     { "swiglu, 5632", swiglu },
     { "rotate_halves, 32 pairs", rotate_halves },
     { "rotate_neighbours, 32 pairs", rotate_neighbours },
-    { "multiply, 8 x 64 x 64", multiply },
-    { "multiply, 1 x 64 x 64", multiply_one },
-    { "dot_rows, 64 x 64", dot_rows },
     { "transpose, 64 x 64", transpose },
-    { "exp_below, 64", exp_below },
+    { "score, 8 rows, 64 x 64", score },
+    { "score, 1 row, 64 x 64", score_one },
+    { "score, 32 rows, 64 x 64", score_many },
+    { "soften, 8 rows, 64", soften },
+    { "add_weighted, 8 rows, 64 x 64", add_weighted },
+    { "add_weighted, 8 rows, 32 x 64 F16", add_weighted_halves },
+    { "add_weighted, 1 row, 64 x 64", add_weighted_one },
 };
 
 /* Nanoseconds of a call: the best of several rounds. */
@@ -99,7 +123,7 @@ static double time_of(void (*run)(void), int calls) {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, RANGES = 8 };
+enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, RANGES = 8, PROMPT = 512 };
 
 static struct kern_attention attention;
 
@@ -129,7 +153,23 @@ static void attend_layers(void) {
     attention.keys.ptr = first;
 }
 
-static int time_attention(enum tensor_type type) {
+static struct kern_attention describe(char *caches, enum tensor_type type) {
+    return (struct kern_attention){ .out.ptr = out,
+                                    .q.ptr = x,
+                                    .k.ptr = x,
+                                    .v.ptr = x,
+                                    .keys = { caches, 0, type, "keys" },
+                                    .values = { caches, 0, type, "values" },
+                                    .tokens = 1,
+                                    .heads = HEADS,
+                                    .kv_heads = KV_HEADS,
+                                    .head_size = HEAD,
+                                    .rows = PAST + 1,
+                                    .ranges = 1,
+                                    .scale = 0.125f };
+}
+
+static int time_token(enum tensor_type type) {
     size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(type, KV_HEADS * HEAD);
     static int32_t pos = PAST, slot = PAST;
     static float parts[HEADS * RANGES * (HEAD + 16)];
@@ -138,29 +178,44 @@ static int time_attention(enum tensor_type type) {
         return 1;
     for (size_t at = 0; at + sizeof halves <= 2 * LAYERS * bytes && type == TENSOR_TYPE_F16;
          at += sizeof halves)
-        for (size_t i = 0; i < sizeof halves; i++)
-            caches[at + i] = ((const char *)halves)[i];
-    attention = (struct kern_attention){ .out.ptr = out,
-                                         .parts.ptr = parts,
-                                         .q.ptr = x,
-                                         .k.ptr = x,
-                                         .v.ptr = x,
-                                         .keys = { caches, 0, type, "keys" },
-                                         .values = { caches, 0, type, "values" },
-                                         .pos.ptr = &pos,
-                                         .slots.ptr = &slot,
-                                         .tokens = 1,
-                                         .heads = HEADS,
-                                         .kv_heads = KV_HEADS,
-                                         .head_size = HEAD,
-                                         .rows = PAST + 1,
-                                         .ranges = RANGES,
-                                         .range = (PAST + RANGES) / RANGES,
-                                         .scale = 0.125f };
+        memcpy(caches + at, halves, sizeof halves);
+    attention = describe(caches, type);
+    attention.parts.ptr = parts;
+    attention.pos.ptr = &pos;
+    attention.slots.ptr = &slot;
+    attention.ranges = RANGES;
+    attention.range = (PAST + RANGES) / RANGES;
     printf(
         "attention of %d layers, 1 token behind %d, 32 heads, 4 of keys, %s cache, %s: %.2f ms\n",
         LAYERS, PAST, tensor_type_name(type), ops()->name, time_of(attend_layers, 1) / 1e6);
     free(caches);
+    return 0;
+}
+
+static void attend_prompt(void) {
+    struct greta_soft_work w = { .last = KERN_TOKEN_BLOCKS(PROMPT) * KV_HEADS };
+    cpu_attention(&w, &attention);
+}
+
+static int time_prompt(void) {
+    static int32_t pos[PROMPT];
+    size_t floats = (size_t)PROMPT * HEADS * HEAD;
+    float *q = malloc(3 * floats * sizeof *q);
+    if (!q)
+        return 1;
+    for (size_t i = 0; i < 3 * floats; i++)
+        q[i] = x[i % HIDDEN];
+    for (int i = 0; i < PROMPT; i++)
+        pos[i] = i;
+    attention = describe(NULL, TENSOR_TYPE_F16);
+    attention.q.ptr = q;
+    attention.k.ptr = attention.v.ptr = q + floats;
+    attention.out.ptr = q + 2 * floats;
+    attention.pos.ptr = attention.slots.ptr = pos;
+    attention.tokens = PROMPT;
+    printf("attention of a layer, %d tokens, 32 heads, 4 of keys, %s: %.2f ms\n", PROMPT,
+           ops()->name, time_of(attend_prompt, 1) / 1e6);
+    free(q);
     return 0;
 }
 
@@ -171,14 +226,14 @@ int main(void) {
         tile[i] = turned[i] = sinf((float)i * 0.3f);
     quant_encoder(TENSOR_TYPE_F16)(x, halves, DIM, QUANT_FAST);
     quant_encoder(TENSOR_TYPE_Q8_0)(x, q8_0, DIM, QUANT_FAST);
-    puts("set      function                            ns   times scalar");
+    puts("set      function                                  ns   times scalar");
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
         double plain = 0;
         for (unsigned s = 0; (set = ops_at(s)); s++) {
             double ns = time_of(functions[f].run, 200);
             plain = s == 0 ? ns : plain;
-            printf("%-8s %-28s %9.1f %10.1f\n", set->name, functions[f].what, ns, plain / ns);
+            printf("%-8s %-34s %9.1f %10.1f\n", set->name, functions[f].what, ns, plain / ns);
         }
     }
-    return time_attention(TENSOR_TYPE_F16) || time_attention(TENSOR_TYPE_Q8_0);
+    return time_token(TENSOR_TYPE_F16) || time_token(TENSOR_TYPE_Q8_0) || time_prompt();
 }

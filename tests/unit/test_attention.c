@@ -197,6 +197,8 @@ static void every_grouping_is_as_defined(void **state) {
             check(
                 &(struct shape){ group * kv_heads, kv_heads, 32, 0, TENSOR_TYPE_F16, 1, 5, 70, 1 });
         }
+    check(
+        &(struct shape){ 40, 1, 16, 0, TENSOR_TYPE_F16, 1, 20, 3, 1 }); /* more than fit at once */
 }
 
 static void windows_are_as_defined(void **state) {

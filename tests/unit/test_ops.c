@@ -142,6 +142,9 @@ static void check_norm(const struct ops *set) {
             set->scale(out + at, x, 0.37f, w + 2, n);
             ops_scalar.scale(expected + at, x, 0.37f, w + 2, n);
             assert_all_close(set, "scale", n, out, expected, ROOM, 0, 0);
+            set->scale(out, x + at, 0.37f, NULL, n);
+            ops_scalar.scale(expected, x + at, 0.37f, NULL, n);
+            assert_all_close(set, "scale without weight", n, out, expected, ROOM, 0, 0);
         }
     }
 }
@@ -214,62 +217,46 @@ static struct ops_matrix matrix(float *room, size_t floats, size_t rows, size_t 
     return (struct ops_matrix){ room, stride };
 }
 
-static void check_multiply(const struct ops *set) {
-    enum { FLOATS = 100 * 180 };
-    static float a[FLOATS], b[FLOATS], c[FLOATS], d[FLOATS];
-    for (size_t m = 0; m < 10; m++)
-        for (size_t n = 16; n <= 160; n += m < 5 ? 16 : 48)
-            for (size_t k = 0; k < 70; k += k < 3 ? 1 : 13) {
-                bool add = bits() % 2;
-                size_t gap = bits() % 3;
-                struct ops_matrix A = matrix(a, FLOATS, m, k, k + gap);
-                struct ops_matrix B = matrix(b, FLOATS, k, n, n + gap);
-                struct ops_matrix C = matrix(c, FLOATS, m, n, n + 5), D = { d, C.stride };
-                memcpy(d, c, sizeof c);
-                set->multiply(C, A, B, m, n, k, add);
-                ops_scalar.multiply(D, A, B, m, n, k, add);
-                assert_all_close(set, "multiply", n, c, d, FLOATS, 2e-6f, (float)(k + 1));
-            }
-}
-
-static void multiply_agrees(void **state) {
-    (void)state;
-    for_each_set(check_multiply);
-}
-
-static void check_dot_rows(const struct ops *set) {
-    enum { FLOATS = 40 * 300 };
-    static float b[FLOATS];
-    float x[ROOM], out[40], expected[40];
-    for (size_t n = 0; n < 36; n++)
-        for (size_t k = 16; k <= 256; k += 16) {
-            struct ops_matrix B = matrix(b, FLOATS, n, k, k + bits() % 3);
-            fill(x, ROOM);
-            fill(out, 40);
-            memcpy(expected, out, sizeof out);
-            set->dot_rows(out, x + 1, B, n, k);
-            ops_scalar.dot_rows(expected, x + 1, B, n, k);
-            assert_all_close(set, "dot_rows", n, out, expected, 40, 1e-6f, (float)k);
+static void check_decode_rows(const struct ops *set) {
+    static const enum tensor_type types[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_Q8_0,
+                                              TENSOR_TYPE_Q4_0 };
+    enum { ROWS = 5, WIDTH = 96, STRIDE = 101 };
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        float in[WIDTH], out[ROWS * STRIDE], expected[ROWS * STRIDE];
+        unsigned char bytes[ROWS * (WIDTH * sizeof(float) + 8)];
+        struct ops_rows rows = { types[t], bytes, tensor_type_row_bytes(types[t], WIDTH) + 8 };
+        for (size_t r = 0; r < ROWS; r++) {
+            fill(in, WIDTH);
+            quant_encoder(types[t])(in, bytes + r * rows.bytes, WIDTH, QUANT_FAST);
         }
+        fill(out, ROWS * STRIDE);
+        memcpy(expected, out, sizeof out);
+        set->decode_rows((struct ops_matrix){ out, STRIDE }, rows, ROWS, WIDTH);
+        ops_scalar.decode_rows((struct ops_matrix){ expected, STRIDE }, rows, ROWS, WIDTH);
+        assert_memory_equal(out, expected, sizeof out);
+    }
 }
 
-static void dot_rows_agree(void **state) {
+static void rows_are_decoded_to_the_same_bits(void **state) {
     (void)state;
-    for_each_set(check_dot_rows);
+    for_each_set(check_decode_rows);
 }
 
 static void check_transpose(const struct ops *set) {
     enum { FLOATS = 80 * 80 };
     static float from[FLOATS], to[FLOATS], expected[FLOATS];
-    for (size_t rows = 0; rows < 70; rows += rows < 20 ? 1 : 11)
-        for (size_t columns = 0; columns < 70; columns += columns < 10 ? 1 : 7) {
-            struct ops_matrix F = matrix(from, FLOATS, rows, columns, columns + bits() % 3);
-            struct ops_matrix T = matrix(to, FLOATS, columns, rows, rows + 7);
-            memcpy(expected, to, sizeof to);
-            set->transpose(T, F, rows, columns);
-            ops_scalar.transpose((struct ops_matrix){ expected, T.stride }, F, rows, columns);
-            assert_memory_equal(to, expected, sizeof to);
-        }
+    for (size_t unit = 1; unit <= OPS_LANES; unit *= 2)
+        for (size_t rows = 0; rows * unit < 70; rows += rows < 20 ? 1 : 11)
+            for (size_t columns = 0; columns * unit < 70; columns += columns < 10 ? 1 : 7) {
+                struct ops_matrix F =
+                    matrix(from, FLOATS, rows, columns * unit, columns * unit + bits() % 3);
+                struct ops_matrix T = matrix(to, FLOATS, columns, rows * unit, rows * unit + 7);
+                memcpy(expected, to, sizeof to);
+                set->transpose(T, F, rows, columns, unit);
+                ops_scalar.transpose((struct ops_matrix){ expected, T.stride }, F, rows, columns,
+                                     unit);
+                assert_memory_equal(to, expected, sizeof to);
+            }
 }
 
 static void transpose_agrees(void **state) {
@@ -277,38 +264,97 @@ static void transpose_agrees(void **state) {
     for_each_set(check_transpose);
 }
 
-static void check_exp_below(const struct ops *set) {
-    float x[ROOM], y[ROOM];
-    for (size_t n = 0; n < LONGEST; n++) {
-        fill(x, ROOM);
-        for (size_t i = 0; i < ROOM; i++)
-            x[i] *= 20;
-        if (n % 4 == 3)
-            fill_nasty(x, ROOM);
-        if (n % 4 == 1) /* no infinity, which makes all of them NaN */
-            for (size_t i = 0; i < ROOM; i += 7)
-                x[i] = i % 2 ? NAN : -INFINITY;
-        float highest = n % 2 ? -INFINITY : noise() * 20, twin = highest;
-        size_t at = n % SHIFTS;
-        memcpy(y, x, sizeof x);
-        float sum = set->exp_below(x + at, n, &highest);
-        float expected = ops_scalar.exp_below(y + at, n, &twin);
-        assert_true(highest == twin);
-        assert_all_close(set, "exp_below", n, x, y, ROOM, 3e-7f, 1e-37f);
-        assert_true(is_close(sum, expected, 2e-6f, 1e-37f));
+/* Numbers of rows that the steps of attention take. */
+static const size_t row_counts[] = { 1, 2, 4, 8, 16, 32, 48 };
+enum { ROW_COUNTS = sizeof row_counts / sizeof *row_counts };
+
+/* As queries lie, by definition: the scalar twin is held against it, too. */
+static float score_of(const float *queries, const float *key, size_t rows, size_t r, size_t width) {
+    size_t share = OPS_SHARE(rows);
+    double sum = 0;
+    for (size_t i = 0; i < width; i++)
+        sum += (double)queries[(i / share * rows + r) * share + i % share] * (double)key[i];
+    return (float)sum;
+}
+
+static void check_score(const struct ops *set) {
+    enum { POSITIONS = 48, WIDTH = 96, ROWS = 48, AFTER = 16 };
+    static float keys[POSITIONS * (WIDTH + 2)], queries[ROWS * WIDTH];
+    static float scores[POSITIONS * ROWS + AFTER], before[POSITIONS * ROWS + AFTER];
+    for (size_t c = 0; c < ROW_COUNTS; c++)
+        for (size_t positions = 16; positions <= POSITIONS; positions += 16)
+            for (size_t width = 16; width <= WIDTH; width += 16) {
+                size_t rows = row_counts[c], count = positions * rows;
+                struct ops_matrix K =
+                    matrix(keys, POSITIONS * (WIDTH + 2), positions, width, width + bits() % 3);
+                fill(queries, ROWS * WIDTH);
+                fill(scores, POSITIONS * ROWS + AFTER);
+                memcpy(before, scores, sizeof scores);
+                set->score(scores, queries, K, rows, positions, width);
+                assert_memory_equal(scores + count, before + count, AFTER * sizeof *scores);
+                for (size_t i = 0; i < count; i++)
+                    before[i] =
+                        score_of(queries, K.at + i / rows * K.stride, rows, i % rows, width);
+                assert_all_close(set, "score", rows, scores, before, count, 1e-6f, (float)width);
+            }
+}
+
+static void scores_agree(void **state) {
+    (void)state;
+    for_each_set(check_score);
+}
+
+/* What the rows' lanes hold before a step: the same highest score in all lanes of a row. */
+struct lanes {
+    float highest[48], total[48], shrink[48];
+};
+
+static void fill_lanes(struct lanes *l, size_t rows, size_t round) {
+    for (size_t i = 0; i < 48; i++) {
+        bool again = i >= rows && rows < OPS_LANES;
+        l->highest[i] = again ? l->highest[i - rows] : round % 2 ? -FLT_MAX : noise() * 20;
+        l->total[i] = 1 + noise();
+        l->shrink[i] = noise();
     }
+}
+
+static void check_soften(const struct ops *set) {
+    enum { FLOATS = 64 * 48 + 16 };
+    static float x[FLOATS], y[FLOATS];
+    for (size_t c = 0; c < ROW_COUNTS; c++)
+        for (size_t round = 0; round < 32; round++) {
+            size_t rows = row_counts[c], positions = 16 * (1 + round % 4);
+            size_t lanes = rows < OPS_LANES ? OPS_LANES : rows;
+            struct lanes l, twin;
+            for (size_t i = 0; i < FLOATS; i++)
+                x[i] = noise() * 20;
+            if (round % 8 == 7)
+                fill_nasty(x, FLOATS);
+            for (size_t i = 0; round % 4 == 1 && i < FLOATS; i += 7)
+                x[i] = i % 2 ? NAN : -INFINITY;
+            fill_lanes(&l, rows, round);
+            twin = l;
+            memcpy(y, x, sizeof x);
+            set->soften(x, l.highest, l.total, l.shrink, rows, positions);
+            ops_scalar.soften(y, twin.highest, twin.total, twin.shrink, rows, positions);
+            assert_memory_equal(l.highest, twin.highest, sizeof l.highest);
+            assert_all_close(set, "soften", rows, x, y, FLOATS, 3e-7f, 1e-37f);
+            assert_all_close(set, "soften: shrink", rows, l.shrink, twin.shrink, lanes, 3e-7f,
+                             1e-37f);
+            assert_all_close(set, "soften: total", rows, l.total, twin.total, 48, 2e-6f, 1e-37f);
+        }
 }
 
 /* Against double: within 2 units of the last place, 1.2e-7 each, wherever floats have all of it. */
 static void check_exp(const struct ops *set) {
     for (int i = 0; i < 104 * 64; i++) {
-        float x[16], from[16], highest = 0;
+        float x[16], from[16], highest[16] = { 0 }, total[16] = { 0 }, shrink[16];
         for (int j = 0; j < 16; j++)
             from[j] = x[j] = -((float)i + noise()) / 64;
         from[0] = x[0] = 0;
-        set->exp_below(x, 16, &highest);
+        set->soften(x, highest, total, shrink, 1, 16);
         for (int j = 0; j < 16; j++) {
-            double e = exp((double)from[j] - (double)highest);
+            double e = exp((double)from[j] - (double)highest[0]);
             if (fabs((double)x[j] - e) > fmax(2.4e-7 * e, 3e-45))
                 fail_msg("%s exp(%.9g): found %.9g, expected %.9g", set->name, (double)from[j],
                          (double)x[j], e);
@@ -318,8 +364,43 @@ static void check_exp(const struct ops *set) {
 
 static void exponentials_agree(void **state) {
     (void)state;
-    for_each_set(check_exp_below);
+    for_each_set(check_soften);
     for_each_set(check_exp);
+}
+
+static void check_add_weighted(const struct ops *set, bool halves) {
+    enum { ROWS = 20, POSITIONS = 40, WIDTH = 112, FLOATS = POSITIONS * (WIDTH + 3) };
+    static float v[FLOATS], w[FLOATS], sums[FLOATS], expected[FLOATS], shrink[ROWS];
+    static uint16_t half[FLOATS];
+    for (size_t rows = 0; rows <= ROWS; rows++)
+        for (size_t positions = 0; positions < POSITIONS; positions += positions < 3 ? 1 : 13)
+            for (size_t width = 16; width <= WIDTH; width += 16) {
+                struct ops_matrix values = matrix(v, FLOATS, positions, width, width + bits() % 3);
+                struct ops_matrix weights = matrix(w, FLOATS, positions, rows, rows + bits() % 3);
+                struct ops_matrix out = matrix(sums, FLOATS, rows, width, width + 1);
+                struct ops_rows from = { TENSOR_TYPE_F32, v, values.stride * sizeof *v };
+                if (halves) {
+                    quant_encoder(TENSOR_TYPE_F16)(v, half, FLOATS, QUANT_FAST);
+                    from = (struct ops_rows){ TENSOR_TYPE_F16, half, values.stride * sizeof *half };
+                }
+                fill(shrink, ROWS);
+                memcpy(expected, sums, sizeof sums);
+                set->add_weighted(out, shrink, weights, from, rows, positions, width);
+                ops_scalar.add_weighted((struct ops_matrix){ expected, out.stride }, shrink,
+                                        weights, from, rows, positions, width);
+                assert_all_close(set, "add_weighted", rows, sums, expected, FLOATS, 2e-6f,
+                                 (float)(positions + 1));
+            }
+}
+
+static void check_sums(const struct ops *set) {
+    check_add_weighted(set, false);
+    check_add_weighted(set, true);
+}
+
+static void weighted_sums_agree(void **state) {
+    (void)state;
+    for_each_set(check_sums);
 }
 
 int main(void) {
@@ -329,10 +410,11 @@ int main(void) {
         cmocka_unit_test(norms_agree),
         cmocka_unit_test(swiglu_agrees),
         cmocka_unit_test(rotations_agree),
-        cmocka_unit_test(multiply_agrees),
-        cmocka_unit_test(dot_rows_agree),
+        cmocka_unit_test(rows_are_decoded_to_the_same_bits),
         cmocka_unit_test(transpose_agrees),
+        cmocka_unit_test(scores_agree),
         cmocka_unit_test(exponentials_agree),
+        cmocka_unit_test(weighted_sums_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,18 @@
 /* attention.c - attention as a softmax that streams over tiles of keys and values.
  *
  * A block of work is a key head, a few tokens, and a range of their context. The queries of all
- * tokens and of all heads that share the key head are the rows of a small matrix, token by token.
- * Every tile of keys and values is decoded once for all of them:
+ * tokens and of all heads that share the key head are the rows of a small matrix, token by token;
+ * they are worked on in chunks. Every tile of keys and values is decoded once for all of them:
  *
- *   scores[rows, tile]  = queries[rows, head_size] . keys[tile, head_size]
- *   scores              = exp(scores - the highest so far), row by row
+ *   scores[tile, rows]    = keys[tile, head_size] . queries[rows, head_size]
+ *   scores                = exp(scores - the highest so far of each row)
  *   sums[rows, head_size] = sums, shrunk if the highest rose, + scores . values[tile, head_size]
  *
- * No row of scores is ever whole. A score is only computed, and a value only weighed, for positions
- * that the token may see: a NaN further on in the batch is none of its business. Where there are
- * several ranges, attention_merge joins them; how a context is divided is the launch's choice and
- * does not depend on the number of cores. */
+ * No row of scores is ever whole. Scores of positions that a token may not see are struck out, and
+ * their values are not even weighed: a NaN further on in the batch is none of its business. Where
+ * there are several ranges, attention_merge joins them; how a context is divided is the launch's
+ * choice and does not depend on the number of cores. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,10 +24,9 @@
 #define INTS(view)   ((const int32_t *)(view).ptr)
 
 enum {
-    TILE = 64,                      /* positions that are decoded at once */
-    TILE_STRIDE = TILE + OPS_LANES, /* columns are multiplied 16 at a time, from any of them on */
-    CHUNK = 32,                     /* rows whose scores are held at once */
-    TRANSPOSED_ROWS = 8,            /* so many pay for turning the keys */
+    TILE = 64,       /* positions that are decoded at once */
+    CHUNK = 32,      /* rows whose scores are held at once */
+    DIRECT_ROWS = 8, /* so few have values decoded as they are weighed */
 };
 
 _Static_assert(KERN_LANES % OPS_LANES == 0, "parts are multiplied as they are");
@@ -46,14 +46,20 @@ struct job {
     const struct kern_attention *a;
     const struct ops *o;
     struct run run;
-    uint32_t kv_head, group;         /* group: query heads that share it */
-    size_t width;                    /* head_size, rounded up: what is beyond it is 0 */
-    struct ops_matrix queries, sums; /* [count * group, width] */
-    struct ops_matrix scores;        /* [CHUNK, TILE_STRIDE] */
-    struct ops_matrix keys, values;  /* [TILE, width] */
-    struct ops_matrix turned;        /* [head_size, TILE_STRIDE]: keys, if there are many rows */
-    struct ops_matrix key_room, value_room; /* [TILE, width] for those that must be decoded */
-    float *highest, *total;                 /* [count * group] */
+    uint32_t kv_head, group;            /* group: query heads that share it */
+    size_t width;                       /* head_size, rounded up: what is beyond it is 0 */
+    size_t rows;                        /* count * group */
+    float *queries;                     /* [chunks, CHUNK * width], as ops.h has them */
+    struct ops_matrix sums;             /* [chunks * CHUNK, width] */
+    float *scores;                      /* [TILE, CHUNK] */
+    float *highest, *total, *shrink;    /* [chunks * CHUNK] */
+    struct ops_matrix keys, value_room; /* [TILE, width] */
+    struct ops_rows values;             /* [TILE]: there, or in the cache */
+};
+
+/* Rows that see [from, to) of a tile. */
+struct part {
+    size_t row, count, from, to;
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -62,6 +68,18 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 static uint64_t most(uint64_t a, uint64_t b) {
     return a > b ? a : b;
+}
+
+static size_t pad(size_t n) {
+    return (n + OPS_LANES - 1) / OPS_LANES * OPS_LANES;
+}
+
+/* So many lanes do for a chunk of n rows: what ops.h calls rows. */
+static size_t lanes_for(size_t n) {
+    size_t lanes = 1;
+    while (lanes < n)
+        lanes *= 2;
+    return lanes;
 }
 
 /* ---- where things are ------------------------------------------------------------------------ */
@@ -96,132 +114,161 @@ static void find_limits(const struct job *j, uint64_t i, uint64_t *from, uint64_
     *from = *to - seen_by(j->a, j->run.token + i);
 }
 
-/* Rows [row, row + count) of one head's keys or values, as floats: where they are, or decoded into
- * room. All are in the batch, or none. */
-static struct ops_matrix load_tile(const struct job *j, const struct kern_view *cache,
-                                   const struct kern_view *batch, struct ops_matrix room,
-                                   uint64_t row, uint64_t count) {
-    size_t size = j->a->head_size, at = j->kv_head * size, whole = j->a->kv_heads * size;
+/* The number of a row's query, and of its result, in the batch. */
+static uint64_t find_head(const struct job *j, size_t row) {
+    uint64_t token = j->run.token + row / j->group;
+    return token * j->a->heads + j->kv_head * j->group + row % j->group;
+}
+
+/* One head's keys or values from a row of the cache on: there or, if they are fresh, in the batch.
+ */
+static struct ops_rows find_rows(const struct job *j, const struct kern_view *cache,
+                                 const struct kern_view *batch, uint64_t row) {
+    size_t size = j->a->head_size, whole = j->a->kv_heads * size;
     bool fresh = row >= j->run.fresh;
-    float *in_batch =
-        fresh ? FLOATS(*batch) + (j->run.fresh_token + row - j->run.fresh) * whole + at : NULL;
-    if (fresh && size == j->width)
-        return (struct ops_matrix){ in_batch, whole };
     enum tensor_type type = fresh ? TENSOR_TYPE_F32 : (enum tensor_type)cache->type;
-    size_t row_bytes = tensor_type_row_bytes(type, whole);
-    size_t head_bytes = tensor_type_row_bytes(type, size);
-    const char *from =
-        fresh ? (const char *)in_batch
-              : (const char *)cache->ptr + row * row_bytes + tensor_type_row_bytes(type, at);
-    for (uint64_t i = 0; i < count; i++, from += row_bytes) {
-        float *to = room.at + i * room.stride;
-        for (size_t ahead = 0; ahead < head_bytes; ahead += 64)
-            __builtin_prefetch(from + TILE * row_bytes + ahead);
-        j->o->decode(type, from, to, size);
-        memset(to + size, 0, (j->width - size) * sizeof *to);
-    }
-    return room;
+    uint64_t at = fresh ? j->run.fresh_token + row - j->run.fresh : row;
+    size_t bytes = tensor_type_row_bytes(type, whole);
+    const char *from = (fresh ? batch : cache)->ptr;
+    return (struct ops_rows){ type,
+                              from + at * bytes + tensor_type_row_bytes(type, j->kv_head * size),
+                              bytes };
+}
+
+/* Decoded to floats, with zeros up to the next multiple of OPS_LANES. Even floats are copied: rows
+ * that are far apart get in each other's way in the cache of a core. */
+static struct ops_rows load_rows(const struct job *j, struct ops_rows from, struct ops_matrix to,
+                                 uint64_t count) {
+    size_t size = j->a->head_size;
+    j->o->decode_rows(to, from, count, size);
+    for (uint64_t i = 0; size < j->width && i < count; i++)
+        memset(to.at + i * to.stride + size, 0, (j->width - size) * sizeof *to.at);
+    memset(to.at + count * to.stride, 0, (pad(count) - count) * to.stride * sizeof *to.at);
+    return (struct ops_rows){ TENSOR_TYPE_F32, to.at, to.stride * sizeof *to.at };
+}
+
+static bool is_weighed_directly(const struct job *j, enum tensor_type type) {
+    return type == TENSOR_TYPE_F16 && j->rows <= DIRECT_ROWS && j->a->head_size == j->width;
 }
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* Scores of `rows` rows from `row` on with positions [from, to) of the tile. */
-static void find_scores(const struct job *j, size_t row, size_t rows, size_t from, size_t to) {
-    struct ops_matrix q = { j->queries.at + row * j->queries.stride, j->queries.stride };
-    if (j->turned.at) {
-        struct ops_matrix keys = { j->turned.at + from, j->turned.stride };
-        size_t columns = (to - from + OPS_LANES - 1) / OPS_LANES * OPS_LANES;
-        j->o->multiply(j->scores, q, keys, rows, columns, j->a->head_size, false);
+/* Rows [row, last), those together that see the same of the tile of rows [tile, tile + count).
+ * Returns how many parts there are. */
+static size_t find_parts(const struct job *j, size_t row, size_t last, uint64_t tile,
+                         uint64_t count, struct part parts[CHUNK]) {
+    size_t n = 0;
+    for (uint64_t token = row / j->group; row < last; token++) {
+        size_t rows = least(last, (token + 1) * j->group) - row;
+        uint64_t from, to;
+        find_limits(j, token, &from, &to);
+        from = least(most(from, tile), tile + count) - tile;
+        to = most(least(to, tile + count), tile) - tile;
+        if (n > 0 && parts[n - 1].from == from && parts[n - 1].to == to)
+            parts[n - 1].count += rows;
+        else
+            parts[n++] = (struct part){ row, rows, from, to };
+        row += rows;
+    }
+    return n;
+}
+
+static void strike(float *scores, size_t lanes, size_t rows, size_t from, size_t to) {
+    for (size_t p = from; p < to; p++)
+        for (size_t r = 0; r < rows; r++)
+            scores[p * lanes + r] = -INFINITY;
+}
+
+/* A chunk of rows, from `row` on, and those positions of a tile that any of them sees. */
+static void attend_chunk(const struct job *j, size_t row, uint64_t tile, uint64_t count) {
+    struct part parts[CHUNK];
+    size_t rows = least(CHUNK, j->rows - row), lanes = lanes_for(rows);
+    size_t n = find_parts(j, row, row + rows, tile, count, parts);
+    size_t from = parts[0].from / OPS_LANES * OPS_LANES, to = parts[n - 1].to;
+    if (from >= to)
         return;
-    }
+    size_t positions = pad(to - from);
     struct ops_matrix keys = { j->keys.at + from * j->keys.stride, j->keys.stride };
-    for (size_t i = 0; i < rows; i++)
-        j->o->dot_rows(j->scores.at + i * j->scores.stride, q.at + i * q.stride, keys, to - from,
-                       j->width);
-}
-
-/* Scores to weights; what was summed so far shrinks if the highest score rises. */
-static void weigh(const struct job *j, size_t row, float *scores, size_t count) {
-    float *sums = j->sums.at + row * j->sums.stride, before = j->highest[row];
-    float sum = j->o->exp_below(scores, count, &j->highest[row]);
-    if (j->highest[row] > before) {
-        float shrink = expf(before - j->highest[row]);
-        j->total[row] *= shrink;
-        for (size_t i = 0; i < j->width; i++)
-            sums[i] *= shrink;
+    j->o->score(j->scores, j->queries + row * j->width, keys, lanes, positions, j->width);
+    for (struct part *p = parts; p < parts + n; p++) {
+        float *scores = j->scores + p->row - row;
+        strike(scores, lanes, p->count, 0, least(p->from - from, positions));
+        strike(scores, lanes, p->count, most(p->to, from) - from, positions);
     }
-    j->total[row] += sum;
-}
-
-/* `rows` rows from `row` on, all of which see positions [from, to) of the tile. */
-static void attend_rows(const struct job *j, size_t row, size_t rows, size_t from, size_t to) {
-    struct ops_matrix values = { j->values.at + from * j->values.stride, j->values.stride };
-    for (size_t done = 0; done < rows; done += CHUNK) {
-        size_t n = least(rows - done, CHUNK), at = row + done;
-        find_scores(j, at, n, from, to);
-        for (size_t i = 0; i < n; i++)
-            weigh(j, at + i, j->scores.at + i * j->scores.stride, to - from);
-        struct ops_matrix sums = { j->sums.at + at * j->sums.stride, j->sums.stride };
-        j->o->multiply(sums, j->scores, values, n, j->width, to - from, true);
-    }
-}
-
-/* The tile of rows [row, row + count): tokens that see the same of it go together. */
-static void attend_tile(struct job *j, uint64_t row, uint64_t count) {
-    j->keys = load_tile(j, &j->a->keys, &j->a->k, j->key_room, row, count);
-    if (j->turned.at)
-        j->o->transpose(j->turned, j->keys, count, j->a->head_size);
-    j->values = load_tile(j, &j->a->values, &j->a->v, j->value_room, row, count);
-    uint64_t begin = 0, from = 0, to = 0;
-    for (uint64_t i = 0; i <= j->run.count; i++) {
-        uint64_t first = 0, last = 0;
-        if (i < j->run.count) {
-            find_limits(j, i, &first, &last);
-            first = most(first, row) - row;
-            last = most(row, least(last, row + count)) - row;
-        }
-        if (i < j->run.count && first == from && last == to)
+    j->o->soften(j->scores, j->highest + row, j->total + row, j->shrink + row, lanes, positions);
+    for (struct part *p = parts; p < parts + n; p++) {
+        if (p->from >= p->to)
             continue;
-        if (from < to)
-            attend_rows(j, begin * j->group, (i - begin) * j->group, from, to);
-        begin = i, from = first, to = last;
+        struct ops_matrix sums = { j->sums.at + p->row * j->sums.stride, j->sums.stride };
+        struct ops_matrix weights = { j->scores + (p->from - from) * lanes + p->row - row, lanes };
+        struct ops_rows values = j->values;
+        values.at = (const char *)values.at + p->from * values.bytes;
+        j->o->add_weighted(sums, j->shrink + p->row, weights, values, p->count, p->to - p->from,
+                           j->width);
     }
+}
+
+static void attend_tile(struct job *j, uint64_t row, uint64_t count) {
+    load_rows(j, find_rows(j, &j->a->keys, &j->a->k, row), j->keys, count);
+    j->values = find_rows(j, &j->a->values, &j->a->v, row);
+    if (!is_weighed_directly(j, j->values.type))
+        j->values = load_rows(j, j->values, j->value_room, count);
+    for (size_t r = 0; r < j->rows; r += CHUNK)
+        attend_chunk(j, r, row, count);
 }
 
 /* ---- a block of work ------------------------------------------------------------------------- */
 
 static float *take(float **room, size_t floats) {
     float *at = *room;
-    *room += (floats + OPS_LANES - 1) / OPS_LANES * OPS_LANES;
+    *room += pad(floats);
     return at;
 }
 
-/* Room for a run, the queries in it, scaled. */
-static void begin_job(struct job *j) {
+/* The queries of a chunk, scaled. */
+static void load_queries(const struct job *j, size_t row, float *room) {
     const struct kern_attention *a = j->a;
-    size_t rows = j->run.count * j->group, width = j->width;
-    size_t floats = 2 * rows * width + 2 * (rows + OPS_LANES) + CHUNK * TILE_STRIDE +
-                    2 * TILE * width + width * TILE_STRIDE;
+    size_t count = least(CHUNK, j->rows - row), lanes = lanes_for(count), width = j->width;
+    size_t share = OPS_SHARE(lanes);
+    if (count < lanes || a->head_size < width)
+        memset(room, 0, lanes * width * sizeof *room);
+    for (size_t i = 0; i < count; i++)
+        j->o->scale(room + i * width, FLOATS(a->q) + find_head(j, row + i) * a->head_size, a->scale,
+                    NULL, a->head_size);
+    j->o->transpose((struct ops_matrix){ j->queries + row * width, lanes * share },
+                    (struct ops_matrix){ room, width }, lanes, width / share, share);
+}
+
+/* Room for a run, the queries in it. */
+static void begin_job(struct job *j) {
+    j->rows = j->run.count * j->group;
+    size_t rows = (j->rows + CHUNK - 1) / CHUNK * CHUNK, width = j->width;
+    size_t floats = 2 * rows * width + 3 * rows + CHUNK * TILE + 2 * TILE * width;
     float *room = scratch_need(SCRATCH_HEADS, floats * sizeof *room);
-    j->queries = (struct ops_matrix){ take(&room, rows * width), width };
+    j->queries = take(&room, rows * width);
     j->sums = (struct ops_matrix){ take(&room, rows * width), width };
-    j->scores = (struct ops_matrix){ take(&room, CHUNK * TILE_STRIDE), TILE_STRIDE };
-    j->key_room = (struct ops_matrix){ take(&room, TILE * width), width };
+    j->scores = take(&room, CHUNK * TILE);
+    j->keys = (struct ops_matrix){ take(&room, TILE * width), width };
     j->value_room = (struct ops_matrix){ take(&room, TILE * width), width };
     j->highest = take(&room, rows);
     j->total = take(&room, rows);
-    j->turned = (struct ops_matrix){ rows >= TRANSPOSED_ROWS ? room : NULL, TILE_STRIDE };
+    j->shrink = take(&room, rows);
     memset(j->sums.at, 0, rows * width * sizeof *room);
     for (size_t r = 0; r < rows; r++) {
-        uint64_t token = j->run.token + r / j->group;
-        const float *q =
-            FLOATS(a->q) + (token * a->heads + j->kv_head * j->group + r % j->group) * a->head_size;
-        float *to = j->queries.at + r * width;
-        for (size_t i = 0; i < width; i++)
-            to[i] = i < a->head_size ? q[i] * a->scale : 0;
-        j->highest[r] = -INFINITY;
+        j->highest[r] = -FLT_MAX; /* below it is only what nobody sees */
         j->total[r] = 0;
     }
+    for (size_t r = 0; r < j->rows; r += CHUNK)
+        load_queries(j, r, j->keys.at);
+}
+
+/* The sum of a row's weights; a row of a small chunk has several. */
+static float find_total(const struct job *j, size_t row) {
+    size_t chunk = row / CHUNK * CHUNK, lanes = lanes_for(least(CHUNK, j->rows - chunk));
+    float total = 0;
+    for (size_t l = 0; l < OPS_SHARE(lanes); l++)
+        total += j->total[row + l * lanes];
+    return total;
 }
 
 /* One row of `parts`: the sums, then the highest score and the sum of weights. */
@@ -231,22 +278,19 @@ static void put_part(const struct job *j, size_t row, uint64_t head, uint32_t ra
     memcpy(out, j->sums.at + row * j->sums.stride, j->width * sizeof *out);
     memset(out + j->width, 0, (size - j->width) * sizeof *out);
     out[j->width] = j->highest[row];
-    out[j->width + 1] = j->total[row];
+    out[j->width + 1] = find_total(j, row);
 }
 
 static void end_job(const struct job *j, uint32_t range) {
     const struct kern_attention *a = j->a;
-    for (size_t r = 0; r < j->run.count * j->group; r++) {
-        uint64_t head =
-            (j->run.token + r / j->group) * a->heads + j->kv_head * j->group + r % j->group;
+    for (size_t r = 0; r < j->rows; r++) {
+        uint64_t head = find_head(j, r);
         if (a->ranges > 1) {
             put_part(j, r, head, range);
             continue;
         }
-        const float *sums = j->sums.at + r * j->sums.stride;
-        float *out = FLOATS(a->out) + head * a->head_size;
-        for (uint32_t i = 0; i < a->head_size; i++)
-            out[i] = sums[i] / j->total[r];
+        j->o->scale(FLOATS(a->out) + head * a->head_size, j->sums.at + r * j->sums.stride,
+                    1 / find_total(j, r), NULL, a->head_size);
     }
 }
 
@@ -268,15 +312,16 @@ static void attend(struct job *j, uint32_t range) {
     end_job(j, range);
 }
 
-/* Blocks are counted from the last tokens on: those have the most to do. */
+/* Blocks are counted from the last tokens on: those have the most to do. The heads of one range
+ * follow each other, as their keys and values do in memory. */
 void cpu_attention(const struct greta_soft_work *work, const struct kern_attention *a) {
     struct job j = { .a = a, .o = ops(), .group = a->heads / a->kv_heads };
     j.width = KERN_PART_SUMS(a->head_size);
     for (uint64_t b = work->first; b < work->last; b++) {
-        uint32_t range = (uint32_t)(b % a->ranges);
+        uint32_t range = (uint32_t)(b / a->kv_heads % a->ranges);
         uint64_t tokens = KERN_TOKEN_BLOCKS(a->tokens) - 1 - b / a->ranges / a->kv_heads;
         uint64_t last = least((tokens + 1) * KERN_TOKENS, a->tokens);
-        j.kv_head = (uint32_t)(b / a->ranges % a->kv_heads);
+        j.kv_head = (uint32_t)(b % a->kv_heads);
         for (uint64_t t = tokens * KERN_TOKENS; t < last; t += j.run.count) {
             j.run = find_run(a, t, last);
             attend(&j, range);
@@ -288,20 +333,22 @@ void cpu_attention(const struct greta_soft_work *work, const struct kern_attenti
 
 void cpu_attention_merge(const struct greta_soft_work *work, const struct kern_attention_merge *a) {
     size_t size = KERN_PART(a->head_size), width = KERN_PART_SUMS(a->head_size);
-    float *weights = scratch_need(SCRATCH_HEADS, (a->ranges + OPS_LANES + width) * sizeof *weights);
-    float *sums = weights + (a->ranges + OPS_LANES - 1) / OPS_LANES * OPS_LANES;
+    float *weights = scratch_need(SCRATCH_HEADS, (pad(a->ranges) + width) * sizeof *weights);
+    float *sums = weights + pad(a->ranges);
+    const float whole = 1;
     for (uint64_t head = work->first * a->heads; head < work->last * a->heads; head++) {
-        struct ops_matrix parts = { FLOATS(a->parts) + head * a->ranges * size, size };
-        float top = -INFINITY, total = 0;
+        const float *parts = FLOATS(a->parts) + head * a->ranges * size;
+        float top = -FLT_MAX, total = 0;
         for (uint32_t r = 0; r < a->ranges; r++)
-            top = fmaxf(top, parts.at[r * size + width]);
+            top = fmaxf(top, parts[r * size + width]);
         for (uint32_t r = 0; r < a->ranges; r++) {
-            weights[r] = expf(parts.at[r * size + width] - top);
-            total += weights[r] * parts.at[r * size + width + 1];
+            weights[r] = expf(parts[r * size + width] - top);
+            total += weights[r] * parts[r * size + width + 1];
         }
-        ops()->multiply((struct ops_matrix){ sums, width }, (struct ops_matrix){ weights, 0 },
-                        parts, 1, width, a->ranges, false);
-        for (uint32_t i = 0; i < a->head_size; i++)
-            FLOATS(a->out)[head * a->head_size + i] = sums[i] / total;
+        memset(sums, 0, width * sizeof *sums);
+        ops()->add_weighted(
+            (struct ops_matrix){ sums, width }, &whole, (struct ops_matrix){ weights, 1 },
+            (struct ops_rows){ TENSOR_TYPE_F32, parts, size * sizeof *parts }, 1, a->ranges, width);
+        ops()->scale(FLOATS(a->out) + head * a->head_size, sums, 1 / total, NULL, a->head_size);
     }
 }

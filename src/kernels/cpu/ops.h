@@ -14,10 +14,22 @@
 
 enum { OPS_LANES = 16 }; /* what the sizes of matrices are multiples of, where it is said */
 
+/* Rows of queries lie beside each other, element by element. Where there are fewer rows than lanes,
+ * a power of 2 of them, a row has several lanes: share = OPS_SHARE(rows) elements of it are
+ * neighbours. Element i of row r is number (i / share * rows + r) * share + i % share. */
+#define OPS_SHARE(rows) ((rows) < OPS_LANES ? OPS_LANES / (rows) : 1)
+
 /* Part of a matrix of floats: rows `stride` elements apart. */
 struct ops_matrix {
     float *at;
     size_t stride;
+};
+
+/* Rows of a type, so many bytes apart. */
+struct ops_rows {
+    enum tensor_type type;
+    const void *at;
+    size_t bytes;
 };
 
 struct ops {
@@ -30,7 +42,7 @@ struct ops {
 
     /* sum of x[i] * x[i], in double */
     double (*sum_squares)(const float *x, size_t n);
-    /* out[i] = x[i] * factor * weight[i]; out may be x */
+    /* out[i] = x[i] * factor * weight[i], or without a weight if that is NULL; out may be x */
     void (*scale)(float *out, const float *x, float factor, const float *weight, size_t n);
     /* out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]; out may be gate or up */
     void (*swiglu)(float *out, const float *gate, const float *up, size_t n);
@@ -39,16 +51,31 @@ struct ops {
     void (*rotate_halves)(float *x, const float *cosines, const float *sines, size_t pairs);
     void (*rotate_neighbours)(float *x, const float *cosines, const float *sines, size_t pairs);
 
-    /* c[m, n] = a[m, k] . b[k, n], added to what c holds if add; n is a multiple of OPS_LANES */
-    void (*multiply)(struct ops_matrix c, struct ops_matrix a, struct ops_matrix b, size_t m,
-                     size_t n, size_t k, bool add);
-    /* out[j] = x . row j of b[n, k]; k is a multiple of OPS_LANES */
-    void (*dot_rows)(float *out, const float *x, struct ops_matrix b, size_t n, size_t k);
-    /* to[j, i] = from[i, j] for from[rows, columns] */
-    void (*transpose)(struct ops_matrix to, struct ops_matrix from, size_t rows, size_t columns);
-    /* x[i] = exp(x[i] - top), top being the greatest of all x and *highest, which becomes it.
-     * Returns the sum. A NaN is not the greatest of anything, but is in the sum. */
-    float (*exp_below)(float *x, size_t n, float *highest);
+    /* dst[rows, n] = src; n is a whole number of blocks */
+    void (*decode_rows)(struct ops_matrix dst, struct ops_rows src, size_t rows, size_t n);
+    /* to[j, i] = from[i, j] for from[rows, columns]; each is `unit` floats, a power of 2 up to
+     * OPS_LANES */
+    void (*transpose)(struct ops_matrix to, struct ops_matrix from, size_t rows, size_t columns,
+                      size_t unit);
+
+    /* The steps of attention. rows is a power of 2 or a multiple of OPS_LANES, positions and width
+     * are multiples of OPS_LANES.
+     *
+     * scores[positions, rows] = keys[positions, width] . queries[rows, width], which lie as above
+     */
+    void (*score)(float *scores, const float *queries, struct ops_matrix keys, size_t rows,
+                  size_t positions, size_t width);
+    /* scores = exp(scores - top), where top is, row by row, the greatest of them and of highest,
+     * which becomes it; shrink = exp(what highest was - top); total = total * shrink + the scores.
+     * These three have a number for every row or, if there are fewer, for every lane: those of row
+     * r are r, r + rows, …; in highest they are equal, in total they are parts of one sum. A NaN is
+     * not the greatest of anything, but is in the sum. */
+    void (*soften)(float *scores, float *highest, float *total, float *shrink, size_t rows,
+                   size_t positions);
+    /* sums[rows, width] = sums * shrink[rows] + the rows of values[positions, width], F32 or F16,
+     * each times its number in weights[positions, rows]; any number of rows and positions */
+    void (*add_weighted)(struct ops_matrix sums, const float *shrink, struct ops_matrix weights,
+                         struct ops_rows values, size_t rows, size_t positions, size_t width);
 };
 
 const struct ops *ops(void);

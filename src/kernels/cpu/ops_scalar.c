@@ -4,18 +4,6 @@
 #include "kernels/cpu/ops.h"
 #include "model/quant.h"
 
-static float dot(const float *a, const float *b, size_t n) {
-    float sum[8] = { 0 };
-    size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int j = 0; j < 8; j++)
-            sum[j] += a[i + (size_t)j] * b[i + (size_t)j];
-    float rest = 0;
-    for (; i < n; i++)
-        rest += a[i] * b[i];
-    return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7])) + rest;
-}
-
 static void decode(enum tensor_type type, const void *src, float *dst, size_t n) {
     quant_decoder(type)(src, dst, n);
 }
@@ -35,7 +23,7 @@ static double sum_squares(const float *x, size_t n) {
 
 static void scale(float *out, const float *x, float factor, const float *weight, size_t n) {
     for (size_t i = 0; i < n; i++)
-        out[i] = x[i] * factor * weight[i];
+        out[i] = x[i] * factor * (weight ? weight[i] : 1);
 }
 
 static void swiglu(float *out, const float *gate, const float *up, size_t n) {
@@ -61,37 +49,70 @@ static void rotate_neighbours(float *x, const float *cosines, const float *sines
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-static void multiply(struct ops_matrix c, struct ops_matrix a, struct ops_matrix b, size_t m,
-                     size_t n, size_t k, bool add) {
-    for (size_t i = 0; i < m; i++) {
-        float *row = c.at + i * c.stride;
-        for (size_t j = 0; j < n && !add; j++)
-            row[j] = 0;
-        for (size_t l = 0; l < k; l++)
-            for (size_t j = 0; j < n; j++)
-                row[j] += a.at[i * a.stride + l] * b.at[l * b.stride + j];
+static const void *row_of(struct ops_rows rows, size_t i) {
+    return (const char *)rows.at + i * rows.bytes;
+}
+
+static void decode_rows(struct ops_matrix dst, struct ops_rows src, size_t rows, size_t n) {
+    for (size_t i = 0; i < rows; i++)
+        decode(src.type, row_of(src, i), dst.at + i * dst.stride, n);
+}
+
+static void transpose(struct ops_matrix to, struct ops_matrix from, size_t rows, size_t columns,
+                      size_t unit) {
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns * unit; j++)
+            to.at[j / unit * to.stride + i * unit + j % unit] = from.at[i * from.stride + j];
+}
+
+static void score(float *scores, const float *queries, struct ops_matrix keys, size_t rows,
+                  size_t positions, size_t width) {
+    size_t share = OPS_SHARE(rows);
+    for (size_t p = 0; p < positions; p++, scores += rows) {
+        const float *key = keys.at + p * keys.stride;
+        for (size_t r = 0; r < rows; r++)
+            scores[r] = 0;
+        for (size_t i = 0; i < width; i++) {
+            const float *q = queries + i / share * rows * share + i % share;
+            for (size_t r = 0; r < rows; r++)
+                scores[r] += q[r * share] * key[i];
+        }
     }
 }
 
-static void dot_rows(float *out, const float *x, struct ops_matrix b, size_t n, size_t k) {
-    for (size_t j = 0; j < n; j++)
-        out[j] = dot(x, b.at + j * b.stride, k);
+static void soften(float *scores, float *highest, float *total, float *shrink, size_t rows,
+                   size_t positions) {
+    size_t lanes = rows * OPS_SHARE(rows), count = positions * rows;
+    for (size_t l = 0; l < lanes; l++) {
+        float before = highest[l], top = before, sum = 0;
+        for (size_t i = l % rows; i < count; i += rows)
+            top = scores[i] > top ? scores[i] : top;
+        highest[l] = top;
+        shrink[l] = expf(before - top);
+        for (size_t i = l; i < count; i += lanes)
+            sum += expf(scores[i] - top);
+        total[l] = total[l] * shrink[l] + sum;
+    }
+    for (size_t i = 0; i < count; i++)
+        scores[i] = expf(scores[i] - highest[i % rows]);
 }
 
-static void transpose(struct ops_matrix to, struct ops_matrix from, size_t rows, size_t columns) {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            to.at[j * to.stride + i] = from.at[i * from.stride + j];
-}
-
-static float exp_below(float *x, size_t n, float *highest) {
-    float top = *highest, sum = 0;
-    for (size_t i = 0; i < n; i++)
-        top = x[i] > top ? x[i] : top;
-    for (size_t i = 0; i < n; i++)
-        sum += x[i] = expf(x[i] - top);
-    *highest = top;
-    return sum;
+static void add_weighted(struct ops_matrix sums, const float *shrink, struct ops_matrix weights,
+                         struct ops_rows values, size_t rows, size_t positions, size_t width) {
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < width; i++)
+            sums.at[r * sums.stride + i] *= shrink[r];
+    for (size_t p = 0; p < positions; p++)
+        for (size_t i = 0; i < width; i += OPS_LANES) {
+            float value[OPS_LANES];
+            const char *at =
+                (const char *)row_of(values, p) + tensor_type_row_bytes(values.type, i);
+            decode(values.type, at, value, OPS_LANES);
+            for (size_t r = 0; r < rows; r++)
+                for (size_t k = 0; k < OPS_LANES; k++)
+                    sums.at[r * sums.stride + i + k] +=
+                        weights.at[p * weights.stride + r] * value[k];
+        }
 }
 
 const struct ops ops_scalar = {
@@ -103,8 +124,9 @@ const struct ops ops_scalar = {
     .swiglu = swiglu,
     .rotate_halves = rotate_halves,
     .rotate_neighbours = rotate_neighbours,
-    .multiply = multiply,
-    .dot_rows = dot_rows,
+    .decode_rows = decode_rows,
     .transpose = transpose,
-    .exp_below = exp_below,
+    .score = score,
+    .soften = soften,
+    .add_weighted = add_weighted,
 };
