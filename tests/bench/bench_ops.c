@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "kernels/cpu/native.h"
@@ -123,7 +124,7 @@ static double time_of(void (*run)(void), int calls) {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, RANGES = 8, PROMPT = 512 };
+enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, TURNS = 10, RANGES = 8, PROMPT = 512 };
 
 static struct kern_attention attention;
 
@@ -140,14 +141,15 @@ static void attend(void) {
     cpu_attention_merge(&w, &m);
 }
 
-/* A different cache every time, as every layer has its own: it comes from memory or the last
- * cache. */
+/* A different cache every time, as every layer has its own: it comes from memory, as it does where
+ * the weights of a model have been read in between. */
 static void attend_layers(void) {
+    static size_t turn;
     size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(attention.keys.type, KV_HEADS * HEAD);
-    char *first = attention.keys.ptr;
-    for (int layer = 0; layer < LAYERS; layer++) {
-        attention.keys.ptr = first + 2 * (size_t)layer * bytes;
-        attention.values.ptr = first + (2 * (size_t)layer + 1) * bytes;
+    char *first = attention.keys.ptr, *at = first + turn++ % TURNS * 2 * LAYERS * bytes;
+    for (int layer = 0; layer < LAYERS; layer++, at += 2 * bytes) {
+        attention.keys.ptr = at;
+        attention.values.ptr = at + bytes;
         attend();
     }
     attention.keys.ptr = first;
@@ -173,11 +175,13 @@ static int time_token(enum tensor_type type) {
     size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(type, KV_HEADS * HEAD);
     static int32_t pos = PAST, slot = PAST;
     static float parts[HEADS * RANGES * (HEAD + 16)];
-    char *caches = calloc(2 * LAYERS, bytes);
+    size_t page = (size_t)1 << 21, all = (TURNS * 2 * LAYERS * bytes / page + 1) * page;
+    char *caches = aligned_alloc(page, all);
     if (!caches)
         return 1;
-    for (size_t at = 0; at + sizeof halves <= 2 * LAYERS * bytes && type == TENSOR_TYPE_F16;
-         at += sizeof halves)
+    madvise(caches, all, MADV_HUGEPAGE); /* as the device does */
+    memset(caches, 1, all);
+    for (size_t at = 0; at + sizeof halves <= all && type == TENSOR_TYPE_F16; at += sizeof halves)
         memcpy(caches + at, halves, sizeof halves);
     attention = describe(caches, type);
     attention.parts.ptr = parts;

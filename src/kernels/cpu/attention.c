@@ -208,8 +208,24 @@ static void attend_chunk(const struct job *j, size_t row, uint64_t tile, uint64_
     }
 }
 
+/* Sends for rows of the cache that are wanted soon. */
+static void send_for(const struct job *j, const struct kern_view *cache, uint64_t row,
+                     uint64_t count) {
+    struct ops_rows rows = find_rows(j, cache, NULL, row);
+    size_t bytes = tensor_type_row_bytes(rows.type, j->a->head_size);
+    for (uint64_t i = 0; i < count; i++)
+        for (size_t at = 0; at < bytes; at += 64)
+            __builtin_prefetch((const char *)rows.at + i * rows.bytes + at);
+}
+
+/* The values of this tile and the keys of the next come in while scores are computed. */
 static void attend_tile(struct job *j, uint64_t row, uint64_t count) {
+    uint64_t next = row + count, fresh = j->run.fresh;
     load_rows(j, find_rows(j, &j->a->keys, &j->a->k, row), j->keys, count);
+    if (row < fresh)
+        send_for(j, &j->a->values, row, count);
+    if (next < fresh)
+        send_for(j, &j->a->keys, next, least(TILE, fresh - next));
     j->values = find_rows(j, &j->a->values, &j->a->v, row);
     if (!is_weighed_directly(j, j->values.type))
         j->values = load_rows(j, j->values, j->value_room, count);

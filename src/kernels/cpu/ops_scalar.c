@@ -61,40 +61,46 @@ static void decode_rows(struct ops_matrix dst, struct ops_rows src, size_t rows,
 static void transpose(struct ops_matrix to, struct ops_matrix from, size_t rows, size_t columns,
                       size_t unit) {
     for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns * unit; j++)
-            to.at[j / unit * to.stride + i * unit + j % unit] = from.at[i * from.stride + j];
+        for (size_t j = 0; j < columns; j++)
+            for (size_t k = 0; k < unit; k++)
+                to.at[j * to.stride + i * unit + k] = from.at[i * from.stride + j * unit + k];
+}
+
+/* One key's scores of as many rows as have these lanes. */
+static void score_lanes(float *scores, const float *queries, size_t lanes, const float *key,
+                        size_t width, size_t share) {
+    float sum[OPS_LANES] = { 0 };
+    for (size_t i = 0; i < width; i += share, queries += lanes)
+        for (size_t k = 0; k < share; k++) {
+            float element = key[i + k];
+            for (size_t l = k; l < OPS_LANES; l += share)
+                sum[l] += queries[l] * element;
+        }
+    for (size_t l = 0; l < OPS_LANES; l++)
+        scores[l / share] = l % share ? scores[l / share] + sum[l] : sum[l];
 }
 
 static void score(float *scores, const float *queries, struct ops_matrix keys, size_t rows,
                   size_t positions, size_t width) {
-    size_t share = OPS_SHARE(rows);
-    for (size_t p = 0; p < positions; p++, scores += rows) {
-        const float *key = keys.at + p * keys.stride;
-        for (size_t r = 0; r < rows; r++)
-            scores[r] = 0;
-        for (size_t i = 0; i < width; i++) {
-            const float *q = queries + i / share * rows * share + i % share;
-            for (size_t r = 0; r < rows; r++)
-                scores[r] += q[r * share] * key[i];
-        }
-    }
+    size_t share = OPS_SHARE(rows), lanes = rows * share;
+    for (size_t p = 0; p < positions; p++, scores += rows)
+        for (size_t l = 0; l < lanes; l += OPS_LANES)
+            score_lanes(scores + l, queries + l, lanes, keys.at + p * keys.stride, width, share);
 }
 
 static void soften(float *scores, float *highest, float *total, float *shrink, size_t rows,
                    size_t positions) {
     size_t lanes = rows * OPS_SHARE(rows), count = positions * rows;
     for (size_t l = 0; l < lanes; l++) {
-        float before = highest[l], top = before, sum = 0;
+        float before = highest[l];
         for (size_t i = l % rows; i < count; i += rows)
-            top = scores[i] > top ? scores[i] : top;
-        highest[l] = top;
-        shrink[l] = expf(before - top);
-        for (size_t i = l; i < count; i += lanes)
-            sum += expf(scores[i] - top);
-        total[l] = total[l] * shrink[l] + sum;
+            highest[l] = scores[i] > highest[l] ? scores[i] : highest[l];
+        shrink[l] = expf(before - highest[l]);
+        total[l] *= shrink[l];
     }
-    for (size_t i = 0; i < count; i++)
-        scores[i] = expf(scores[i] - highest[i % rows]);
+    for (size_t i = 0; i < count; i += lanes)
+        for (size_t l = 0; l < lanes; l++)
+            total[l] += scores[i + l] = expf(scores[i + l] - highest[l]);
 }
 
 static void add_weighted(struct ops_matrix sums, const float *shrink, struct ops_matrix weights,
@@ -108,10 +114,11 @@ static void add_weighted(struct ops_matrix sums, const float *shrink, struct ops
             const char *at =
                 (const char *)row_of(values, p) + tensor_type_row_bytes(values.type, i);
             decode(values.type, at, value, OPS_LANES);
-            for (size_t r = 0; r < rows; r++)
+            for (size_t r = 0; r < rows; r++) {
+                float weight = weights.at[p * weights.stride + r];
                 for (size_t k = 0; k < OPS_LANES; k++)
-                    sums.at[r * sums.stride + i + k] +=
-                        weights.at[p * weights.stride + r] * value[k];
+                    sums.at[r * sums.stride + i + k] += weight * value[k];
+            }
         }
 }
 
