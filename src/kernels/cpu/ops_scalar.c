@@ -91,12 +91,15 @@ static void score(float *scores, const float *queries, struct ops_matrix keys, s
 static void soften(float *scores, float *highest, float *total, float *shrink, size_t rows,
                    size_t positions) {
     size_t lanes = rows * OPS_SHARE(rows), count = positions * rows;
-    for (size_t l = 0; l < lanes; l++) {
-        float before = highest[l];
-        for (size_t i = l % rows; i < count; i += rows)
-            highest[l] = scores[i] > highest[l] ? scores[i] : highest[l];
-        shrink[l] = expf(before - highest[l]);
-        total[l] *= shrink[l];
+    for (size_t r = 0; r < rows; r++) {
+        float before = highest[r], top = before;
+        for (size_t i = r; i < count; i += rows)
+            top = scores[i] > top ? scores[i] : top;
+        for (size_t l = r; l < lanes; l += rows) {
+            highest[l] = top;
+            shrink[l] = expf(before - top);
+            total[l] *= shrink[l];
+        }
     }
     for (size_t i = 0; i < count; i += lanes)
         for (size_t l = 0; l < lanes; l++)
