@@ -9,9 +9,10 @@
 
 #include <gcore/audit.h>
 
-/* Attention of few tokens to many positions is divided into ranges of these, so that all cores have
- * something to do; of all tokens together into so many parts at most. */
-enum { RANGE_LEAST = 256, PARTS_MAX = 64 };
+/* Attention of few tokens to many positions is divided into ranges, so that all cores have
+ * something to do: if of all tokens together there are no more parts than these, or than one token
+ * can have. */
+enum { PARTS = 64 };
 
 struct scheduler {
     const struct device *d;
@@ -59,6 +60,11 @@ static enum rc alloc_levels(scheduler *s, struct err *e) {
     return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I8, T * slabs * KERN_SLAB_BYTES, e);
 }
 
+static uint64_t parts_most(const scheduler *s) {
+    uint64_t ranges = KERN_RANGES(s->k->context);
+    return ranges > PARTS ? ranges : PARTS;
+}
+
 static enum rc alloc_all(scheduler *s, struct err *e) {
     const struct config *c = s->c;
     uint64_t T = s->max_tokens, W = s->max_wanted;
@@ -72,7 +78,7 @@ static enum rc alloc_all(scheduler *s, struct err *e) {
     rc = rc ? rc : alloc_floats(s, &s->q, "q", T, Q, e);
     rc = rc ? rc : alloc_floats(s, &s->attn_out, "attn_out", T, Q, e);
     rc = rc ? rc
-            : alloc_floats(s, &s->parts, "attn_parts", (uint64_t)PARTS_MAX * c->heads,
+            : alloc_floats(s, &s->parts, "attn_parts", parts_most(s) * c->heads,
                            KERN_PART(c->head_size), e);
     rc = rc ? rc : alloc_floats(s, &s->key, "k", T, K, e);
     rc = rc ? rc : alloc_floats(s, &s->value, "v", T, K, e);
@@ -300,17 +306,13 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
     return kern_rope(s->d->kernels, s->d->stream, &rope, e);
 }
 
-/* How the contexts of this batch are divided: the same for every layer and any number of cores. */
-static void divide(const scheduler *s, uint32_t *ranges, uint32_t *range) {
-    uint32_t longest = 0, parts = PARTS_MAX / s->b->tokens;
+/* Into how many ranges the contexts of this batch are divided: 1 if they are not. */
+static uint32_t ranges_for(const scheduler *s) {
+    uint64_t longest = 0, ranges;
     for (uint32_t t = 0; t < s->b->tokens; t++)
-        longest = (uint32_t)s->b->pos[t] >= longest ? (uint32_t)s->b->pos[t] + 1 : longest;
-    if (s->c->sliding_window && longest > s->c->sliding_window)
-        longest = s->c->sliding_window;
-    *ranges = (longest + RANGE_LEAST - 1) / RANGE_LEAST;
-    *ranges = *ranges < parts ? *ranges : parts;
-    *ranges = *ranges ? *ranges : 1;
-    *range = (longest + *ranges - 1) / *ranges;
+        longest = (uint64_t)s->b->pos[t] >= longest ? (uint64_t)s->b->pos[t] + 1 : longest;
+    ranges = KERN_RANGES(longest);
+    return ranges && ranges * s->b->tokens <= parts_most(s) ? (uint32_t)ranges : 1;
 }
 
 /* attn_out = softmax(q . keys) values, over this token and all before it in its sequence */
@@ -329,14 +331,12 @@ static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
     enum rc rc = kern_kv_store(s->d->kernels, s->d->stream, &store, e);
     if (rc)
         return rc;
-    uint32_t ranges, range;
-    divide(s, &ranges, &range);
-    struct kern_attention a = { s->attn_out,   s->parts, s->q,
-                                s->key,        s->value, cache->keys,
-                                cache->values, s->pos,   s->slots,
-                                s->b->tokens,  c->heads, c->kv_heads,
-                                c->head_size,  rows,     c->sliding_window,
-                                ranges,        range,    c->attention_scale };
+    uint32_t ranges = ranges_for(s);
+    struct kern_attention a = { s->attn_out,       s->parts,      s->q,
+                                cache->keys,       cache->values, s->pos,
+                                s->slots,          s->b->tokens,  c->heads,
+                                c->kv_heads,       c->head_size,  rows,
+                                c->sliding_window, ranges,        c->attention_scale };
     rc = kern_attention(s->d->kernels, s->d->stream, &a, e);
     if (rc || ranges == 1)
         return rc;

@@ -35,6 +35,9 @@ enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 + 16 * 4 + 16 * 4 };
 /* Tokens of an attention that one block does. */
 enum { KERN_TOKENS = 32 };
 #define KERN_TOKEN_BLOCKS(n) (((uint64_t)(n) + KERN_TOKENS - 1) / KERN_TOKENS)
+/* Positions of a range of its context. */
+enum { KERN_RANGE = 256 };
+#define KERN_RANGES(positions) (((uint64_t)(positions) + KERN_RANGE - 1) / KERN_RANGE)
 /* Floats of a row of an attention's parts: sums, padded, and two more numbers. */
 enum { KERN_LANES = 16 };
 #define KERN_PART_SUMS(head_size)                                                                  \

@@ -124,7 +124,15 @@ static double time_of(void (*run)(void), int calls) {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-enum { PAST = 1800, HEADS = 32, KV_HEADS = 4, LAYERS = 22, TURNS = 10, RANGES = 8, PROMPT = 512 };
+enum {
+    PAST = 1800,
+    HEADS = 32,
+    KV_HEADS = 4,
+    LAYERS = 22,
+    TURNS = 10,
+    RANGES = (PAST + KERN_RANGE) / KERN_RANGE,
+    PROMPT = 512
+};
 
 static struct kern_attention attention;
 
@@ -158,8 +166,6 @@ static void attend_layers(void) {
 static struct kern_attention describe(char *caches, enum tensor_type type) {
     return (struct kern_attention){ .out.ptr = out,
                                     .q.ptr = x,
-                                    .k.ptr = x,
-                                    .v.ptr = x,
                                     .keys = { caches, 0, type, "keys" },
                                     .values = { caches, 0, type, "values" },
                                     .tokens = 1,
@@ -188,7 +194,6 @@ static int time_token(enum tensor_type type) {
     attention.pos.ptr = &pos;
     attention.slots.ptr = &slot;
     attention.ranges = RANGES;
-    attention.range = (PAST + RANGES) / RANGES;
     printf(
         "attention of %d layers, 1 token behind %d, 32 heads, 4 of keys, %s cache, %s: %.2f ms\n",
         LAYERS, PAST, tensor_type_name(type), ops()->name, time_of(attend_layers, 1) / 1e6);

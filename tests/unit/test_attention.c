@@ -14,14 +14,14 @@
 struct shape {
     uint32_t heads, kv_heads, head_size, window;
     enum tensor_type cache;
-    uint32_t texts, past, tokens; /* each text: positions in the cache, and in the batch */
-    uint32_t ranges;
+    uint32_t texts, past, tokens; /* each text: positions before the batch, and in it */
+    bool divided;                 /* into ranges that attention_merge joins */
 };
 
 /* All buffers of one launch, on the host. */
 struct launch {
     struct kern_attention a;
-    float *q, *k, *v, *out, *parts;
+    float *q, *out, *parts;
     float *keys, *values; /* what the caches decode to */
     void *key_cache, *value_cache;
     int32_t *pos, *slots;
@@ -54,10 +54,9 @@ static void open_launch(struct launch *l, const struct shape *s) {
     uint32_t context = s->past + s->tokens + 3, rows = s->texts * context;
     uint32_t T = s->texts * s->tokens;
     size_t width = (size_t)s->kv_heads * s->head_size, Q = (size_t)s->heads * s->head_size;
-    size_t parts = (size_t)T * s->heads * s->ranges * KERN_PART(s->head_size);
+    uint32_t ranges = s->divided ? (uint32_t)KERN_RANGES(s->past + s->tokens) : 1;
+    size_t parts = (size_t)T * s->heads * ranges * KERN_PART(s->head_size);
     l->q = make_noise(T * Q, 3);
-    l->k = make_noise(T * width, 2);
-    l->v = make_noise(T * width, 1);
     l->keys = make_noise(rows * width, 2);
     l->values = make_noise(rows * width, 1);
     l->key_cache = make_cache(s, l->keys, rows, width);
@@ -74,8 +73,6 @@ static void open_launch(struct launch *l, const struct shape *s) {
     l->a = (struct kern_attention){ .out.ptr = l->out,
                                     .parts.ptr = l->parts,
                                     .q.ptr = l->q,
-                                    .k.ptr = l->k,
-                                    .v.ptr = l->v,
                                     .keys = { l->key_cache, 0, s->cache, "keys" },
                                     .values = { l->value_cache, 0, s->cache, "values" },
                                     .pos.ptr = l->pos,
@@ -86,15 +83,12 @@ static void open_launch(struct launch *l, const struct shape *s) {
                                     .head_size = s->head_size,
                                     .rows = rows,
                                     .window = s->window,
-                                    .ranges = s->ranges,
-                                    .range = (s->past + s->tokens) / s->ranges,
+                                    .ranges = ranges,
                                     .scale = 1 / sqrtf((float)s->head_size) };
 }
 
 static void close_launch(struct launch *l) {
     free(l->q);
-    free(l->k);
-    free(l->v);
     free(l->out);
     free(l->parts);
     free(l->keys);
@@ -125,12 +119,10 @@ static void run(const struct launch *l, uint64_t step) {
     cpu_attention_merge(&w, &m);
 }
 
-/* The key or value of `position` for token t: from the batch if it is in it. */
+/* The key or value of `position` for token t. */
 static const float *find(const struct launch *l, const struct shape *s, uint32_t t,
-                         uint32_t position, const float *cache, const float *batch) {
+                         uint32_t position, const float *cache) {
     size_t width = (size_t)s->kv_heads * s->head_size;
-    if (position >= s->past)
-        return batch + (t / s->tokens * s->tokens + position - s->past) * width;
     return cache + (size_t)(l->slots[t] - l->pos[t] + (int32_t)position) * width;
 }
 
@@ -143,8 +135,8 @@ static void define(const struct launch *l, const struct shape *s, uint32_t t, ui
     double total = 0;
     memset(out, 0, size * sizeof *out);
     for (uint32_t p = from; p < seen; p++) {
-        const float *k = find(l, s, t, p, l->keys, l->k) + at;
-        const float *v = find(l, s, t, p, l->values, l->v) + at;
+        const float *k = find(l, s, t, p, l->keys) + at;
+        const float *v = find(l, s, t, p, l->values) + at;
         double score = 0;
         for (uint32_t i = 0; i < size; i++)
             score += (double)q[i] * k[i];
@@ -168,7 +160,7 @@ static void assert_as_defined(const struct launch *l, const struct shape *s) {
                     fail_msg("%u heads of %u, %u keys', window %u, %u + %u tokens of %u texts, %u "
                              "ranges: token %u head %u [%u] is %g, expected %g",
                              s->heads, s->head_size, s->kv_heads, s->window, s->past, s->tokens,
-                             s->texts, s->ranges, t, h, i, (double)out[i], expected[i]);
+                             s->texts, l->a.ranges, t, h, i, (double)out[i], expected[i]);
         }
 }
 
@@ -183,8 +175,8 @@ static void check(const struct shape *s) {
 static void every_head_size_is_as_defined(void **state) {
     (void)state;
     for (uint32_t size = 2; size <= 256; size += size < 70 ? 2 : 31 * 2) {
-        check(&(struct shape){ 2, 1, size, 0, TENSOR_TYPE_F16, 1, 70, 1, 1 });
-        check(&(struct shape){ 2, 2, size, 0, TENSOR_TYPE_F16, 1, 20, 9, 1 });
+        check(&(struct shape){ 2, 1, size, 0, TENSOR_TYPE_F16, 1, 70, 1, false });
+        check(&(struct shape){ 2, 2, size, 0, TENSOR_TYPE_F16, 1, 20, 9, false });
     }
 }
 
@@ -193,72 +185,124 @@ static void every_grouping_is_as_defined(void **state) {
     for (uint32_t group = 1; group <= 9; group++)
         for (uint32_t kv_heads = 1; kv_heads <= 3; kv_heads++) {
             check(&(struct shape){ group * kv_heads, kv_heads, 64, 0, TENSOR_TYPE_F16, 1, 130, 1,
-                                   1 });
-            check(
-                &(struct shape){ group * kv_heads, kv_heads, 32, 0, TENSOR_TYPE_F16, 1, 5, 70, 1 });
+                                   false });
+            check(&(struct shape){ group * kv_heads, kv_heads, 32, 0, TENSOR_TYPE_F16, 1, 5, 70,
+                                   false });
         }
-    check(
-        &(struct shape){ 40, 1, 16, 0, TENSOR_TYPE_F16, 1, 20, 3, 1 }); /* more than fit at once */
+    check(&(struct shape){ 40, 1, 16, 0, TENSOR_TYPE_F16, 1, 20, 3,
+                           false }); /* more than fit at once */
 }
 
 static void windows_are_as_defined(void **state) {
     (void)state;
     for (uint32_t window = 1; window < 150; window += window < 5 ? 1 : 29) {
-        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 1, 0, 140, 1 });
-        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 2, 70, 10, 1 });
-        check(&(struct shape){ 8, 1, 32, window, TENSOR_TYPE_F16, 1, 100, 1, 2 });
+        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 1, 0, 140, false });
+        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 2, 70, 10, false });
+        check(&(struct shape){ 8, 1, 32, window, TENSOR_TYPE_F16, 1, 600, 1, true });
     }
 }
 
 static void a_q8_0_cache_is_as_defined(void **state) {
     (void)state;
-    check(&(struct shape){ 8, 2, 64, 0, TENSOR_TYPE_Q8_0, 1, 100, 30, 1 });
-    check(&(struct shape){ 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 3, 100, 1, 3 });
+    check(&(struct shape){ 8, 2, 64, 0, TENSOR_TYPE_Q8_0, 1, 100, 30, false });
+    check(&(struct shape){ 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 3, 400, 1, true });
 }
 
 static void texts_in_one_batch_do_not_see_each_other(void **state) {
     (void)state;
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 9, 65, 1, 1 });
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 5, 3, 20, 1 });
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 3, 0, 5, 2 });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 9, 65, 1, false });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 5, 3, 20, false });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 3, 300, 5, true });
 }
 
 static void ranges_are_as_defined(void **state) {
     (void)state;
-    for (uint32_t ranges = 1; ranges < 12; ranges++) {
-        check(&(struct shape){ 8, 1, 64, 0, TENSOR_TYPE_F16, 1, 300, 1, ranges });
-        check(&(struct shape){ 2, 2, 48, 0, TENSOR_TYPE_F16, 2, 90, 13, ranges });
-        check(&(struct shape){ 2, 2, 48, 40, TENSOR_TYPE_F16, 1, 90, 13, ranges });
+    for (uint32_t past = 200; past < 1500; past += 311) {
+        check(&(struct shape){ 8, 1, 64, 0, TENSOR_TYPE_F16, 1, past, 1, true });
+        check(&(struct shape){ 2, 2, 48, 0, TENSOR_TYPE_F16, 2, past, 13, true });
+        check(&(struct shape){ 2, 2, 48, 40, TENSOR_TYPE_F16, 1, past, 13, true });
+        check(&(struct shape){ 2, 2, 48, 300, TENSOR_TYPE_F16, 1, past, 13, false });
     }
+}
+
+static size_t out_bytes(const struct launch *l) {
+    return (size_t)l->a.tokens * l->a.heads * l->a.head_size * sizeof(float);
+}
+
+static float *keep(const struct launch *l) {
+    float *kept = malloc(out_bytes(l));
+    assert_non_null(kept);
+    memcpy(kept, l->out, out_bytes(l));
+    memset(l->out, 0, out_bytes(l));
+    return kept;
 }
 
 static void the_division_of_blocks_does_not_change_a_bit(void **state) {
     (void)state;
-    struct shape s = { 8, 2, 64, 0, TENSOR_TYPE_F16, 1, 200, 40, 3 };
+    struct shape s = { 8, 2, 64, 0, TENSOR_TYPE_F16, 1, 500, 40, true };
     struct launch l;
     open_launch(&l, &s);
-    size_t bytes = (size_t)l.a.tokens * s.heads * s.head_size * sizeof(float);
-    float *kept = malloc(bytes);
-    assert_non_null(kept);
     run(&l, 1);
-    memcpy(kept, l.out, bytes);
-    memset(l.out, 0, bytes);
+    float *kept = keep(&l);
     run(&l, 1000);
-    assert_memory_equal(kept, l.out, bytes);
+    assert_memory_equal(kept, l.out, out_bytes(&l));
     free(kept);
     close_launch(&l);
+}
+
+/* Tokens [from, from + count) of a launch as a batch of their own. */
+static void run_some(const struct launch *all, uint32_t from, uint32_t count, bool divided) {
+    struct launch l = *all;
+    size_t row = (size_t)l.a.heads * l.a.head_size;
+    uint32_t ranges = (uint32_t)KERN_RANGES(l.pos[from + count - 1] + 1);
+    l.a.q.ptr = l.q + from * row;
+    l.a.out.ptr = l.out + from * row;
+    l.a.pos.ptr = l.pos + from;
+    l.a.slots.ptr = l.slots + from;
+    l.a.tokens = count;
+    l.a.ranges = divided ? ranges : 1;
+    run(&l, 2);
+}
+
+static void the_rest_of_the_batch_does_not_change_a_bit(void **state) {
+    (void)state;
+    const struct shape shapes[] = {
+        { 8, 1, 64, 0, TENSOR_TYPE_F16, 1, 480, 70, true },
+        { 7, 1, 64, 100, TENSOR_TYPE_F16, 1, 200, 90, true },
+        { 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 1, 0, 300, true },
+        { 40, 1, 32, 300, TENSOR_TYPE_Q8_0, 1, 250, 40, true },
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct launch l;
+        open_launch(&l, &shapes[i]);
+        l.a.ranges = 1;
+        run(&l, 3);
+        float *kept = keep(&l);
+        for (uint32_t t = 0; t < l.a.tokens; t++)
+            run_some(&l, t, 1, t % 2);
+        assert_memory_equal(kept, l.out, out_bytes(&l));
+        memset(l.out, 0, out_bytes(&l));
+        for (uint32_t t = 0, n; t < l.a.tokens; t += n) {
+            n = l.a.tokens - t < 11 ? l.a.tokens - t : 11;
+            run_some(&l, t, n, true);
+        }
+        assert_memory_equal(kept, l.out, out_bytes(&l));
+        free(kept);
+        close_launch(&l);
+    }
 }
 
 /* A number that is none, in a token's key and value: those before it do not notice. */
 static void a_nan_does_not_travel_back(void **state) {
     (void)state;
     for (uint32_t heads = 2; heads <= 16; heads += 14) {
-        struct shape s = { heads, 2, 64, 0, TENSOR_TYPE_F16, 1, 10, 40, 1 };
+        struct shape s = { heads, 2, 64, 0, TENSOR_TYPE_F16, 1, 10, 40, false };
         struct launch l;
         open_launch(&l, &s);
         size_t width = (size_t)s.kv_heads * s.head_size, row = (size_t)s.heads * s.head_size;
-        for (size_t i = 0; i < width; i++)
-            l.k[20 * width + i] = l.v[20 * width + i] = NAN;
+        uint16_t *keys = l.key_cache, *values = l.value_cache;
+        for (size_t i = 30 * width; i < 31 * width; i++) /* the batch begins at 10 */
+            keys[i] = values[i] = 0x7e00;
         run(&l, 1);
         for (size_t i = 0; i < 20 * row; i++)
             assert_false(isnan(l.out[i]));
@@ -277,6 +321,7 @@ int main(void) {
         cmocka_unit_test(texts_in_one_batch_do_not_see_each_other),
         cmocka_unit_test(ranges_are_as_defined),
         cmocka_unit_test(the_division_of_blocks_does_not_change_a_bit),
+        cmocka_unit_test(the_rest_of_the_batch_does_not_change_a_bit),
         cmocka_unit_test(a_nan_does_not_travel_back),
     };
     struct err e = { 0 };
