@@ -331,12 +331,15 @@ static enum rc attend(scheduler *s, uint32_t layer, struct err *e) {
     enum rc rc = kern_kv_store(s->d->kernels, s->d->stream, &store, e);
     if (rc)
         return rc;
+    /* Quantised weights want the same bits for any batch, floats the nearest to exact. */
+    bool fresh = s->w->all_floats && s->b->tokens > 1;
     uint32_t ranges = ranges_for(s);
-    struct kern_attention a = { s->attn_out,       s->parts,      s->q,
-                                cache->keys,       cache->values, s->pos,
-                                s->slots,          s->b->tokens,  c->heads,
-                                c->kv_heads,       c->head_size,  rows,
-                                c->sliding_window, ranges,        c->attention_scale };
+    struct kern_attention a = { s->attn_out,   s->parts, s->q,
+                                s->key,        s->value, cache->keys,
+                                cache->values, s->pos,   s->slots,
+                                s->b->tokens,  c->heads, c->kv_heads,
+                                c->head_size,  rows,     c->sliding_window,
+                                ranges,        fresh,    c->attention_scale };
     rc = kern_attention(s->d->kernels, s->d->stream, &a, e);
     if (rc || ranges == 1)
         return rc;

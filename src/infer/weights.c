@@ -149,6 +149,7 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
         struct kern_view *view = view_of(w, &spec);
         memcpy(w->names[i], spec.name, sizeof spec.name);
         *view = (struct kern_view){ .name = w->names[i] };
+        w->all_floats &= spec.kind == CONFIG_VECTOR || tensor_type_is_float(t->type);
         enum rc rc = load_tensor(w, d, view, g, t, &spec, order, e);
         if (rc)
             return rc;
@@ -169,7 +170,7 @@ static void set_packed(struct weights *w, int32_t layer) {
 enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                      const struct config *c, enum weights_order order, weights_progress progress,
                      void *user, struct err *e) {
-    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1 };
+    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1, .all_floats = true };
     uint64_t names = 0;
     struct config_tensor_spec spec;
     while (config_tensor_at(c, names, &spec))

@@ -35,7 +35,8 @@ struct weights {
     struct kern_view rope_freqs;                  /* [rope_dims / 2] angles a position */
     struct weights_layer *layers;
     uint32_t layer_count;
-    bool packed; /* as in a layer, for the others */
+    bool packed;     /* as in a layer, for the others */
+    bool all_floats; /* no matrix is quantised */
     struct weights_mapped *mapped;
     size_t mapped_count;
     int32_t unpacked;                 /* the first layer that is to be packed; -1: none is yet */

@@ -16,12 +16,13 @@ struct shape {
     enum tensor_type cache;
     uint32_t texts, past, tokens; /* each text: positions before the batch, and in it */
     bool divided;                 /* into ranges that attention_merge joins */
+    bool fresh;                   /* what is in the batch is not taken from the cache */
 };
 
 /* All buffers of one launch, on the host. */
 struct launch {
     struct kern_attention a;
-    float *q, *out, *parts;
+    float *q, *k, *v, *out, *parts;
     float *keys, *values; /* what the caches decode to */
     void *key_cache, *value_cache;
     int32_t *pos, *slots;
@@ -57,6 +58,8 @@ static void open_launch(struct launch *l, const struct shape *s) {
     uint32_t ranges = s->divided ? (uint32_t)KERN_RANGES(s->past + s->tokens) : 1;
     size_t parts = (size_t)T * s->heads * ranges * KERN_PART(s->head_size);
     l->q = make_noise(T * Q, 3);
+    l->k = make_noise(T * width, 2);
+    l->v = make_noise(T * width, 1);
     l->keys = make_noise(rows * width, 2);
     l->values = make_noise(rows * width, 1);
     l->key_cache = make_cache(s, l->keys, rows, width);
@@ -73,6 +76,8 @@ static void open_launch(struct launch *l, const struct shape *s) {
     l->a = (struct kern_attention){ .out.ptr = l->out,
                                     .parts.ptr = l->parts,
                                     .q.ptr = l->q,
+                                    .k.ptr = l->k,
+                                    .v.ptr = l->v,
                                     .keys = { l->key_cache, 0, s->cache, "keys" },
                                     .values = { l->value_cache, 0, s->cache, "values" },
                                     .pos.ptr = l->pos,
@@ -84,11 +89,14 @@ static void open_launch(struct launch *l, const struct shape *s) {
                                     .rows = rows,
                                     .window = s->window,
                                     .ranges = ranges,
+                                    .fresh = s->fresh,
                                     .scale = 1 / sqrtf((float)s->head_size) };
 }
 
 static void close_launch(struct launch *l) {
     free(l->q);
+    free(l->k);
+    free(l->v);
     free(l->out);
     free(l->parts);
     free(l->keys);
@@ -121,8 +129,10 @@ static void run(const struct launch *l, uint64_t step) {
 
 /* The key or value of `position` for token t. */
 static const float *find(const struct launch *l, const struct shape *s, uint32_t t,
-                         uint32_t position, const float *cache) {
+                         uint32_t position, const float *cache, const float *batch) {
     size_t width = (size_t)s->kv_heads * s->head_size;
+    if (s->fresh && position >= s->past)
+        return batch + (t / s->tokens * s->tokens + position - s->past) * width;
     return cache + (size_t)(l->slots[t] - l->pos[t] + (int32_t)position) * width;
 }
 
@@ -135,8 +145,8 @@ static void define(const struct launch *l, const struct shape *s, uint32_t t, ui
     double total = 0;
     memset(out, 0, size * sizeof *out);
     for (uint32_t p = from; p < seen; p++) {
-        const float *k = find(l, s, t, p, l->keys) + at;
-        const float *v = find(l, s, t, p, l->values) + at;
+        const float *k = find(l, s, t, p, l->keys, l->k) + at;
+        const float *v = find(l, s, t, p, l->values, l->v) + at;
         double score = 0;
         for (uint32_t i = 0; i < size; i++)
             score += (double)q[i] * k[i];
@@ -175,8 +185,8 @@ static void check(const struct shape *s) {
 static void every_head_size_is_as_defined(void **state) {
     (void)state;
     for (uint32_t size = 2; size <= 256; size += size < 70 ? 2 : 31 * 2) {
-        check(&(struct shape){ 2, 1, size, 0, TENSOR_TYPE_F16, 1, 70, 1, false });
-        check(&(struct shape){ 2, 2, size, 0, TENSOR_TYPE_F16, 1, 20, 9, false });
+        check(&(struct shape){ 2, 1, size, 0, TENSOR_TYPE_F16, 1, 70, 1, false, false });
+        check(&(struct shape){ 2, 2, size, 0, TENSOR_TYPE_F16, 1, 20, 9, false, false });
     }
 }
 
@@ -185,43 +195,52 @@ static void every_grouping_is_as_defined(void **state) {
     for (uint32_t group = 1; group <= 9; group++)
         for (uint32_t kv_heads = 1; kv_heads <= 3; kv_heads++) {
             check(&(struct shape){ group * kv_heads, kv_heads, 64, 0, TENSOR_TYPE_F16, 1, 130, 1,
-                                   false });
+                                   false, false });
             check(&(struct shape){ group * kv_heads, kv_heads, 32, 0, TENSOR_TYPE_F16, 1, 5, 70,
-                                   false });
+                                   false, false });
         }
-    check(&(struct shape){ 40, 1, 16, 0, TENSOR_TYPE_F16, 1, 20, 3,
+    check(&(struct shape){ 40, 1, 16, 0, TENSOR_TYPE_F16, 1, 20, 3, false,
                            false }); /* more than fit at once */
 }
 
 static void windows_are_as_defined(void **state) {
     (void)state;
     for (uint32_t window = 1; window < 150; window += window < 5 ? 1 : 29) {
-        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 1, 0, 140, false });
-        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 2, 70, 10, false });
-        check(&(struct shape){ 8, 1, 32, window, TENSOR_TYPE_F16, 1, 600, 1, true });
+        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 1, 0, 140, false, false });
+        check(&(struct shape){ 4, 2, 32, window, TENSOR_TYPE_F16, 2, 70, 10, false, false });
+        check(&(struct shape){ 8, 1, 32, window, TENSOR_TYPE_F16, 1, 600, 1, true, false });
     }
 }
 
 static void a_q8_0_cache_is_as_defined(void **state) {
     (void)state;
-    check(&(struct shape){ 8, 2, 64, 0, TENSOR_TYPE_Q8_0, 1, 100, 30, false });
-    check(&(struct shape){ 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 3, 400, 1, true });
+    check(&(struct shape){ 8, 2, 64, 0, TENSOR_TYPE_Q8_0, 1, 100, 30, false, false });
+    check(&(struct shape){ 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 3, 400, 1, true, false });
 }
 
 static void texts_in_one_batch_do_not_see_each_other(void **state) {
     (void)state;
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 9, 65, 1, false });
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 5, 3, 20, false });
-    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 3, 300, 5, true });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 9, 65, 1, false, false });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 5, 3, 20, false, false });
+    check(&(struct shape){ 4, 2, 64, 0, TENSOR_TYPE_F16, 3, 300, 5, true, false });
+}
+
+static void fresh_keys_and_values_are_used(void **state) {
+    (void)state;
+    for (uint32_t past = 0; past < 300; past += 37) {
+        check(&(struct shape){ 8, 2, 64, 0, TENSOR_TYPE_F16, 1, past, 90, false, true });
+        check(&(struct shape){ 2, 2, 64, 50, TENSOR_TYPE_Q8_0, 2, past, 70, false, true });
+        check(&(struct shape){ 4, 1, 64, 0, TENSOR_TYPE_F16, 3, past, 1, true, true });
+    }
 }
 
 static void ranges_are_as_defined(void **state) {
     (void)state;
     for (uint32_t past = 200; past < 1500; past += 311) {
-        check(&(struct shape){ 8, 1, 64, 0, TENSOR_TYPE_F16, 1, past, 1, true });
-        check(&(struct shape){ 2, 2, 48, 0, TENSOR_TYPE_F16, 2, past, 13, true });
-        check(&(struct shape){ 2, 2, 48, 40, TENSOR_TYPE_F16, 1, past, 13, true });
-        check(&(struct shape){ 2, 2, 48, 300, TENSOR_TYPE_F16, 1, past, 13, false });
+        check(&(struct shape){ 8, 1, 64, 0, TENSOR_TYPE_F16, 1, past, 1, true, false });
+        check(&(struct shape){ 2, 2, 48, 0, TENSOR_TYPE_F16, 2, past, 13, true, false });
+        check(&(struct shape){ 2, 2, 48, 40, TENSOR_TYPE_F16, 1, past, 13, true, false });
+        check(&(struct shape){ 2, 2, 48, 300, TENSOR_TYPE_F16, 1, past, 13, false, false });
     }
 }
 
@@ -239,7 +258,7 @@ static float *keep(const struct launch *l) {
 
 static void the_division_of_blocks_does_not_change_a_bit(void **state) {
     (void)state;
-    struct shape s = { 8, 2, 64, 0, TENSOR_TYPE_F16, 1, 500, 40, true };
+    struct shape s = { 8, 2, 64, 0, TENSOR_TYPE_F16, 1, 500, 40, true, false };
     struct launch l;
     open_launch(&l, &s);
     run(&l, 1);
@@ -267,10 +286,10 @@ static void run_some(const struct launch *all, uint32_t from, uint32_t count, bo
 static void the_rest_of_the_batch_does_not_change_a_bit(void **state) {
     (void)state;
     const struct shape shapes[] = {
-        { 8, 1, 64, 0, TENSOR_TYPE_F16, 1, 480, 70, true },
-        { 7, 1, 64, 100, TENSOR_TYPE_F16, 1, 200, 90, true },
-        { 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 1, 0, 300, true },
-        { 40, 1, 32, 300, TENSOR_TYPE_Q8_0, 1, 250, 40, true },
+        { 8, 1, 64, 0, TENSOR_TYPE_F16, 1, 480, 70, true, false },
+        { 7, 1, 64, 100, TENSOR_TYPE_F16, 1, 200, 90, true, false },
+        { 2, 2, 128, 0, TENSOR_TYPE_Q8_0, 1, 0, 300, true, false },
+        { 40, 1, 32, 300, TENSOR_TYPE_Q8_0, 1, 250, 40, true, false },
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct launch l;
@@ -296,7 +315,7 @@ static void the_rest_of_the_batch_does_not_change_a_bit(void **state) {
 static void a_nan_does_not_travel_back(void **state) {
     (void)state;
     for (uint32_t heads = 2; heads <= 16; heads += 14) {
-        struct shape s = { heads, 2, 64, 0, TENSOR_TYPE_F16, 1, 10, 40, false };
+        struct shape s = { heads, 2, 64, 0, TENSOR_TYPE_F16, 1, 10, 40, false, false };
         struct launch l;
         open_launch(&l, &s);
         size_t width = (size_t)s.kv_heads * s.head_size, row = (size_t)s.heads * s.head_size;
@@ -319,6 +338,7 @@ int main(void) {
         cmocka_unit_test(windows_are_as_defined),
         cmocka_unit_test(a_q8_0_cache_is_as_defined),
         cmocka_unit_test(texts_in_one_batch_do_not_see_each_other),
+        cmocka_unit_test(fresh_keys_and_values_are_used),
         cmocka_unit_test(ranges_are_as_defined),
         cmocka_unit_test(the_division_of_blocks_does_not_change_a_bit),
         cmocka_unit_test(the_rest_of_the_batch_does_not_change_a_bit),

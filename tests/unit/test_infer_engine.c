@@ -128,8 +128,9 @@ static void assert_close(const char *shape, const char *type, uint32_t count, ui
 }
 
 #define SMALL "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
-/* What it costs to round keys and values to F16, for the cache. */
-#define CACHE 3e-4
+/* Float arithmetic, and what it costs to round keys and values of earlier batches to F16. */
+#define FLOATS 1e-5
+#define CACHE  2e-4
 /* What activations of 8 bits cost such a small model. That no more than those are rounded is
  * test_mm's matter. */
 #define LEVELS 8e-3
@@ -139,32 +140,32 @@ static void every_type_agrees_with_the_reference(void **state) {
     const struct tensor_type_info *t = NULL;
     while ((t = tensor_type_next(t)))
         if (t->use == TENSOR_TYPE_COMPUTE)
-            assert_close(SMALL, t->name, 24, 0, tensor_type_is_float(t->type) ? CACHE : LEVELS);
+            assert_close(SMALL, t->name, 24, 0, tensor_type_is_float(t->type) ? FLOATS : LEVELS);
     assert_close(SMALL, "Q4_K_M", 24, 0, LEVELS);
 }
 
 static void every_head_grouping_agrees_with_the_reference(void **state) {
     (void)state;
-    assert_close("dim=256,layers=1,heads=4,kv_heads=4,hidden=256,vocab=300", "F32", 20, 0, CACHE);
-    assert_close("dim=512,layers=3,heads=8,kv_heads=2,hidden=256,vocab=300", "F32", 20, 0, CACHE);
-    assert_close("dim=512,layers=2,heads=8,kv_heads=1,hidden=256,vocab=300", "F32", 20, 0, CACHE);
+    assert_close("dim=256,layers=1,heads=4,kv_heads=4,hidden=256,vocab=300", "F32", 20, 0, FLOATS);
+    assert_close("dim=512,layers=3,heads=8,kv_heads=2,hidden=256,vocab=300", "F32", 20, 0, FLOATS);
+    assert_close("dim=512,layers=2,heads=8,kv_heads=1,hidden=256,vocab=300", "F32", 20, 0, FLOATS);
     assert_close("dim=512,layers=5,heads=4,kv_heads=2,hidden=256,vocab=300,tied=1", "F32", 20, 0,
-                 CACHE);
+                 FLOATS);
 }
 
 static void every_architecture_agrees_with_the_reference(void **state) {
     (void)state;
-    assert_close(SMALL ",arch=qwen2", "F32", 24, 0, CACHE);
-    assert_close(SMALL ",arch=qwen3", "F32", 24, 0, CACHE);
-    assert_close(SMALL ",arch=qwen3,head_dim=128", "F32", 24, 0, CACHE);
+    assert_close(SMALL ",arch=qwen2", "F32", 24, 0, FLOATS);
+    assert_close(SMALL ",arch=qwen3", "F32", 24, 0, FLOATS);
+    assert_close(SMALL ",arch=qwen3,head_dim=128", "F32", 24, 0, FLOATS);
 }
 
 static void every_rope_scaling_agrees_with_the_reference(void **state) {
     (void)state;
-    assert_close(SMALL ",rope_scaling=linear,rope_factor=4", "F32", 100, 0, CACHE);
-    assert_close(SMALL ",rope_scaling=yarn,rope_factor=4,rope_ctx=64", "F32", 100, 0, CACHE);
-    assert_close(SMALL ",rope_scaling=llama3", "F32", 100, 0, CACHE);
-    assert_close(SMALL ",window=16", "F32", 100, 0, CACHE);
+    assert_close(SMALL ",rope_scaling=linear,rope_factor=4", "F32", 100, 0, FLOATS);
+    assert_close(SMALL ",rope_scaling=yarn,rope_factor=4,rope_ctx=64", "F32", 100, 0, FLOATS);
+    assert_close(SMALL ",rope_scaling=llama3", "F32", 100, 0, FLOATS);
+    assert_close(SMALL ",window=16", "F32", 100, 0, FLOATS);
 }
 
 static void chunks_agree_with_the_reference(void **state) {

@@ -11,8 +11,9 @@
  * No row of scores is ever whole. Scores of positions that a token may not see are struck out, and
  * their values are not even weighed: a NaN further on in the batch is none of its business.
  *
- * What comes out for a token is the same, bit for bit, whatever else is in the batch: tiles and
- * ranges begin at multiples of their size, ranges are joined from the first to the last, here or by
+ * What comes out for a token is the same, bit for bit, whatever else is in the batch, unless fresh
+ * keys and values are asked for, which are not rounded as those of the cache are: tiles and ranges
+ * begin at multiples of their size, ranges are joined from the first to the last, here or by
  * attention_merge, and no token's rows are computed together with another's. */
 #include <float.h>
 #include <math.h>
@@ -39,6 +40,8 @@ struct run {
     uint64_t token, count; /* the first one's number in the batch */
     uint64_t pos;          /* the first one's */
     uint64_t row;          /* of the cache, that has position 0 */
+    uint64_t fresh;        /* position from which on keys and values are taken from the batch … */
+    uint64_t fresh_token;  /* … from this token on */
 };
 
 /* What a thread works on: one run's queries for one key head, and a tile of its context. Chunk c
@@ -82,7 +85,7 @@ static size_t lanes_for(size_t n) {
 /* ---- where things are ------------------------------------------------------------------------ */
 
 static bool follows(const struct kern_attention *a, uint64_t token) {
-    return INTS(a->slots)[token] == INTS(a->slots)[token - 1] + 1 &&
+    return token > 0 && INTS(a->slots)[token] == INTS(a->slots)[token - 1] + 1 &&
            INTS(a->pos)[token] == INTS(a->pos)[token - 1] + 1;
 }
 
@@ -92,6 +95,9 @@ static struct run find_run(const struct kern_attention *a, uint64_t token, uint6
     r.row = (uint64_t)INTS(a->slots)[token] - r.pos;
     while (token + r.count < last && follows(a, token + r.count))
         r.count++;
+    r.fresh = a->fresh ? r.pos : UINT64_MAX;
+    for (r.fresh_token = token; a->fresh && follows(a, r.fresh_token); r.fresh_token--)
+        r.fresh--;
     return r;
 }
 
@@ -126,20 +132,33 @@ static struct ops_rows find_rows(const struct job *j, const struct kern_view *ca
     return (struct ops_rows){ type, at + tensor_type_row_bytes(type, j->kv_head * size), bytes };
 }
 
-/* Decoded to floats, with zeros up to the next multiple of OPS_LANES. */
-static struct ops_rows load_rows(const struct job *j, struct ops_rows from, struct ops_matrix to,
-                                 uint64_t count) {
+/* The same from the batch. */
+static struct ops_rows find_fresh(const struct job *j, const struct kern_view *batch,
+                                  uint64_t pos) {
+    size_t size = j->a->head_size, all = j->a->kv_heads * size;
+    const float *at = FLOATS(*batch) + (j->run.fresh_token + pos - j->run.fresh) * all;
+    return (struct ops_rows){ TENSOR_TYPE_F32, at + j->kv_head * size, all * sizeof *at };
+}
+
+/* Those of a tile as floats, with zeros up to the next multiple of OPS_LANES. */
+static struct ops_rows load_rows(const struct job *j, const struct kern_view *cache,
+                                 const struct kern_view *batch, uint64_t tile, uint64_t count,
+                                 struct ops_matrix to) {
     size_t size = j->a->head_size;
-    j->o->decode_rows(to, from, count, size);
+    uint64_t old = least(most(j->run.fresh, tile), tile + count) - tile;
+    j->o->decode_rows(to, find_rows(j, cache, tile), old, size);
+    if (old < count)
+        j->o->decode_rows((struct ops_matrix){ to.at + old * to.stride, to.stride },
+                          find_fresh(j, batch, tile + old), count - old, size);
     for (uint64_t i = 0; size < j->width && i < count; i++)
         memset(to.at + i * to.stride + size, 0, (j->width - size) * sizeof *to.at);
     memset(to.at + count * to.stride, 0, (pad(count) - count) * to.stride * sizeof *to.at);
     return (struct ops_rows){ TENSOR_TYPE_F32, to.at, to.stride * sizeof *to.at };
 }
 
-static bool is_weighed_directly(const struct job *j, enum tensor_type type) {
-    return type == TENSOR_TYPE_F16 && j->run.count * j->group <= DIRECT_ROWS &&
-           j->a->head_size == j->width;
+static bool is_weighed_directly(const struct job *j) {
+    return j->a->values.type == TENSOR_TYPE_F16 && !j->a->fresh &&
+           j->run.count * j->group <= DIRECT_ROWS && j->a->head_size == j->width;
 }
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
@@ -185,13 +204,13 @@ static void send_for(const struct job *j, const struct kern_view *cache, uint64_
 /* The values of this tile and the keys of the next come in while scores are computed. */
 static void attend_tile(struct job *j, uint64_t tile, uint64_t count) {
     const uint64_t next = tile + count, end = end_of(&j->run);
-    load_rows(j, find_rows(j, &j->a->keys, tile), j->keys, count);
+    load_rows(j, &j->a->keys, &j->a->k, tile, count, j->keys);
     send_for(j, &j->a->values, tile, count);
     if (next < end)
         send_for(j, &j->a->keys, next, least(TILE, end - next));
-    j->values = find_rows(j, &j->a->values, tile);
-    if (!is_weighed_directly(j, j->values.type))
-        j->values = load_rows(j, j->values, j->value_room, count);
+    j->values = is_weighed_directly(j)
+                    ? find_rows(j, &j->a->values, tile)
+                    : load_rows(j, &j->a->values, &j->a->v, tile, count, j->value_room);
     for (size_t c = 0; c < chunk_count(j); c++)
         attend_chunk(j, c, tile);
 }
