@@ -55,7 +55,7 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
                                    sizeof(uint32_t), SPEC_VALUE },
 #define PARAM_F32(k, name, access)    POINTER_ONLY(k, name, access)
 #define PARAM_I32(k, name, access)    POINTER_ONLY(k, name, access)
-#define PARAM_I8(k, name, access)    POINTER_ONLY(k, name, access)
+#define PARAM_I8(k, name, access)     POINTER_ONLY(k, name, access)
 #define PARAM_MATRIX(k, name, access) POINTER_AND_TYPE(k, name, access)
 #define PARAM_CACHE(k, name, access)  POINTER_AND_TYPE(k, name, access)
 
