@@ -76,8 +76,11 @@ static void score_lanes(float *scores, const float *queries, size_t lanes, const
             for (size_t l = k; l < OPS_LANES; l += share)
                 sum[l] += queries[l] * element;
         }
-    for (size_t l = 0; l < OPS_LANES; l++)
-        scores[l / share] = l % share ? scores[l / share] + sum[l] : sum[l];
+    for (size_t l = 0; l < OPS_LANES; l += share, scores++) {
+        *scores = sum[l];
+        for (size_t k = 1; k < share; k++)
+            *scores += sum[l + k];
+    }
 }
 
 static void score(float *scores, const float *queries, struct ops_matrix keys, size_t rows,
