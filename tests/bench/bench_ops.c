@@ -211,8 +211,11 @@ static int time_prompt(void) {
     size_t floats = (size_t)PROMPT * HEADS * HEAD;
     float *q = malloc(2 * floats * sizeof *q);
     uint16_t *cache = malloc((size_t)PROMPT * KV_HEADS * HEAD * sizeof *cache);
-    if (!q || !cache)
+    if (!q || !cache) {
+        free(q);
+        free(cache);
         return 1;
+    }
     for (size_t i = 0; i < 2 * floats; i++)
         q[i] = x[i % HIDDEN];
     for (size_t i = 0; i < (size_t)PROMPT * KV_HEADS * HEAD; i++)

@@ -41,6 +41,7 @@ struct rows {
 
 static struct rows make_rows(enum tensor_type type, unsigned rows, size_t k) {
     struct rows r = { .row_bytes = tensor_type_row_bytes(type, k) };
+    assert_true(r.row_bytes > 0);
     r.blocks = k / tensor_type_find(type)->block_elements;
     r.bytes = malloc(rows * r.row_bytes);
     r.floats = malloc(rows * k * sizeof *r.floats);
