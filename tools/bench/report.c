@@ -31,11 +31,16 @@ static double decode_gbps(const struct report *r, const struct measure_run *run)
            1e9;
 }
 
+/* Of what a prompt is multiplied with. */
+static unsigned peak_bits(const struct report *r) {
+    return r->work.is_float ? 32 : 8;
+}
+
 double report_fraction(const struct report *r, const struct measure_run *run) {
     const struct machine *m = find_machine(r, run->threads);
     if (!r->host || !m || !run->count)
         return NAN;
-    double part = run->kind == MEASURE_PROMPT ? prompt_gops(r, run) / best_gops(m, 8)
+    double part = run->kind == MEASURE_PROMPT ? prompt_gops(r, run) / best_gops(m, peak_bits(r))
                                               : decode_gbps(r, run) / m->read_gbps;
     return isfinite(part) ? part : NAN;
 }
@@ -78,7 +83,9 @@ static void print_run(const struct report *r, const struct measure_run *run, FIL
     report_name_run(run, name, sizeof name);
     if (!isnan(fraction))
         snprintf(part, sizeof part, "%5.1f%% of %s", fraction * 100,
-                 run->kind == MEASURE_PROMPT ? "the 8-bit peak" : "the bandwidth");
+                 run->kind == MEASURE_DECODE ? "the bandwidth"
+                 : peak_bits(r) == 8         ? "the 8-bit peak"
+                                             : "the float peak");
     fprintf(out, "%-24s %7u %6u %10.2f %8.1f%%   %s\n", name, run->threads, run->batch,
             run->tokens_per_second, measure_spread(run) * 100, part);
 }
