@@ -42,10 +42,14 @@ function(greta_instruction_sets)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
     set(avxvnni ${avx2} -mavxvnni)
     set(avx512vnni ${avx512} -mavx512vnni)
-    # Their hundreds of inlined vectors take minutes to compile if each is watched when its scope ends.
+    # Their hundreds of inlined vectors take minutes to compile if each is watched when its scope ends, and
+    # what watches them is optimised.
     set(watched "")
+    if(GRETA_SANITIZE)
+        list(APPEND watched -O1)
+    endif()
     if(GRETA_SANITIZE MATCHES "address")
-        set(watched -fno-sanitize-address-use-after-scope)
+        list(APPEND watched -fno-sanitize-address-use-after-scope)
     endif()
     foreach(source IN LISTS ARGN)
         if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni)\\.c$")

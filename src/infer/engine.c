@@ -15,7 +15,7 @@
 enum { CONTEXT_DEFAULT_MAX = 4096, CHUNK = 512 };
 /* Room for the logits of a chunk when those of all its tokens are wanted. */
 static const uint64_t ALL_LOGITS_BYTES = 512u << 20;
-static const uint64_t REPACK_FIRST_BYTES = 1u << 30;
+static const uint64_t REPACK_FIRST_BYTES = 5ull << 29; /* takes less than 3 s, at worst */
 
 /* ---- what the guard rail says ---------------------------------------------------------------- */
 

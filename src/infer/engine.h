@@ -26,7 +26,7 @@ struct engine_options {
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
     bool no_repack;      /* leave matrices in the order of the file */
     /* On a device that works in the host's memory, matrices of more bytes than these are repacked
-     * between the first passes instead of before them; 0: 1 GiB. */
+     * between the first passes instead of before them; 0: 2.5 GiB. */
     uint64_t repack_first_bytes;
     bool guard_rail; /* false: go on in spite of what it says */
     bool all_logits; /* logits of every prompt position will be wanted */

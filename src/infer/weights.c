@@ -103,6 +103,7 @@ static enum rc upload_and_repack(const struct device *d, const struct kern_view 
 static enum rc map_tensor(struct weights *w, const struct device *d, struct kern_view *to,
                           const struct gguf_tensor *t, int32_t layer, bool later, struct err *e) {
     struct weights_mapped m = { t, to, { 0 }, layer };
+    later &= !tensor_type_is_float(t->type); /* those are never packed: they can stay */
     enum rc rc = later ? device_alloc(d, &m.packed, to->name, t->type, t->bytes, e) : RC_OK;
     rc = rc ? rc : device_map(d, to, to->name, t->type, t->data, t->bytes, e);
     if (rc)

@@ -120,7 +120,7 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
         out[i] += p->bias[row + i];
 }
 
-/* A row behind the last is read as the last one; what comes out for it is dropped. */
+/* Rows that are fewer than a group are multiplied one by one. */
 static void float_group(const struct weight *w, uint64_t row, const float *x, float *out) {
     uint64_t left = w->n - row;
     if (left >= PACK_ROWS) {

@@ -514,30 +514,23 @@ INLINE void multiply_all(const struct mm_tile *tiles, const struct mm_row *x, si
 
 static void multiply(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
                      size_t tokens, float *sums) {
-    const bool long_runs = run == 32 && tiles->run == 32;
-    switch (VEC_NARROW ? tiles->bits : 4) {
-#define RUNS(bits, mins)                                                                           \
-    if (long_runs)                                                                                 \
-        multiply_all(tiles, x, tokens, bits, 32, mins, sums);                                      \
-    else                                                                                           \
-        multiply_all(tiles, x, tokens, bits, 16, mins, sums)
-#define BITS(bits)                                                                                 \
-    case bits:                                                                                     \
-        if (tiles->mins) {                                                                         \
-            RUNS(bits, true);                                                                      \
-        } else {                                                                                   \
-            RUNS(bits, false);                                                                     \
-        }                                                                                          \
-        break;
-        BITS(4)
-        BITS(5)
-        BITS(6)
-        BITS(8)
-#undef BITS
-#undef RUNS
-    default:
-        break;
-    }
+    const unsigned bits = VEC_NARROW ? tiles->bits : 4, mins = tiles->mins;
+    const unsigned least = run < tiles->run ? run : tiles->run;
+/* Those that types have; where sums are not narrow, any bits are as good as 4. */
+#define CASE(bits_, run_, mins_)                                                                   \
+    if ((VEC_NARROW || (bits_) == 4) && bits == (bits_) && least == (run_) && mins == (mins_))     \
+    multiply_all(tiles, x, tokens, bits_, run_, mins_, sums)
+    CASE(4, 16, 0);
+    CASE(4, 16, 1);
+    CASE(4, 32, 0);
+    CASE(4, 32, 1);
+    CASE(5, 16, 0);
+    CASE(5, 16, 1);
+    CASE(5, 32, 1);
+    CASE(6, 16, 0);
+    CASE(8, 16, 0);
+    CASE(8, 32, 0);
+#undef CASE
 }
 
 /* ---- floats --------------------------------------------------------------------------------- */
