@@ -171,7 +171,6 @@ INLINE void score_shared(float *scores, const float *queries, struct ops_matrix 
             UNROLL
         for (int i = 0; i < n; i++)
             s[i] = vf_pairs(s[2 * i], s[2 * i + 1]);
-        UNROLL
         for (int i = 0; i < OPS_LANES / share; i++, scores += OPS_LANES)
             vf_store(scores, s[i]);
     }
