@@ -53,8 +53,8 @@ struct mm_float_tile {
 
 struct mm_set {
     const char *name;
-    /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of types
-     * that have 256 elements a block. */
+    /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
+     * types that have 256 elements a block. */
     void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
     /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
