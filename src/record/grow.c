@@ -158,7 +158,7 @@ static bool map_chunk(writer *w, _Atomic uint32_t *directory, unsigned char *at)
  * one that this signal handler interrupted, or belong to the process that this one was forked from:
  * then waiting does not help, and the work is done twice. */
 static bool wait_for_other(const _Atomic uint8_t *state) {
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 2000; i++) {
         if (atomic_load_explicit(state, memory_order_acquire) == CHUNK_MAPPED)
             return true;
         if (i < 100)
