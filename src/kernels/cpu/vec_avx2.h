@@ -92,9 +92,12 @@ INLINE vi vi_step(vi sum, vi levels, vi x) {
     return (vi){ vec_step(sum.a, levels.a, x.a), vec_step(sum.b, levels.b, x.b) };
 }
 
+INLINE __m256i vec_words(__m256i sum, int by) {
+    return VEC_NARROW ? _mm256_madd_epi16(sum, _mm256_set1_epi16((short)by)) : sum;
+}
+
 INLINE vi vi_words(vi sum, int by) {
-    const __m256i m = _mm256_set1_epi16((short)by);
-    return VEC_NARROW ? (vi){ _mm256_madd_epi16(sum.a, m), _mm256_madd_epi16(sum.b, m) } : sum;
+    return (vi){ vec_words(sum.a, by), vec_words(sum.b, by) };
 }
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
