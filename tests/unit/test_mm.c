@@ -185,26 +185,47 @@ static void multiply(const struct mm_set *set, enum tensor_type type, const stru
     free(tiles);
 }
 
+/* What multiply made of a panel, on a set, for a run. */
+struct products {
+    const struct mm_set *set;
+    unsigned run;
+    enum tensor_type type;
+    struct panel p;
+    struct input *in;
+    float sums[TOKENS * MM_PANEL];
+};
+
+/* For every set, run and type that go together. */
+static void check_products(void (*check)(const struct products *m)) {
+    struct products *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (unsigned s = 0; (m->set = mm_set_at(s)); s++)
+        for (m->run = 16; m->run <= 32; m->run *= 2) {
+            m->in = make_input(m->set, TOKENS, m->run);
+            for (int i = 0; i < TYPES; i++) {
+                m->type = types[i];
+                if (m->run > 16 && tensor_type_find(m->type)->block_elements < 256)
+                    continue;
+                m->p = make_panel(m->type);
+                multiply(m->set, m->type, &m->p, m->in, m->run, m->sums);
+                check(m);
+                free_panel(&m->p);
+            }
+            free(m->in);
+        }
+    free(m);
+}
+
+static void check_sums(const struct products *m) {
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t j = 0; j < MM_PANEL; j++)
+            assert_product(m->set->name, m->type, m->sums[t * MM_PANEL + j], m->p.r.floats + j * K,
+                           m->in->x + t * K, K);
+}
+
 static void many_tokens_are_multiplied(void **state) {
     (void)state;
-    float *sums = malloc(TOKENS * MM_PANEL * sizeof *sums);
-    for (unsigned s = 0; mm_set_at(s); s++)
-        for (unsigned run = 16; run <= 32; run *= 2) {
-            struct input *in = make_input(mm_set_at(s), TOKENS, run);
-            for (int i = 0; i < TYPES; i++) {
-                if (run > 16 && tensor_type_find(types[i])->block_elements < 256)
-                    continue;
-                struct panel p = make_panel(types[i]);
-                multiply(mm_set_at(s), types[i], &p, in, run, sums);
-                for (size_t t = 0; t < TOKENS; t++)
-                    for (size_t j = 0; j < MM_PANEL; j++)
-                        assert_product(mm_set_at(s)->name, types[i], sums[t * MM_PANEL + j],
-                                       p.r.floats + j * K, in->x + t * K, K);
-                free_panel(&p);
-            }
-            free(in);
-        }
-    free(sums);
+    check_products(check_sums);
 }
 
 /* Token `token` of an input as the only one. */
@@ -220,36 +241,25 @@ static struct input *take_token(struct input *in, size_t token) {
     return one;
 }
 
+static void check_bits(const struct products *m) {
+    for (size_t t = 0; t < TOKENS; t++) {
+        struct input *one = take_token(m->in, t);
+        struct mm_row row = input_row(one, 1, 0, 0);
+        float out[PACK_ROWS];
+        m->set->dot(m->type, m->p.packed, K, &row, m->run, out);
+        for (int j = 0; j < PACK_ROWS; j++)
+            if (out[j] != m->sums[t * MM_PANEL + j])
+                fail_msg("%s, %s, run %u: %.9g, many gave %.9g", m->set->name,
+                         tensor_type_name(m->type), m->run, out[j], m->sums[t * MM_PANEL + j]);
+        free(one);
+    }
+}
+
 /* A prompt read at once and token by token must not differ by a bit: the smallest difference would
  * move activations to other levels, and grow. */
 static void one_token_gives_the_bits_that_many_give(void **state) {
     (void)state;
-    float *sums = malloc(TOKENS * MM_PANEL * sizeof *sums);
-    for (unsigned s = 0; mm_set_at(s); s++)
-        for (unsigned run = 16; run <= 32; run *= 2) {
-            struct input *in = make_input(mm_set_at(s), TOKENS, run);
-            for (int i = 0; i < TYPES; i++) {
-                if (run > 16 && tensor_type_find(types[i])->block_elements < 256)
-                    continue;
-                struct panel p = make_panel(types[i]);
-                multiply(mm_set_at(s), types[i], &p, in, run, sums);
-                for (size_t t = 0; t < TOKENS; t++) {
-                    struct input *one = take_token(in, t);
-                    struct mm_row row = input_row(one, 1, 0, 0);
-                    float out[PACK_ROWS];
-                    mm_set_at(s)->dot(types[i], p.packed, K, &row, run, out);
-                    for (int j = 0; j < PACK_ROWS; j++)
-                        if (out[j] != sums[t * MM_PANEL + j])
-                            fail_msg("%s, %s, run %u: %.9g, many gave %.9g", mm_set_at(s)->name,
-                                     tensor_type_name(types[i]), run, out[j],
-                                     sums[t * MM_PANEL + j]);
-                    free(one);
-                }
-                free_panel(&p);
-            }
-            free(in);
-        }
-    free(sums);
+    check_products(check_bits);
 }
 
 static void activations_are_rounded_to_the_nearest_level(void **state) {
