@@ -25,7 +25,14 @@ struct run {
     struct sequence *sequences;
     uint32_t prompt_end; /* position behind the prompt */
     uint64_t start_ns, first_ns;
+    bool interrupted; /* by r->interrupted: what is under way returns RC_BUSY */
 };
+
+static bool is_interrupted(void *user) {
+    struct run *run = user;
+    run->interrupted |= run->r->interrupted && run->r->interrupted(run->r->user);
+    return run->interrupted;
+}
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
@@ -96,8 +103,10 @@ static enum rc tell_logits(const struct run *run, uint32_t position, int32_t tok
 /* ---- one pass ------------------------------------------------------------------------------- */
 
 /* Behind the first pass some of what the engine left in the file is packed before each. */
-static enum rc forward(engine *g, const struct scheduler_batch *b, struct err *e) {
-    enum rc rc = b->step ? weights_repack_more(&g->weights, &g->device, g->file, e) : RC_OK;
+static enum rc forward(struct run *run, const struct scheduler_batch *b, struct err *e) {
+    engine *g = run->g;
+    const struct weights_pause pause = { is_interrupted, run };
+    enum rc rc = b->step ? weights_repack_more(&g->weights, &g->device, g->file, &pause, e) : RC_OK;
     return rc ? rc : scheduler_forward(g->scheduler, b, g->logits, e);
 }
 
@@ -124,9 +133,9 @@ static enum rc prefill_chunk(struct run *run, const int32_t *ids, uint32_t count
                                  .wanted = wanted,
                                  .rows = g->all_logits ? rows : rows + count - 1,
                                  .step = g->step++,
-                                 .interrupted = run->r->interrupted,
-                                 .user = run->r->user };
-    enum rc rc = forward(g, &b, e);
+                                 .interrupted = run->r->interrupted ? is_interrupted : NULL,
+                                 .user = run };
+    enum rc rc = forward(run, &b, e);
     for (uint32_t i = 0; !rc && i < wanted; i++) {
         uint32_t at = g->all_logits ? i : count - 1;
         rc =
@@ -144,13 +153,12 @@ static enum rc prefill_chunk(struct run *run, const int32_t *ids, uint32_t count
  * the last token of an answer that ended without being looked at. */
 static enum rc prefill(struct run *run, struct err *e) {
     engine *g = run->g;
-    const struct engine_request *r = run->r;
     const struct token_list *tokens = &run->sequences[0].tokens;
     enum rc rc = RC_OK;
     while (!rc && g->position < tokens->count) {
         size_t left = tokens->count - g->position;
         uint32_t count = left < g->chunk ? (uint32_t)left : g->chunk;
-        if (r->interrupted && r->interrupted(r->user))
+        if (is_interrupted(run))
             return RC_BUSY;
         rc = prefill_chunk(run, tokens->ids + g->position, count, count == left, e);
     }
@@ -190,7 +198,7 @@ static enum rc decode_step(struct run *run, struct err *e) {
         n++;
     }
     struct scheduler_batch b = { n, ids, pos, slots, n, rows, g->step++, NULL, NULL };
-    enum rc rc = forward(g, &b, e);
+    enum rc rc = forward(run, &b, e);
     for (uint32_t j = 0; !rc && j < n; j++) {
         const float *logits = g->logits + (size_t)j * g->config.vocab;
         if (who[j] == 0) {
@@ -222,8 +230,8 @@ static enum rc decode(struct run *run, struct err *e) {
     for (uint32_t i = 0; !rc && i < run->g->sequences; i++)
         rc = advance(run, i, run->g->logits, e);
     while (!rc && !all_done(run)) {
-        if (run->r->interrupted && run->r->interrupted(run->r->user))
-            return interrupt(run, e);
+        if (is_interrupted(run))
+            return RC_BUSY;
         rc = decode_step(run, e);
     }
     return rc;
@@ -308,10 +316,9 @@ enum rc engine_generate(engine *g, const struct engine_request *r, struct engine
     for (uint32_t i = 0; !rc && i < g->sequences; i++)
         rc = open_sequence(&run, i, e);
     rc = rc ? rc : prefill(&run, e);
-    if (rc == RC_BUSY && r->interrupted)
+    rc = rc ? rc : decode(&run, e);
+    if (rc == RC_BUSY && run.interrupted)
         rc = interrupt(&run, e);
-    else
-        rc = rc ? rc : decode(&run, e);
     if (run.sequences) {
         enum rc kept = remember(g, &run.sequences[0], rc ? NULL : e);
         rc = rc ? rc : kept;

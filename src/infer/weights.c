@@ -78,13 +78,21 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
     return rc;
 }
 
+static enum rc ask(const struct weights_pause *p, struct err *e) {
+    return p && p->interrupted(p->user) ? err_set(e, RC_BUSY, "interrupted") : RC_OK;
+}
+
 /* In parts, each of which leaves the file's mapping before the next: there is never much of a
  * matrix in memory twice. */
 static enum rc upload_matrix(const struct device *d, const struct kern_view *to, const gguf *g,
-                             const struct gguf_tensor *t, int32_t layer, struct err *e) {
+                             const struct gguf_tensor *t, int32_t layer,
+                             const struct weights_pause *pause, struct err *e) {
     const uint64_t part = 32u << 20;
     enum rc rc = RC_OK;
     for (uint64_t at = 0; !rc && at < t->bytes; at += part) {
+        rc = ask(pause, e);
+        if (rc)
+            return rc;
         uint64_t bytes = t->bytes - at < part ? t->bytes - at : part;
         rc = device_upload_part(d, to, at, (const char *)t->data + at, bytes, -1, layer, e);
         gguf_release_tensor(g, t);
@@ -93,8 +101,9 @@ static enum rc upload_matrix(const struct device *d, const struct kern_view *to,
 }
 
 static enum rc upload_and_repack(const struct device *d, const struct kern_view *to, const gguf *g,
-                                 const struct gguf_tensor *t, int32_t layer, struct err *e) {
-    enum rc rc = upload_matrix(d, to, g, t, layer, e);
+                                 const struct gguf_tensor *t, int32_t layer,
+                                 const struct weights_pause *pause, struct err *e) {
+    enum rc rc = upload_matrix(d, to, g, t, layer, pause, e);
     struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
     return rc ? rc : kern_repack(d->kernels, d->stream, &a, e);
 }
@@ -102,7 +111,7 @@ static enum rc upload_and_repack(const struct device *d, const struct kern_view 
 /* Used where it is in the file; with a place for its packed copy if there is to be one. */
 static enum rc map_tensor(struct weights *w, const struct device *d, struct kern_view *to,
                           const struct gguf_tensor *t, int32_t layer, bool later, struct err *e) {
-    struct weights_mapped m = { t, to, { 0 }, layer };
+    struct weights_mapped m = { .tensor = t, .view = to, .layer = layer };
     later &= !tensor_type_is_float(t->type); /* those are never packed: they can stay */
     enum rc rc = later ? device_alloc(d, &m.packed, to->name, t->type, t->bytes, e) : RC_OK;
     rc = rc ? rc : device_map(d, to, to->name, t->type, t->data, t->bytes, e);
@@ -122,7 +131,7 @@ static enum rc load_tensor(struct weights *w, const struct device *d, struct ker
     if (order != WEIGHTS_PACKED)
         return map_tensor(w, d, to, t, spec->layer, order == WEIGHTS_PACKED_LATER, e);
     enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
-    return rc ? rc : upload_and_repack(d, to, g, t, spec->layer, e);
+    return rc ? rc : upload_and_repack(d, to, g, t, spec->layer, NULL, e);
 }
 
 static struct kern_view *view_of(struct weights *w, const struct config_tensor_spec *spec) {
@@ -212,12 +221,14 @@ static bool waits(const struct weights_mapped *m, int32_t layer) {
 
 /* Kernels are told of a whole layer whether it is packed: all its matrices move, or none. */
 static enum rc repack_layer(struct weights *w, const struct device *d, const gguf *g, int32_t layer,
-                            struct err *e) {
+                            const struct weights_pause *pause, struct err *e) {
     struct weights_mapped *m = w->mapped, *end = m + w->mapped_count;
     enum rc rc = RC_OK;
     for (; !rc && m < end; m++)
-        if (waits(m, layer))
-            rc = upload_and_repack(d, &m->packed, g, m->tensor, layer, e);
+        if (waits(m, layer) && !m->ready) {
+            rc = upload_and_repack(d, &m->packed, g, m->tensor, layer, pause, e);
+            m->ready = !rc;
+        }
     if (rc)
         return rc;
     for (m = w->mapped; m < end; m++)
@@ -235,11 +246,11 @@ static bool is_waiting(const struct weights *w) {
 }
 
 enum rc weights_repack_more(struct weights *w, const struct device *d, const gguf *g,
-                            struct err *e) {
+                            const struct weights_pause *pause, struct err *e) {
     enum rc rc = RC_OK;
     uint32_t share = w->layer_count / 4 + 1;
     for (uint32_t i = 0; !rc && i < share && is_waiting(w); i++) {
-        rc = repack_layer(w, d, g, w->unpacked, e);
+        rc = repack_layer(w, d, g, w->unpacked, pause, e);
         w->unpacked += !rc;
     }
     return rc;

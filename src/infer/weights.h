@@ -20,6 +20,7 @@ struct weights_mapped {
     const struct gguf_tensor *tensor; /* NULL: no longer */
     struct kern_view *view;
     struct kern_view packed; /* where it will be; ptr NULL: it stays */
+    bool ready;              /* … and is already, for when the rest of its layer is */
     int32_t layer;           /* -1: none */
 };
 
@@ -50,10 +51,17 @@ typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                                const struct config *c, enum weights_order order,
                                weights_progress progress, void *user, struct err *e);
+/* Asked whenever a moment of packing is over; true ends it there. */
+struct weights_pause {
+    bool (*interrupted)(void *user);
+    void *user;
+};
+
 /* With WEIGHTS_PACKED_LATER, between two passes: packs a quarter of the layers, until all are
- * packed. A layer that failed stays as it was. */
+ * packed. RC_BUSY if interrupted() said so. A layer that failed or was interrupted stays as it was;
+ * what is ready of it is not done again. */
 NODISCARD enum rc weights_repack_more(struct weights *w, const struct device *d, const gguf *g,
-                                      struct err *e);
+                                      const struct weights_pause *pause, struct err *e);
 void weights_free(struct weights *w, const struct device *d); /* a zeroed struct is fine */
 
 /* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is

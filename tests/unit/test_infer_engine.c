@@ -54,14 +54,10 @@ static void keep_text(uint32_t sequence, const char *text, size_t len, void *use
     }
 }
 
-/* Runs tokens through a model and keeps what comes; a new device state for every run. */
-static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count,
-                       uint32_t generate) {
-    engine *g = NULL;
+/* Runs tokens through a model and keeps what comes. */
+static struct kept run_on(engine *g, const int32_t *tokens, uint32_t count, uint32_t generate) {
     struct err e = { 0 };
     struct engine_result result;
-    if (engine_open(&g, o, &e))
-        fail_msg("%s", e.msg);
     struct kept k = { .vocab = engine_config(g)->vocab };
     struct engine_request r = { .prompt = tokens,
                                 .prompt_count = count,
@@ -75,6 +71,17 @@ static struct kept run(const struct engine_options *o, const int32_t *tokens, ui
     if (engine_generate(g, &r, &result, &e))
         fail_msg("%s", e.msg);
     token_list_close(&result.tokens);
+    return k;
+}
+
+/* A new device state for every run. */
+static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count,
+                       uint32_t generate) {
+    engine *g = NULL;
+    struct err e = { 0 };
+    if (engine_open(&g, o, &e))
+        fail_msg("%s", e.msg);
+    struct kept k = run_on(g, tokens, count, generate);
     assert_int_equal(engine_close(&g, &e), RC_OK);
     return k;
 }
@@ -319,6 +326,70 @@ static void layers_are_packed_from_the_second_pass_on(void **state) {
     unlink(path);
 }
 
+static bool after_a_while(void *user) {
+    int *left = user;
+    return (*left)-- <= 0;
+}
+
+/* A request of one pass that is interrupted behind so many questions: one before the pass, then one
+ * before every matrix. */
+static enum engine_end interrupt_behind(engine *g, const int32_t *tokens, int questions) {
+    struct err e = { 0 };
+    struct engine_result result;
+    struct engine_request r = { .prompt = tokens,
+                                .prompt_count = 20,
+                                .max_tokens = 1,
+                                .ignore_end = true,
+                                .sampling = sampler_defaults,
+                                .interrupted = after_a_while,
+                                .user = &questions };
+    assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
+    token_list_close(&result.tokens);
+    return result.end;
+}
+
+/* A layer has 7 matrices, two are in none, and an interruption lets 3 through: none is packed
+ * twice, and a pass in between finds every layer either packed or not. */
+static void packing_goes_on_where_it_was_interrupted(void **state) {
+    enum { MATRICES = 2 + 9 * 7, EACH = 3 };
+    int32_t tokens[20];
+    char path[200];
+    engine *g = NULL;
+    struct err e = { 0 };
+    (void)state;
+    fill_tokens(tokens, 20, 300);
+    path_of(path, sizeof path, "model.gguf");
+    write_model(path, NINE_LAYERS, "Q4_0");
+    struct engine_options o = { .model = path, .device = "soft", .guard_rail = true };
+    struct kept packed = run(&o, tokens, 20, 1);
+    o.repack_first_bytes = 1;
+    assert_int_equal(engine_open(&g, &o, &e), RC_OK);
+    assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH); /* packs nothing yet */
+    for (unsigned i = 0; i < MATRICES / EACH; i++) {
+        assert_false(g->weights.layers[8].packed);
+        assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_INTERRUPTED);
+        assert_int_equal(g->weights.unpacked, ((int)(i + 1) * EACH - 2) / 7);
+    }
+    assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH);
+    assert_true(g->weights.layers[8].packed);
+    struct kept k = run_on(g, tokens, 20, 1);
+    assert_same(&packed, &k);
+    free(k.logits);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+
+    for (int left = 1; left < 12; left++) {
+        assert_int_equal(engine_open(&g, &o, &e), RC_OK);
+        assert_int_equal(interrupt_behind(g, tokens, 1), ENGINE_LENGTH);
+        assert_int_equal(interrupt_behind(g, tokens, left), ENGINE_INTERRUPTED);
+        k = run_on(g, tokens, 20, 1);
+        assert_same(&packed, &k);
+        free(k.logits);
+        assert_int_equal(engine_close(&g, &e), RC_OK);
+    }
+    free(packed.logits);
+    unlink(path);
+}
+
 static void tracing_does_not_change_a_bit(void **state) {
     (void)state;
     char lines[200], dump[200], line[4096];
@@ -363,11 +434,6 @@ static void a_context_that_is_full_is_an_error_that_says_so(void **state) {
     assert_int_equal(result.generated, 5);
     token_list_close(&result.tokens);
     assert_int_equal(engine_close(&g, &e), RC_OK);
-}
-
-static bool after_a_while(void *user) {
-    int *left = user;
-    return (*left)-- <= 0;
 }
 
 /* Between layers of the prompt, too: what is evaluated then is nothing, and the next run is whole.
@@ -445,6 +511,7 @@ int main(void) {
         cmocka_unit_test(a_q8_0_cache_agrees_to_its_own_rounding),
         cmocka_unit_test(thread_count_does_not_change_a_bit),
         cmocka_unit_test(repacking_between_passes_does_not_change_a_bit),
+        cmocka_unit_test(packing_goes_on_where_it_was_interrupted),
         cmocka_unit_test(layers_are_packed_from_the_second_pass_on),
         cmocka_unit_test(tracing_does_not_change_a_bit),
         cmocka_unit_test(a_context_that_is_full_is_an_error_that_says_so),
