@@ -87,6 +87,23 @@ static enum rc plan(struct bench *b, struct err *e) {
     return RC_OK;
 }
 
+static enum rc check_context(const struct report *r, struct err *e) {
+    uint32_t context = r->work.config.context;
+    for (size_t i = 0; i < r->run_count; i++) {
+        const struct measure_run *run = &r->runs[i];
+        uint32_t positions = measure_positions(run);
+        char depth[32] = "";
+        if (positions <= context)
+            continue;
+        if (run->depth)
+            snprintf(depth, sizeof depth, "--depth %u ", run->depth);
+        return err_set(e, RC_USAGE, "%s--%s %u takes %u positions, and the model's context has %u",
+                       depth, run->kind == MEASURE_PROMPT ? "prompt" : "decode", run->tokens,
+                       positions, context);
+    }
+    return RC_OK;
+}
+
 /* ---- measuring ------------------------------------------------------------------------------- */
 
 /* Twice, before and after the model: neighbours on the same machine come and go. */
@@ -233,7 +250,8 @@ static enum rc prepare(struct bench *b, struct err *e) {
         return err_set(e, RC_MEMORY, "out of memory");
     enum rc rc = o->baseline ? baseline_open(&b->baseline, o->baseline, e) : RC_OK;
     rc = rc ? rc : work_read(&b->report.work, o->model, o->kv_type, e);
-    return rc ? rc : plan(b, e);
+    rc = rc ? rc : plan(b, e);
+    return rc ? rc : check_context(&b->report, e);
 }
 
 static int run(struct bench *b) {

@@ -33,6 +33,13 @@ wrong "expected a percentage" --baseline x --tolerance nan
 wrong "takes no value" --no-repack=1
 wrong "expected F16 or Q8_0" --kv-type Q4_0
 wrong "expected auto, hip or soft" --device gpu "${short[@]}"
+context=$("$BUILD_DIR/bin/greta_model" info "$SOURCE_DIR/models/greta-demo.gguf" | awk '$1 == "context" { print $2 + 0 }')
+wrong "--prompt $((context + 1)) takes $((context + 1)) positions, and the model's context has $context" \
+    --prompt "8,$((context + 1))"
+wrong "--decode $context takes $((context + 1)) positions" --decode "$context"
+wrong "--depth $((context - 3)) --decode 4 takes $((context + 1)) positions" --depth "$((context - 3))" --decode 4
+check "a context that is used up" status 0 says "decode 4 behind $((context - 4))" \
+    "$bench" "${short[@]}" --prompt "$context" --depth "$((context - 4))"
 check "a model that is not there" status 1 says "nowhere.gguf" "$bench" --model nowhere.gguf
 check "a baseline that is not there" status 1 says "nowhere.json" "$bench" --baseline nowhere.json
 echo '{"verdict": "CLEAN"}' >other.json

@@ -16,7 +16,7 @@ double measure_spread(const struct measure_run *r) {
 }
 
 uint32_t measure_positions(const struct measure_run *r) {
-    return first_tokens(r) + (r->kind == MEASURE_DECODE ? r->tokens + 1 : 0);
+    return first_tokens(r) + (r->kind == MEASURE_DECODE ? r->tokens : 0);
 }
 
 static int compare(const void *a, const void *b) {
