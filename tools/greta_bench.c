@@ -15,6 +15,7 @@
 #include "bench/options.h"
 #include "bench/report.h"
 #include "common/program.h"
+#include "kernels/cpu/isa.h"
 
 struct bench {
     struct options options;
@@ -119,6 +120,22 @@ static enum rc measure_machines(struct bench *b, struct err *e) {
     return rc;
 }
 
+static void note_settings(struct bench *b, const engine *g) {
+    const struct options *o = &b->options;
+    const struct hip_runtime *runtime = gcore_runtime();
+    struct report *r = &b->report;
+    struct report_settings *s = &r->settings;
+    r->host = runtime && runtime->kind == HIP_DEVICE_SOFT;
+    snprintf(r->description, sizeof r->description, "%s", engine_description(g));
+    snprintf(s->device, sizeof s->device, "%s", r->host ? "soft" : "hip");
+    snprintf(s->cpu, sizeof s->cpu, "%s", isa_name(isa_chosen()));
+    snprintf(s->matrices, sizeof s->matrices, "%s", o->no_repack ? "as in the file" : "repacked");
+    snprintf(s->kv_type, sizeof s->kv_type, "%s", r->work.kv_type);
+    snprintf(s->chunk, sizeof s->chunk, "%u",
+             o->chunk.value ? (unsigned)o->chunk.value : ENGINE_CHUNK);
+    snprintf(s->recording, sizeof s->recording, "%s", audit.writer ? "on" : "off");
+}
+
 static enum rc open_engine(struct bench *b, engine **g, const struct measure_run *like,
                            uint32_t context, struct err *e) {
     const struct options *o = &b->options;
@@ -142,11 +159,8 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
     eo.guard_rail = !off;
     show_progress(b, "loading");
     rc = engine_open(g, &eo, e);
-    if (!rc) {
-        const struct hip_runtime *runtime = gcore_runtime();
-        b->report.host = runtime && runtime->kind == HIP_DEVICE_SOFT;
-        snprintf(b->report.description, sizeof b->report.description, "%s", engine_description(*g));
-    }
+    if (!rc)
+        note_settings(b, *g);
     return rc;
 }
 

@@ -12,7 +12,7 @@
 #include "model/gguf.h"
 #include "model/guard_rail.h"
 
-enum { CONTEXT_DEFAULT_MAX = 4096, CHUNK = 512 };
+enum { CONTEXT_DEFAULT_MAX = 4096 };
 /* Room for the logits of a chunk when those of all its tokens are wanted. */
 static const uint64_t ALL_LOGITS_BYTES = 512u << 20;
 static const uint64_t REPACK_FIRST_BYTES = 5ull << 29; /* takes less than 3 s, at worst */
@@ -103,7 +103,9 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
     g->context = o->context ? o->context : own < CONTEXT_DEFAULT_MAX ? own : CONTEXT_DEFAULT_MAX;
     g->sequences = o->sequences ? o->sequences : 1;
     uint64_t fit = ALL_LOGITS_BYTES / (g->config.vocab * sizeof(float)) + 1;
-    g->chunk = o->chunk ? o->chunk : o->all_logits && fit < CHUNK ? (uint32_t)fit : CHUNK;
+    g->chunk = o->chunk                              ? o->chunk
+               : o->all_logits && fit < ENGINE_CHUNK ? (uint32_t)fit
+                                                     : ENGINE_CHUNK;
     g->chunk = g->chunk > g->context ? g->context : g->chunk;
     g->chunk = g->chunk < g->sequences ? g->sequences : g->chunk;
     g->all_logits = o->all_logits;

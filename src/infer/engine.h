@@ -15,12 +15,14 @@
 
 typedef struct engine engine;
 
+enum { ENGINE_CHUNK = 512 };
+
 struct engine_options {
     const char *model;   /* path of a GGUF file; NULL: the embedded demo model */
     const char *device;  /* auto, hip, soft; NULL: GRETA_DEVICE */
     uint32_t context;    /* positions a sequence; 0: the model's own, at most 4096 */
     uint32_t sequences;  /* continuations side by side; 0: 1 */
-    uint32_t chunk;      /* prompt tokens that go through the model together; 0: 512 */
+    uint32_t chunk;      /* prompt tokens that go through the model together; 0: ENGINE_CHUNK */
     uint32_t threads;    /* cores; 0: all */
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */

@@ -101,6 +101,31 @@ check "slower than the baseline" status 1 says "slower than fast.json by more th
     "$bench" "${short[@]}" --baseline fast.json --tolerance 10
 check "nothing in common with the baseline" status 1 says "nothing to compare" \
     "$bench" "${short[@]}" --prompt 3 --decode 0 --baseline slow.json
+settings() { # every one of settings.def is there, and nothing is said of the same ones
+    "$bench" "${short[@]}" --baseline slow.json >text || { cat text; return 1; }
+    ! grep '^Note: ' text &&
+        json slow.json "len(d['settings']) == $(grep -c '^SETTING(' "$SOURCE_DIR/tools/bench/settings.def")"
+}
+check "a baseline of the same settings says nothing of them" settings
+differs() { # WORDS COMMAND… - compared, behind one note, which says these words
+    says "Note: $1" "${@:2}" --baseline slow.json >text || { cat text; return 1; }
+    cat text
+    is 1 "$(grep -c '^Note: ' text)"
+}
+check "another KV cache than the baseline's" differs "KV cache: F16 in the baseline, Q8_0 now" \
+    "$bench" "${short[@]}" --kv-type Q8_0
+check "other chunks than the baseline's" differs "chunk: 512 in the baseline, 4 now" "$bench" "${short[@]}" --chunk 4
+check "matrices in another order than the baseline's" \
+    differs "matrices: repacked in the baseline, as in the file now" "$bench" "${short[@]}" --no-repack
+check "a recording that the baseline has not" differs "recording: off in the baseline, on now" \
+    "$bench" "${short[@]}" --record b.gcr
+edit() { python3 -c 'import json,sys; d = json.load(open("slow.json")); exec(sys.argv[1]); json.dump(d, open(sys.argv[2], "w"))' "$@"; }
+edit 'del d["settings"]' old.json
+edit 'd["settings"]["cpu"] = "other"' slow.json
+check "another instruction set than the baseline's" differs "instruction set: other in the baseline, scalar now" \
+    with GRETA_CPU=scalar "$bench" "${short[@]}"
+old() { "$bench" "${short[@]}" --kv-type Q8_0 --baseline old.json >text && cat text && ! grep '^Note: ' text; }
+check "a baseline from before there were settings in it" old
 check "a part in common with the baseline" status 0 says "new" \
     "$bench" "${short[@]}" --prompt 3,8 --baseline slow.json
 

@@ -28,16 +28,26 @@ static const struct json_node *find_run(const json_tree *baseline, const struct 
     return NULL;
 }
 
-/* Both may be right: who compares two models or machines should only know it. */
+/* A baseline from before there were settings in it has none to differ in. */
+static void print_setting(const char *what, const char *then, const char *now, FILE *out) {
+    if (*then && strcmp(then, now) != 0)
+        fprintf(out, "Note: %s: %s in the baseline, %s now\n", what, then, now);
+}
+
+/* Both may be right: who compares two models, settings or machines should only know it. */
 static void print_differences(const json_tree *baseline, const struct report *r, FILE *out) {
     const struct json_node *root = json_tree_root(baseline);
     const struct json_node *model = json_tree_get(root, "model");
+    const struct json_node *settings = json_tree_get(root, "settings");
     const struct json_node *machine = json_tree_get(root, "machine");
     if (json_tree_u64(model, "bytes") != r->work.file_bytes ||
         strcmp(json_tree_text(model, "type"), r->work.type) != 0)
         fprintf(out, "Note: the baseline is of another model: %s, %s, %llu bytes\n",
                 json_tree_text(model, "name"), json_tree_text(model, "type"),
                 (unsigned long long)json_tree_u64(model, "bytes"));
+#define SETTING(name, what)                                                                        \
+    print_setting(what, json_tree_text(settings, #name), r->settings.name, out);
+#include "bench/settings.def"
     double before = json_tree_number(machine, "read_gbps");
     if (before > 0 && r->machine_count &&
         json_tree_u64(machine, "threads") == r->machines[0].threads)

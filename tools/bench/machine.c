@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "base/env.h"
 #include "bench/loops.h"
+#include "kernels/cpu/isa.h"
 
 enum { PASSES = 4, PEAK_ROUNDS = 200000, HUGE_PAGE = 2 << 20 };
 static const uint64_t BUFFER_DEFAULT = 2ull << 30;
@@ -196,23 +196,16 @@ static enum rc measure_peaks(struct machine *m, struct team *t, unsigned feature
     return rc;
 }
 
-/* What the sets up to the one that GRETA_CPU names are made of. */
+/* What the sets up to the one that the kernels use are made of. */
 static unsigned allowed_features(void) {
-    static const struct {
-        const char *name;
-        unsigned features;
-    } sets[] = {
-#define ISA(name, features) { #name, features },
+    static const unsigned sets[ISA_COUNT] = {
+#define ISA(name, features) features,
 #include "kernels/cpu/isa.def"
 #undef ISA
     };
-    const char *most = env_get_str("GRETA_CPU", "");
     unsigned allowed = 0;
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        allowed |= sets[i].features;
-        if (!strcmp(most, sets[i].name))
-            break;
-    }
+    for (unsigned i = 0; i <= (unsigned)isa_chosen(); i++)
+        allowed |= sets[i];
     return cpu_features() & allowed;
 }
 

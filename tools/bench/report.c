@@ -132,6 +132,13 @@ static void write_model(const struct report *r, struct json *j) {
     json_object_close(j);
 }
 
+static void write_settings(const struct report_settings *s, struct json *j) {
+    json_object_open(j, "settings");
+#define SETTING(name, what) json_string(j, #name, s->name);
+#include "bench/settings.def"
+    json_object_close(j);
+}
+
 static void write_machine(const struct machine *m, struct json *j, const char *key) {
     json_object_open(j, key);
     json_u64(j, "threads", m->threads);
@@ -199,6 +206,7 @@ enum rc report_write_json(const struct report *r, FILE *out, struct err *e) {
     json_bool(&j, "changed", GRETA_BUILD_DIRTY);
     json_string(&j, "description", r->description);
     write_model(r, &j);
+    write_settings(&r->settings, &j);
     if (r->machine_count)
         write_machine(&r->machines[0], &j, "machine");
     else

@@ -12,9 +12,16 @@
 
 enum { REPORT_MACHINES_MAX = 16 };
 
+/* Texts of how it was measured, empty until an engine was open. Threads are each run's own. */
+struct report_settings {
+#define SETTING(name, what) char name[16];
+#include "bench/settings.def"
+};
+
 struct report {
     const char *model; /* path; NULL: the demo model */
     struct work work;
+    struct report_settings settings;
     char description[256]; /* of model and device; empty until an engine was open */
     bool host; /* the model ran on this machine's processors: fractions mean something */
     struct machine machines[REPORT_MACHINES_MAX]; /* a thread count each, as they were asked for */
@@ -24,8 +31,8 @@ struct report {
     bool interrupted;
 };
 
-/* Of the bandwidth (decode) or of the 8-bit multiplication peak (prompt) of as many threads; NAN if
- * there is nothing to compare with. */
+/* Of the bandwidth (decode) or of the multiplication peak (prompt: 8-bit, or float for a model of
+ * floats) of as many threads; NAN if there is nothing to compare with. */
 double report_fraction(const struct report *r, const struct measure_run *run);
 /* "decode 64 behind 1800" */
 void report_name_run(const struct measure_run *run, char *text, size_t size);

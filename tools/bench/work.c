@@ -48,6 +48,7 @@ static void add_cache(struct work *w, const struct tensor_type_info *kv) {
     const struct config *c = &w->config;
     uint64_t elements = 2ull * c->layers * c->kv_heads * c->head_size;
     w->kv_bytes = elements / kv->block_elements * kv->block_bytes;
+    w->kv_type = kv->name;
     w->attention_macs = 2ull * c->layers * c->heads * c->head_size;
 }
 

@@ -14,6 +14,7 @@ struct work {
     struct config config;
     char type[16]; /* of most of its weights: "Q4_0" */
     bool is_float; /* they are F16, BF16 or F32: multiplied as floats */
+    const char *kv_type;
     uint64_t parameters;
     uint64_t file_bytes;
     uint64_t weight_bytes;   /* read by every step, whatever the batch */
