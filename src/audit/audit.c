@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,18 @@ static enum rc open_logs(const struct audit_config *config, struct err *e) {
             err_prefix(e, "GCORE_RECORD");
     }
     return rc;
+}
+
+void audit_log(const char *fmt, ...) {
+    const struct log_sink to_stderr = { .fd = 2, .owned = false };
+    struct err e = { 0 };
+    va_list ap;
+    va_start(ap, fmt);
+    enum rc rc = log_linev(&audit.log, &e, fmt, ap);
+    va_end(ap);
+    if (rc && audit.log.owned && !atomic_exchange(&audit.log_lost, true))
+        log_linef(&to_stderr, "greta: GCORE_D2H_AUDIT_LOG=%s: lines are lost: %s",
+                  audit.config.d2h_log, e.msg);
 }
 
 static void at_exit(void) {

@@ -91,8 +91,9 @@ struct audit {
     ledger *ledger;
     writer *writer; /* NULL: no recording */
     struct audit_config config;
-    struct log_sink log; /* of the D2H lines */
-    bool verbose;        /* any of config's three D2H switches is on */
+    struct log_sink log;   /* of the D2H lines: audit_log() */
+    _Atomic bool log_lost; /* one could not be written, and standard error has been told */
+    bool verbose;          /* any of config's three D2H switches is on */
     bool partial;
     int hip_major;
     void (*soft_tag)(uint64_t tag); /* NULL on ROCm or without a recording */
@@ -111,6 +112,10 @@ extern struct audit audit;
 
 /* True between audit_attach and audit_detach. */
 bool audit_is_attached(void);
+
+/* Writes one line of the D2H log. If the file does not take it, standard error is told of the first
+ * one that is lost, and all goes on. */
+void audit_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* What lies at an address that is one side of a copy. */
 enum d2h_place_kind { D2H_PLACE_NONE, D2H_PLACE_LIVE, D2H_PLACE_FREED };

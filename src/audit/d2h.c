@@ -48,7 +48,7 @@ static enum gcore_d2h_code reject(struct gcore_d2h_result *result, enum gcore_d2
     }
     struct err e;
     if (code == GCORE_D2H_BAD_ARGUMENT && (audit_is_attached() || audit_ready(&e) == RC_OK))
-        log_linef(&audit.log, "[D2H_ERROR] reason=%s: %s", gcore_d2h_code_name(code), message);
+        audit_log("[D2H_ERROR] reason=%s: %s", gcore_d2h_code_name(code), message);
     return code;
 }
 

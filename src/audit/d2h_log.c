@@ -29,8 +29,7 @@ void d2h_log_engaged(const struct d2h_request *q) {
         return;
     char name[D2H_NAME_MAX];
     d2h_safe_name(name, q->meta.tensor);
-    log_linef(&audit.log,
-              "[D2H SAFE] engaged for tensor=%s\n"
+    audit_log("[D2H SAFE] engaged for tensor=%s\n"
               "[D2H_CHECK] tensor=%s step=%" PRId64 " layer=%" PRId32 " src_ptr=" X64
               " dst_ptr=" X64 " offset=%zu size=%zu alloc=%zu",
               name, name, q->meta.step, q->meta.layer, bits(q->from), bits(q->to), q->meta.offset,
@@ -43,8 +42,7 @@ void d2h_log_start(const struct d2h_request *q, uint64_t op_id) {
     char name[D2H_NAME_MAX];
     d2h_safe_name(name, q->meta.tensor);
     uint64_t now = clock_wall_us();
-    log_linef(&audit.log,
-              "[D2H_AUDIT_START] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64 " dev_ptr=" X64
+    audit_log("[D2H_AUDIT_START] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64 " dev_ptr=" X64
               " host_ptr=" X64 " bytes=%zu tensor=%s step=%" PRId64 " layer=%" PRId32,
               op_id, now / 1000000, (unsigned)(now % 1000000), bits(q->stream), q->device, q->other,
               q->meta.size, name, q->meta.step, q->meta.layer);
@@ -56,20 +54,19 @@ void d2h_log_trace_before(const struct d2h_request *q) {
         return;
     char name[D2H_NAME_MAX];
     d2h_safe_name(name, q->meta.tensor);
-    log_linef(&audit.log, "[D2H TRACE] %s:before\n  src_ptr=" X64 "\n  bytes=%zu\n  stream=" X64,
-              name, bits(q->src), q->meta.size, bits(q->stream));
+    audit_log("[D2H TRACE] %s:before\n  src_ptr=" X64 "\n  bytes=%zu\n  stream=" X64, name,
+              bits(q->src), q->meta.size, bits(q->stream));
 }
 
 static void trace_after(const struct d2h_request *q, const char *name, hipError_t result) {
     if (!audit.config.trace_memcpy)
         return;
     if (result == hipSuccess) {
-        log_linef(&audit.log, "[D2H TRACE] %s:after\n  dst_ptr=" X64 "\n  bytes=%zu", name,
-                  bits(q->dst), q->meta.size);
+        audit_log("[D2H TRACE] %s:after\n  dst_ptr=" X64 "\n  bytes=%zu", name, bits(q->dst),
+                  q->meta.size);
         return;
     }
-    log_linef(&audit.log,
-              "[D2H FATAL] %s:FAILED\n  src_ptr=" X64 "\n  dst_ptr=" X64
+    audit_log("[D2H FATAL] %s:FAILED\n  src_ptr=" X64 "\n  dst_ptr=" X64
               "\n  bytes=%zu\n  hipError=%s",
               name, bits(q->src), bits(q->dst), q->meta.size, hip_error_string(result));
     abort();
@@ -96,11 +93,10 @@ void d2h_log_refusal(const struct d2h_request *q, const struct d2h_finding *f,
     char name[D2H_NAME_MAX];
     d2h_safe_name(name, q->meta.tensor);
     if (is_range_error(f->code))
-        log_linef(&audit.log, "[D2H_BOUNDS] tensor=%s offset=%zu size=%zu alloc=%" PRIu64, name,
-                  q->meta.offset, q->meta.size, f->alloc);
+        audit_log("[D2H_BOUNDS] tensor=%s offset=%zu size=%zu alloc=%" PRIu64, name, q->meta.offset,
+                  q->meta.size, f->alloc);
     else
-        log_linef(&audit.log,
-                  "[D2H_ERROR] reason=%s tensor=%s step=%" PRId64 " layer=%" PRId32 " src_ptr=" X64
+        audit_log("[D2H_ERROR] reason=%s tensor=%s step=%" PRId64 " layer=%" PRId32 " src_ptr=" X64
                   " dst_ptr=" X64 " offset=%zu size=%zu alloc=%zu: %s",
                   gcore_d2h_code_name(f->code), name, q->meta.step, q->meta.layer, bits(q->from),
                   bits(q->to), q->meta.offset, q->meta.size, q->meta.alloc, message);
@@ -113,13 +109,12 @@ void d2h_log_end(const struct d2h_request *q, uint64_t op_id, hipError_t result)
     d2h_safe_name(name, q->meta.tensor);
     if (audit.config.d2h_audit) {
         uint64_t now = clock_wall_us();
-        log_linef(&audit.log,
-                  "[D2H_AUDIT_END] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64
+        audit_log("[D2H_AUDIT_END] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64
                   " result=%s tensor=%s",
                   op_id, now / 1000000, (unsigned)(now % 1000000), bits(q->stream),
                   hip_error_name(result), name);
     }
     if (audit.config.d2h_debug && result == hipSuccess)
-        log_linef(&audit.log, "[D2H SAFE] async copy succeeded: %s", hip_error_name(result));
+        audit_log("[D2H SAFE] async copy succeeded: %s", hip_error_name(result));
     trace_after(q, name, result);
 }

@@ -17,8 +17,8 @@ static enum gcore_d2h_code refuse(enum gcore_d2h_code code, const char *name, co
                                   size_t bytes, const char *message) {
     char safe[D2H_NAME_MAX];
     d2h_safe_name(safe, name);
-    log_linef(&audit.log, "[D2H_ERROR] reason=%s tensor=%s ptr=0x%llx size=%zu: %s",
-              gcore_d2h_code_name(code), safe, (unsigned long long)bits(address), bytes, message);
+    audit_log("[D2H_ERROR] reason=%s tensor=%s ptr=0x%llx size=%zu: %s", gcore_d2h_code_name(code),
+              safe, (unsigned long long)bits(address), bytes, message);
     return code;
 }
 

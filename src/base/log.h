@@ -9,6 +9,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,5 +37,8 @@ enum rc log_line(const struct log_sink *s, const char *buf, size_t len);
 /* Formats one line (a newline is added) and writes it. */
 enum rc log_linef(const struct log_sink *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same; e receives what the system said. */
+enum rc log_linev(const struct log_sink *s, struct err *e, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
 
 #endif

@@ -263,6 +263,31 @@ static void a_log_that_cannot_be_opened_is_an_error(void **state) {
     assert_false(audit_is_attached());
 }
 
+/* What standard error receives while copies go on whose lines a full disk does not take. */
+static void a_log_that_is_full_is_told_of_once(void **state) {
+    (void)state;
+    char said[1024] = "";
+    int pipes[2], saved = dup(STDERR_FILENO);
+    struct gcore_d2h_meta m = meta("logits");
+    attach((struct audit_config){ .d2h_audit = true });
+    log_close(&audit.log);
+    assert_int_equal(log_open(&audit.log, "/dev/full", NULL), RC_OK);
+    assert_int_equal(pipe(pipes), 0);
+    dup2(pipes[1], STDERR_FILENO);
+    enum gcore_d2h_code first = gcore_d2h_copy(host, device, &m, NULL, NULL);
+    enum gcore_d2h_code second = gcore_d2h_copy(host, device, &m, NULL, NULL);
+    dup2(saved, STDERR_FILENO);
+    close(pipes[1]);
+    ssize_t n = read(pipes[0], said, sizeof said - 1);
+    assert_true(n > 0);
+    assert_int_equal(first, GCORE_D2H_OK);
+    assert_int_equal(second, GCORE_D2H_OK);
+    assert_non_null(strstr(said, "lines are lost: No space left on device\n"));
+    assert_ptr_equal(strchr(said, '\n'), said + n - 1);
+    close(pipes[0]);
+    close(saved);
+}
+
 #define T(name) cmocka_unit_test_teardown(name, fake_detach)
 
 int main(void) {
@@ -285,6 +310,7 @@ int main(void) {
         T(direct_async_copies_end_when_they_have),
         cmocka_unit_test(the_environment_is_read_as_documented),
         cmocka_unit_test(a_log_that_cannot_be_opened_is_an_error),
+        T(a_log_that_is_full_is_told_of_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
