@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 const struct guard_rail_limits guard_rail_default_limits = {
     .head_size_multiple = 8,
     .head_size_max = 256,
@@ -239,26 +241,15 @@ struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct conf
     return m;
 }
 
-static void format_bytes(char *out, size_t room, uint64_t bytes) {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    double n = (double)bytes;
-    size_t u = 0;
-    while (n >= 1024 && u + 1 < sizeof units / sizeof *units) {
-        n /= 1024;
-        u++;
-    }
-    snprintf(out, room, u ? "%.2f %s" : "%.0f %s", n, units[u]);
-}
-
 void guard_rail_check_memory(const struct guard_rail_memory *need, uint64_t free_bytes,
                              struct guard_rail_report *r) {
     if (need->total <= free_bytes)
         return;
-    char total[24], weights[24], kv[24], available[24];
-    format_bytes(total, sizeof total, need->total);
-    format_bytes(weights, sizeof weights, need->weights);
-    format_bytes(kv, sizeof kv, need->kv_cache);
-    format_bytes(available, sizeof available, free_bytes);
+    char total[BYTES_TEXT], weights[BYTES_TEXT], kv[BYTES_TEXT], available[BYTES_TEXT];
+    bytes_format(need->total, total);
+    bytes_format(need->weights, weights);
+    bytes_format(need->kv_cache, kv);
+    bytes_format(free_bytes, available);
     add_row(r, "free device memory", "%s (weights %s, KV cache %s)\n%s", total, weights, kv,
             available);
 }

@@ -1,7 +1,5 @@
 #include "model/cmd.h"
 
-#include <stdio.h>
-
 int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
               const char **path) {
     struct option_operands files;
@@ -18,15 +16,4 @@ int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
 int cmd_failed(const struct option_table *t, const struct err *e) {
     option_say(t, "%s", e->msg);
     return program_exit_code(e->rc, false);
-}
-
-void cmd_format_bytes(uint64_t bytes, char out[24]) {
-    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-    double n = (double)bytes;
-    size_t u = 0;
-    while (n >= 1024 && u + 1 < sizeof units / sizeof *units) {
-        n /= 1024;
-        u++;
-    }
-    snprintf(out, 24, u ? "%.2f %s" : "%.0f %s", n, units[u]);
 }

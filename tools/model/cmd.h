@@ -23,9 +23,6 @@ int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
 /* Prints e's message and returns the exit code that goes with its rc. */
 int cmd_failed(const struct option_table *t, const struct err *e);
 
-/* 1234567890 -> "1.15 GiB". */
-void cmd_format_bytes(uint64_t bytes, char out[24]);
-
 /* ---- long work: a progress bar on a terminal, and a clean end on Ctrl-C (progress.c) ---- */
 
 struct progress {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/json.h"
 #include "model/cmd.h"
 #include "model/config.h"
@@ -123,12 +124,12 @@ static void print_tensors(const gguf *g) {
     printf("\n%" PRIu64 " tensors\n", gguf_tensor_count(g));
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);
-        char shape[96], size[24];
+        char shape[96], size[BYTES_TEXT];
         size_t n = 0;
         for (uint32_t d = 0; d < t->n_dims; d++)
             n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRIu64, d ? " x " : "",
                                   t->ne[d]);
-        cmd_format_bytes(t->bytes, size);
+        bytes_format(t->bytes, size);
         printf("  %-32s  %-6s  %-16s  %11s  at %" PRIu64, t->name, tensor_type_name(t->type), shape,
                size, t->offset);
         if (gguf_part_count(g) > 1)
@@ -145,8 +146,8 @@ static void print_types(const gguf *g) {
                 count++;
                 bytes += gguf_tensor_at(g, i)->bytes;
             }
-        char size[24];
-        cmd_format_bytes(bytes, size);
+        char size[BYTES_TEXT];
+        bytes_format(bytes, size);
         if (count)
             printf("  %-6s %5" PRIu64 " tensors  %11s\n", t->name, count, size);
     }
@@ -179,8 +180,8 @@ static void print_config(const gguf *g) {
 }
 
 static void print_text(const gguf *g, bool all) {
-    char size[24];
-    cmd_format_bytes(gguf_file_bytes(g), size);
+    char size[BYTES_TEXT];
+    bytes_format(gguf_file_bytes(g), size);
     printf("%s: GGUF %u, %s in %u file%s, alignment %u, %" PRIu64 " parameters\n", gguf_path(g),
            gguf_version(g), size, gguf_part_count(g), gguf_part_count(g) == 1 ? "" : "s",
            gguf_alignment(g), count_elements(g));

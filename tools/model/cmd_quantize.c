@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "model/cmd.h"
 #include "model/quantize.h"
 
@@ -37,9 +38,9 @@ const struct option_table cmd_quantize_options = {
 };
 
 static void print_result(const char *path, const struct quantize_result *r, double seconds) {
-    char in[24], out[24];
-    cmd_format_bytes(r->bytes_in, in);
-    cmd_format_bytes(r->bytes_out, out);
+    char in[BYTES_TEXT], out[BYTES_TEXT];
+    bytes_format(r->bytes_in, in);
+    bytes_format(r->bytes_out, out);
     printf("%s: %" PRIu64 " tensors changed, %" PRIu64 " kept, %s -> %s, in %.1f s\n", path,
            r->changed, r->kept, in, out, seconds);
     if (r->fallbacks)

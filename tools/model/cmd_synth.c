@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "model/cmd.h"
 #include "model/synth.h"
 
@@ -81,8 +82,8 @@ int cmd_synth(int argc, char **argv) {
     gguf *made = NULL;
     if (gguf_open(&made, w.output, &e))
         return cmd_failed(t, &e);
-    char size[24];
-    cmd_format_bytes(gguf_file_bytes(made), size);
+    char size[BYTES_TEXT];
+    bytes_format(gguf_file_bytes(made), size);
     printf("%s: %" PRIu64 " tensors, %s, in %.1f s\n", w.output, gguf_tensor_count(made), size,
            seconds);
     gguf_close(&made);

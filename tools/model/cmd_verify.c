@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "model/cmd.h"
 #include "model/guard_rail.h"
 #include "model/quant_scan.h"
@@ -102,8 +103,8 @@ int cmd_verify(int argc, char **argv) {
         rc = gguf_open(&g, path, &e);
     if (rc)
         return cmd_failed(&cmd_verify_options, &e);
-    char size[24];
-    cmd_format_bytes(gguf_file_bytes(g), size);
+    char size[BYTES_TEXT];
+    bytes_format(gguf_file_bytes(g), size);
     printf("structure: GGUF %u, %" PRIu64 " keys, %" PRIu64 " tensors, %s\n", gguf_version(g),
            gguf_key_count(g), gguf_tensor_count(g), size);
     uint64_t problems = check_shapes(g, o.expect ? &demand : NULL);

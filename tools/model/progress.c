@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "model/cmd.h"
 
@@ -22,8 +23,8 @@ void progress_show(void *user, uint64_t done, uint64_t total) {
     double part = total ? (double)done / (double)total : 1;
     double seconds = (double)(now - p->start) * 1e-9;
     int filled = (int)(part * WIDTH);
-    char rate[24];
-    cmd_format_bytes(seconds > 0 ? (uint64_t)((double)done / seconds) : 0, rate);
+    char rate[BYTES_TEXT];
+    bytes_format(seconds > 0 ? (uint64_t)((double)done / seconds) : 0, rate);
     fprintf(stderr, "\r%s [%.*s%*s] %3.0f%%  %s/s  %.0f s left\033[K", p->doing, filled,
             "==============================", WIDTH - filled, "", 100 * part, rate,
             part > 0 ? seconds * (1 - part) / part : 0);
