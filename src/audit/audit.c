@@ -85,22 +85,9 @@ static void fork_child(void) {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-bool audit_error_is_sticky(hipError_t error) {
-    switch ((int)error) {
-    case hipErrorIllegalAddress:
-    case hipErrorLaunchFailure:
-    case hipErrorLaunchTimeOut:
-    case hipErrorAssert:
-    case hipErrorECCNotCorrectable:
-        return true;
-    default:
-        return false;
-    }
-}
-
 void audit_note_error(enum hip_fn fn, const void *caller, uint64_t seq, hipError_t error) {
     audit_me()->failed_call = seq + 1; /* RECORD_NONE becomes 0: unknown */
-    if (!audit_error_is_sticky(error))
+    if (!hip_error_is_sticky(error))
         return;
     int none = 0;
     if (atomic_compare_exchange_strong(&audit.sticky_error, &none, (int)error)) {

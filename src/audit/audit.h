@@ -162,9 +162,6 @@ uint32_t audit_thread_id(void);
 /* The thread's current device; asks the runtime where the audit cannot know. */
 int audit_current_device(void);
 
-/* True for errors that stay until the device is reset. */
-bool audit_error_is_sticky(hipError_t error);
-
 /* Remembers that fn, called from caller, returned error (not hipSuccess); seq is its event. */
 void audit_note_error(enum hip_fn fn, const void *caller, uint64_t seq, hipError_t error);
 

@@ -404,7 +404,7 @@ static void queue_item(struct d2h_request *q, struct gcore_d2h_item *item,
         (void)done(&item->result, op_id);
         return;
     }
-    if (audit_error_is_sticky(r))
+    if (hip_error_is_sticky(r))
         *error = r;
     if (audit.verbose)
         d2h_log_end(q, op_id, r);

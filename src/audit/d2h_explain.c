@@ -217,7 +217,7 @@ void d2h_explain(const struct d2h_request *q, const struct d2h_finding *f, char 
         explain_stream(f, out, size);
         break;
     case GCORE_D2H_DEVICE_ERROR:
-        if (audit_error_is_sticky(f->error))
+        if (hip_error_is_sticky(f->error))
             explain_device_error(f, out, size);
         else
             explain_plain_error(f, out, size);

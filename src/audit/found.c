@@ -49,7 +49,7 @@ bool found_at(uint64_t address, hipError_t *error) {
         r = audit.raw.hipMemGetAddressRange(&base, &size, (hipDeviceptr_t)(uintptr_t)address);
     if (r != hipSuccess)
         clear_own_error(before);
-    if (audit_error_is_sticky(r))
+    if (hip_error_is_sticky(r))
         *error = r;
     if (r != hipSuccess || family == LEDGER_FAMILY_COUNT || size == 0)
         return false;

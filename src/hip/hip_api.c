@@ -116,3 +116,16 @@ const char *hip_error_string(hipError_t error) {
     }
     return "unknown error";
 }
+
+bool hip_error_is_sticky(hipError_t error) {
+    switch ((int)error) {
+    case hipErrorIllegalAddress:
+    case hipErrorLaunchFailure:
+    case hipErrorLaunchTimeOut:
+    case hipErrorAssert:
+    case hipErrorECCNotCorrectable:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -75,4 +75,7 @@ const char *hip_class_name(enum hip_class cls);
 const char *hip_error_name(hipError_t error);
 const char *hip_error_string(hipError_t error);
 
+/* True for errors that every call returns from then on, until the device is reset. */
+bool hip_error_is_sticky(hipError_t error);
+
 #endif

@@ -96,14 +96,8 @@ static void pin(void *library) {
         dlclose(again);
 }
 
-/* What every call returns once a device has faulted: there is a device. */
-static bool is_sticky(hipError_t status) {
-    return status == hipErrorIllegalAddress || status == hipErrorLaunchFailure ||
-           status == hipErrorLaunchTimeOut || status == hipErrorAssert ||
-           status == hipErrorECCNotCorrectable;
-}
-
-/* True if the library finds a device. A library that was asked stays mapped. */
+/* True if the library finds a device, be it one that has faulted. A library that was asked stays
+ * mapped. */
 static bool has_device(void *library, const char *name, bool was_there, struct attempts *a) {
     void *symbol = dlsym(library, "hipGetDeviceCount");
     if (!symbol) {
@@ -115,7 +109,7 @@ static bool has_device(void *library, const char *name, bool was_there, struct a
     pin(library);
     int count = 0;
     hipError_t status = get_device_count(&count);
-    if ((status == hipSuccess && count > 0) || is_sticky(status))
+    if ((status == hipSuccess && count > 0) || hip_error_is_sticky(status))
         return true;
     note(a, "%s (no device: %s)", name,
          status == hipSuccess ? "a count of 0" : hip_error_name(status));

@@ -52,7 +52,7 @@ struct check {
 
 static bool is_own_failure(const struct op *op) {
     return op->status != hipSuccess && op->status != RECORD_PENDING &&
-           !errors_is_sticky(op->status);
+           !hip_error_is_sticky((hipError_t)op->status);
 }
 
 /* Also fills in c->who, which the caller's text needs. */
@@ -325,7 +325,7 @@ static void check_use(struct check *c) {
 }
 
 void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
-    if (op->status != RECORD_PENDING && errors_is_sticky(op->status))
+    if (op->status != RECORD_PENDING && hip_error_is_sticky((hipError_t)op->status))
         return; /* it was never looked at: the device had failed before */
     struct check c = { .r = r, .op = op, .t = t, .failed = is_own_failure(op) };
     if (op->what == SHADOW_COPY && op->copy_kind != hipMemcpyDefault && op->count)
@@ -430,7 +430,7 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
     if (!e->event.dst)
         return;
     r->checked[HYPOTHESIS_DOUBLE_FREE]++;
-    if (status == RECORD_PENDING || errors_is_sticky(status))
+    if (status == RECORD_PENDING || hip_error_is_sticky((hipError_t)status))
         return;
     if (status != hipSuccess && !may_fail(r, e, t->space))
         failed_free(r, e, t);

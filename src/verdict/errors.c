@@ -18,19 +18,6 @@
 
 enum { FAILURES_MAX = 100000 };
 
-bool errors_is_sticky(unsigned status) {
-    switch (status) {
-    case hipErrorIllegalAddress:
-    case hipErrorLaunchFailure:
-    case hipErrorLaunchTimeOut:
-    case hipErrorAssert:
-    case hipErrorECCNotCorrectable:
-        return true;
-    default:
-        return false;
-    }
-}
-
 struct failure *errors_find(struct replay *r, uint64_t seq) {
     size_t low = 0, high = r->failure_count;
     while (low < high) {
@@ -132,7 +119,7 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
         .fn = r->fn[event_fn(&e->event)],
         .kind = e->event.kind,
         .status = (uint16_t)status,
-        .sticky = errors_is_sticky(status),
+        .sticky = hip_error_is_sticky((hipError_t)status),
         .surfaced = EVENT_NO_SEQ,
     };
     if (f->sticky && t->space->sticky == EVENT_NO_SEQ)
@@ -148,7 +135,7 @@ static void on_error_read(struct replay *r, const struct reader_event *e, struct
         if (f->went_on && f->surfaced == EVENT_NO_SEQ)
             f->surfaced = e->seq;
         f->looked = true;
-    } else if (errors_is_sticky(error) && t->space->sticky == EVENT_NO_SEQ) {
+    } else if (hip_error_is_sticky((hipError_t)error) && t->space->sticky == EVENT_NO_SEQ) {
         struct failure *fresh = add_failure(r, e, t, error);
         if (fresh)
             fresh->looked = true;
@@ -204,7 +191,7 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
     if (!is_failure(&e->event))
         return;
     r->seen.calls_failed++;
-    if (may_fail(r, &e->event) && !errors_is_sticky(e->event.status))
+    if (may_fail(r, &e->event) && !hip_error_is_sticky((hipError_t)e->event.status))
         return;
     r->checked[HYPOTHESIS_UNCHECKED_ERROR]++;
     struct failure *f = add_failure(r, e, t, e->event.status);

@@ -344,7 +344,6 @@ void races_settle(struct space *s, struct block *b, void *replay);
 
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
-bool errors_is_sticky(unsigned status);
 /* Every event of a call passes here once, before it is replayed. */
 void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
