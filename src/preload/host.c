@@ -40,22 +40,8 @@ static void raise_to(_Atomic uint64_t *bound, uint64_t to) {
         atomic_store_explicit(bound, to, memory_order_relaxed);
 }
 
-/* Takes the lock unless this thread was interrupted while it had it. */
-static bool enter(void) {
-    if (preload_me.inside)
-        return false;
-    preload_me.inside++;
-    spin_lock(&lock);
-    return true;
-}
-
-static void leave(void) {
-    spin_unlock(&lock);
-    preload_me.inside--;
-}
-
 static void queued(const struct audit_host_use *use) {
-    if (!use->stream || !enter())
+    if (!use->stream || !preload_enter(&lock))
         return;
     struct audit_host_use *last = &kept[(next_kept - 1) % KEPT];
     if (last->address == use->address && last->bytes == use->bytes && last->stream == use->stream) {
@@ -69,7 +55,7 @@ static void queued(const struct audit_host_use *use) {
         atomic_store_explicit(&count, atomic_load_explicit(&count, memory_order_relaxed) + more,
                               memory_order_release);
     }
-    leave();
+    preload_leave(&lock);
     watch_add(use);
 }
 
@@ -111,7 +97,7 @@ static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
     int saved = errno;
     /* The runtime gives its own memory back where its rules allow it. */
     bool programs = !preload_is_internal(caller);
-    if (enter()) {
+    if (preload_enter(&lock)) {
         forget_finished();
         for (size_t i = 0; i < KEPT; i++) {
             struct audit_host_use *use = &kept[i];
@@ -121,7 +107,7 @@ static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
                 record_free(use, at, bytes, caller);
             use->bytes = 0;
         }
-        leave();
+        preload_leave(&lock);
     }
     errno = saved;
 }

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "audit/audit.h"
+#include "base/spin.h"
 #include "hip/hip_api.h"
 
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
@@ -60,6 +61,21 @@ static inline const struct hip_api *preload_table(const void *caller) {
     if (__builtin_expect((uintptr_t)caller - base >= size, 1))
         return &preload.table;
     return preload_pick(caller);
+}
+
+/* Begins work of this library's own, under its lock. False if this thread was interrupted while it
+ * had one: it must not wait for itself. */
+static inline bool preload_enter(struct spin *lock) {
+    if (preload_me.inside)
+        return false;
+    preload_me.inside++;
+    spin_lock(lock);
+    return true;
+}
+
+static inline void preload_leave(struct spin *lock) {
+    spin_unlock(lock);
+    preload_me.inside--;
 }
 
 /* True if events can be written now, and the call is the program's and not our own. */

@@ -98,18 +98,12 @@ static void release_watch(struct watched *w) {
     protect(first, last);
 }
 
-/* A thread that was interrupted inside is not kept waiting by itself. */
 static bool enter(void) {
-    if (!atomic_load_explicit(&started, memory_order_acquire) || preload_me.inside)
-        return false;
-    preload_me.inside++;
-    spin_lock(&lock);
-    return true;
+    return atomic_load_explicit(&started, memory_order_acquire) && preload_enter(&lock);
 }
 
 static void leave(void) {
-    spin_unlock(&lock);
-    preload_me.inside--;
+    preload_leave(&lock);
 }
 
 /* The pages of the use that hold nothing but its block; false if there are none. */
