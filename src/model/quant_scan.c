@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/cpu.h"
+#include "model/pieces.h"
 #include "model/quant.h"
 
 enum { PIECE = 1 << 20 }; /* elements a thread takes at once: a multiple of every block */
@@ -13,34 +13,23 @@ struct run {
     const struct quant_scan *how;
     struct quant_scan_result *results;
     pthread_mutex_t lock; /* over what follows, and over results */
-    uint64_t tensor, first;
+    struct pieces pieces;
     uint64_t done, total; /* bytes */
     bool cancelled;
 };
 
-static bool take(struct run *r, uint64_t *tensor, uint64_t *first, uint64_t *count) {
-    bool more = false;
+static bool take(struct run *r, struct piece *piece) {
     pthread_mutex_lock(&r->lock);
     r->cancelled = r->cancelled || (r->how->cancel && atomic_load(r->how->cancel));
-    if (!r->cancelled && r->tensor < gguf_tensor_count(r->g)) {
-        uint64_t left = gguf_tensor_at(r->g, r->tensor)->elements - r->first;
-        more = true;
-        *tensor = r->tensor;
-        *first = r->first;
-        *count = left < PIECE ? left : PIECE;
-        r->first += *count;
-        if (*count == left) {
-            r->tensor++;
-            r->first = 0;
-        }
-    }
+    bool more = !r->cancelled && r->pieces.tensor < gguf_tensor_count(r->g);
+    if (more)
+        *piece = pieces_take(&r->pieces, gguf_tensor_at(r->g, r->pieces.tensor)->elements, PIECE);
     pthread_mutex_unlock(&r->lock);
     return more;
 }
 
 /* Bad blocks among `count` elements from `first`. */
-static struct quant_scan_result scan_piece(const struct gguf_tensor *t, uint64_t first,
-                                           uint64_t count) {
+static struct quant_scan_result scan(const struct gguf_tensor *t, uint64_t first, uint64_t count) {
     struct quant_scan_result found = { 0 };
     uint64_t block = tensor_type_find(t->type)->block_elements;
     for (uint64_t at = 0; at < count; at += block) {
@@ -66,32 +55,22 @@ static void report(struct run *r, uint64_t tensor, struct quant_scan_result foun
 
 static void *work(void *arg) {
     struct run *r = arg;
-    uint64_t tensor, first, count;
-    while (take(r, &tensor, &first, &count)) {
-        const struct gguf_tensor *t = gguf_tensor_at(r->g, tensor);
-        report(r, tensor, scan_piece(t, first, count), tensor_type_row_bytes(t->type, count));
+    struct piece p;
+    while (take(r, &p)) {
+        const struct gguf_tensor *t = gguf_tensor_at(r->g, p.tensor);
+        report(r, p.tensor, scan(t, p.first, p.count), tensor_type_row_bytes(t->type, p.count));
     }
     return NULL;
 }
 
 enum rc quant_scan_model(const gguf *g, const struct quant_scan *how,
                          struct quant_scan_result *results, struct err *e) {
-    enum { THREADS_MAX = 256 };
-    int threads = how->threads > 0 ? how->threads : cpu_count();
-    if (threads > THREADS_MAX)
-        threads = THREADS_MAX;
     struct run r = { .g = g, .how = how, .results = results, .lock = PTHREAD_MUTEX_INITIALIZER };
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
         results[i] = (struct quant_scan_result){ 0 };
         r.total += gguf_tensor_at(g, i)->bytes;
     }
-    pthread_t helpers[THREADS_MAX];
-    int started = 0;
-    while (started < threads - 1 && pthread_create(&helpers[started], NULL, work, &r) == 0)
-        started++;
-    work(&r);
-    for (int i = 0; i < started; i++)
-        pthread_join(helpers[i], NULL);
+    pieces_work(how->threads, work, &r);
     pthread_mutex_destroy(&r.lock);
     return r.cancelled ? err_set(e, RC_BUSY, "%s: interrupted", gguf_path(g)) : RC_OK;
 }
