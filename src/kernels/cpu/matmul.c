@@ -120,7 +120,8 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
         out[i] += p->bias[row + i];
 }
 
-/* Rows that are fewer than a group are multiplied one by one. */
+/* out[r] = row `row` + r . x, of sixteen rows of floats; behind the last full sixteen, of those
+ * there are, each as sixteen times the same row, because dot_floats() takes no fewer. */
 static void float_group(const struct weight *w, uint64_t row, const float *x, float *out) {
     uint64_t left = w->n - row;
     if (left >= PACK_ROWS) {
