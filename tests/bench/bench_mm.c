@@ -12,6 +12,9 @@
 enum { K = 2048, TOKENS = 64 };
 
 static const enum tensor_type types[] = {
+    TENSOR_TYPE_F32,
+    TENSOR_TYPE_F16,
+    TENSOR_TYPE_BF16,
 #define S(kind, at, bytes)
 #define PACK(type, sections) TENSOR_TYPE_##type,
 #include "kernels/cpu/pack.def"
@@ -27,6 +30,7 @@ static struct {
     _Alignas(64) char rows[PACK_ROWS * K * 4];
     _Alignas(64) char packed[PACK_ROWS * K * 4];
     struct mm_tile tiles[MM_GROUPS];
+    struct mm_float_tile float_tiles[MM_GROUPS];
     float sums[TOKENS * MM_PANEL];
 } m;
 
@@ -39,12 +43,31 @@ static unsigned run(void) {
     return tensor_type_find(type)->block_elements < 256 ? 16 : 32;
 }
 
+static void one_token_of_floats(void) {
+    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, out);
+}
+
+static void many_tokens_of_floats(void) {
+    for (int g = 0; g < MM_GROUPS; g++)
+        set->unpack_floats(type, m.rows, tensor_type_row_bytes(type, K), MM_SLAB,
+                           &m.float_tiles[g]);
+    set->multiply_floats(m.float_tiles, MM_SLAB, m.x, K, TOKENS, m.sums);
+}
+
 static void one_token(void) {
+    if (tensor_type_is_float(type)) {
+        one_token_of_floats();
+        return;
+    }
     struct mm_row row = { m.level, m.scale, m.sum };
     set->dot(type, m.packed, K, &row, run(), out);
 }
 
 static void many_tokens(void) {
+    if (tensor_type_is_float(type)) {
+        many_tokens_of_floats();
+        return;
+    }
     struct mm_row row = { m.level, m.scale, m.sum };
     for (int g = 0; g < MM_GROUPS; g++)
         set->unpack(type, m.packed, 0, MM_SLAB, &m.tiles[g]);
@@ -77,7 +100,8 @@ static void prepare(enum tensor_type t) {
     type = t;
     for (int r = 0; r < PACK_ROWS; r++)
         quant_encoder(t)(m.weights + r * K, m.rows + (size_t)r * row, K, QUANT_FAST);
-    pack_group(t, m.rows, row, PACK_ROWS, K / tensor_type_find(t)->block_elements, m.packed);
+    if (pack_is_possible(t))
+        pack_group(t, m.rows, row, PACK_ROWS, K / tensor_type_find(t)->block_elements, m.packed);
 }
 
 int main(void) {
