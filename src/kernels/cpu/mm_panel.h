@@ -378,6 +378,7 @@ INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
         struct sink k = { .keep = true, .mins = (mins_), .bits = (bits_), .tile = t };             \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             const struct block g = block_at(p, &layout);                                           \
+            prefetch_block(p, layout.bytes);                                                       \
             walk(&k, &g);                                                                          \
             k.quad += (int)length / 4;                                                             \
             k.unit += (int)length / (run_);                                                        \
@@ -421,6 +422,8 @@ static void unpack(enum tensor_type type, const void *group, size_t at, size_t c
         break;
     }
 }
+
+#define NOINLINE __attribute__((noinline))
 
 /* ---- many tokens ---------------------------------------------------------------------------- */
 
@@ -495,49 +498,67 @@ static struct mm_row row_at(const struct mm_row *x, size_t t) {
     return (struct mm_row){ x->level + t * MM_SLAB, x->scale + t * MM_RUNS, x->sum + t * MM_RUNS };
 }
 
-INLINE void multiply_all(const struct mm_tile *tiles, const struct mm_row *x, size_t tokens,
-                         int bits, int run, bool mins, float *sums) {
-    for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
-        float *to = sums + (size_t)g * PACK_ROWS;
-        size_t t = 0;
-        for (; t + VEC_TOKENS <= tokens; t += VEC_TOKENS) {
-            struct mm_row row = row_at(x, t);
-            multiply_some(tiles + g, VEC_GROUPS, &row, VEC_TOKENS, bits, run, mins,
-                          to + t * MM_PANEL);
-        }
-        for (; t < tokens; t++) {
-            struct mm_row row = row_at(x, t);
-            multiply_some(tiles + g, VEC_GROUPS, &row, 1, bits, run, mins, to + t * MM_PANEL);
-        }
+/* Tokens from t on, `at_once` by `at_once`; where that ends. */
+INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const struct mm_row *x, size_t t,
+                          size_t tokens, int bits, int run, bool mins, float *sums) {
+    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once) {
+        struct mm_row row = row_at(x, t);
+        multiply_some(tile, VEC_GROUPS, &row, at_once, bits, run, mins, sums + t * MM_PANEL);
     }
+    return t;
 }
+
+/* Bits, run and mins that types have; where sums are not narrow, any bits are as good as 4. Two
+ * functions each, as compilers keep more in registers in small ones: whole blocks of tokens, and
+ * the last few. */
+#define MM_PRODUCTS                                                                                \
+    MM_PRODUCT(4, 16, 0)                                                                           \
+    MM_PRODUCT(4, 16, 1)                                                                           \
+    MM_PRODUCT(4, 32, 0)                                                                           \
+    MM_PRODUCT(4, 32, 1)                                                                           \
+    MM_PRODUCT(5, 16, 0)                                                                           \
+    MM_PRODUCT(5, 16, 1)                                                                           \
+    MM_PRODUCT(5, 32, 1)                                                                           \
+    MM_PRODUCT(6, 16, 0)                                                                           \
+    MM_PRODUCT(8, 16, 0)                                                                           \
+    MM_PRODUCT(8, 32, 0)
+
+#define MM_PRODUCT(bits, run, mins)                                                                \
+    static NOINLINE size_t many_##bits##_##run##_##mins(                                           \
+        const struct mm_tile *tile, const struct mm_row *x, size_t tokens, float *sums) {          \
+        return multiply_by(VEC_TOKENS, tile, x, 0, tokens, bits, run, mins, sums);                 \
+    }                                                                                              \
+    static NOINLINE void few_##bits##_##run##_##mins(const struct mm_tile *tile,                   \
+                                                     const struct mm_row *x, size_t t,             \
+                                                     size_t tokens, float *sums) {                 \
+        UNROLL for (int n = VEC_TOKENS / 2; n > 0; n /= 2) t =                                     \
+            multiply_by(n, tile, x, t, tokens, bits, run, mins, sums);                             \
+    }
+MM_PRODUCTS
+#undef MM_PRODUCT
 
 static void multiply(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
                      size_t tokens, float *sums) {
     const unsigned bits = VEC_NARROW ? tiles->bits : 4, mins = tiles->mins;
     const unsigned least = run < tiles->run ? run : tiles->run;
-/* Those that types have; where sums are not narrow, any bits are as good as 4. */
-#define CASE(bits_, run_, mins_)                                                                   \
-    if ((VEC_NARROW || (bits_) == 4) && bits == (bits_) && least == (run_) && mins == (mins_))     \
-    multiply_all(tiles, x, tokens, bits_, run_, mins_, sums)
-    CASE(4, 16, 0);
-    CASE(4, 16, 1);
-    CASE(4, 32, 0);
-    CASE(4, 32, 1);
-    CASE(5, 16, 0);
-    CASE(5, 16, 1);
-    CASE(5, 32, 1);
-    CASE(6, 16, 0);
-    CASE(8, 16, 0);
-    CASE(8, 32, 0);
-#undef CASE
+    for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
+        float *to = sums + (size_t)g * PACK_ROWS;
+#define MM_PRODUCT(bits_, run_, mins_)                                                             \
+    if ((VEC_NARROW || (bits_) == 4) && bits == (bits_) && least == (run_) && mins == (mins_)) {   \
+        size_t t = many_##bits_##_##run_##_##mins_(tiles + g, x, tokens, to);                      \
+        if (t < tokens)                                                                            \
+            few_##bits_##_##run_##_##mins_(tiles + g, x, t, tokens, to);                           \
+    }
+        MM_PRODUCTS
+#undef MM_PRODUCT
+    }
 }
 
 /* ---- floats --------------------------------------------------------------------------------- */
 
 INLINE void multiply_some_floats(const struct mm_float_tile *tile, int groups, size_t count,
                                  const float *x, size_t k, int tokens, float *sums) {
-    vf part[VEC_GROUPS][VEC_TOKENS];
+    vf part[VEC_GROUPS][VEC_FLOAT_TOKENS];
     UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int g = 0; g < groups; g++) part[g][t] =
         vf_load(sums + (size_t)t * MM_PANEL + (size_t)g * PACK_ROWS);
     for (size_t i = 0; i < count; i++) {
@@ -552,16 +573,22 @@ INLINE void multiply_some_floats(const struct mm_float_tile *tile, int groups, s
         vf_store(sums + (size_t)t * MM_PANEL + (size_t)g * PACK_ROWS, part[g][t]);
 }
 
+INLINE size_t multiply_floats_by(int at_once, const struct mm_float_tile *tile, size_t count,
+                                 const float *x, size_t k, size_t t, size_t tokens, float *sums) {
+    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once)
+        multiply_some_floats(tile, VEC_GROUPS, count, x + t * k, k, at_once, sums + t * MM_PANEL);
+    return t;
+}
+
 static void multiply_floats(const struct mm_float_tile tiles[MM_GROUPS], size_t count,
                             const float *x, size_t k, size_t tokens, float *sums) {
     for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
+        const struct mm_float_tile *tile = tiles + g;
         float *to = sums + (size_t)g * PACK_ROWS;
-        size_t t = 0;
-        for (; t + VEC_TOKENS <= tokens; t += VEC_TOKENS)
-            multiply_some_floats(tiles + g, VEC_GROUPS, count, x + t * k, k, VEC_TOKENS,
-                                 to + t * MM_PANEL);
-        for (; t < tokens; t++)
-            multiply_some_floats(tiles + g, VEC_GROUPS, count, x + t * k, k, 1, to + t * MM_PANEL);
+        size_t t = multiply_floats_by(VEC_FLOAT_TOKENS, tile, count, x, k, 0, tokens, to);
+        t = multiply_floats_by(4, tile, count, x, k, t, tokens, to);
+        t = multiply_floats_by(2, tile, count, x, k, t, tokens, to);
+        multiply_floats_by(1, tile, count, x, k, t, tokens, to);
     }
 }
 
@@ -580,6 +607,8 @@ INLINE void turn(enum tensor_type type, const char *rows, size_t stride, size_t 
     size_t c = 0;
     for (; c + 16 <= count; c += 16) {
         vf v[PACK_ROWS];
+        UNROLL for (size_t r = 0; r < PACK_ROWS; r++) /* the next slab */
+            __builtin_prefetch(rows + r * stride + (MM_SLAB + c) * float_size(type), 0, 2);
         UNROLL for (size_t r = 0; r < PACK_ROWS; r++) v[r] =
             load_floats(type, rows + r * stride + c * float_size(type));
         vf_turn(v);

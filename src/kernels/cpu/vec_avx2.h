@@ -10,7 +10,7 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_TOKENS = 4, VEC_GROUPS = 1 };
+enum { VEC_TOKENS = 4, VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6 };
 #ifdef __AVXVNNI__
 enum { VEC_NARROW = 0 };
 #else

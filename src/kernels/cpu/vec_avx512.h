@@ -10,7 +10,7 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_TOKENS = 8, VEC_GROUPS = 2 };
+enum { VEC_TOKENS = 8, VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8 };
 #ifdef __AVX512VNNI__
 enum { VEC_NARROW = 0 };
 #else

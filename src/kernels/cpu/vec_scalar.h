@@ -14,6 +14,7 @@
 #define EACH(n) for (int i = 0; i < (n); i++)
 
 enum { VEC_TOKENS = 2, VEC_GROUPS = 1 }; /* how many are multiplied side by side */
+enum { VEC_FLOAT_TOKENS = 4 };           /* the same for floats; at least 4 */
 enum { VEC_NARROW = 0 };                 /* whether vi_step() sums in 16 bits */
 
 typedef union {
