@@ -1,8 +1,11 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -46,6 +49,8 @@ unsigned cpu_features(void) {
 }
 #endif
 
+/* ---- how many, and where -------------------------------------------------------------------- */
+
 int cpu_count(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
@@ -53,4 +58,93 @@ int cpu_count(void) {
     /* More processors than cpu_set_t holds. */
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
+}
+
+static bool parse_number(const char **text, unsigned long *out) {
+    char *end;
+    if (**text < '0' || **text > '9')
+        return false;
+    *out = strtoul(*text, &end, 10);
+    *text = end;
+    return true;
+}
+
+/* "0,4" or "0-3,8-11"; false if it is anything else. What cpu_set_t cannot hold is left out. */
+static bool parse_list(const char *text, cpu_set_t *out) {
+    CPU_ZERO(out);
+    for (;; text++) {
+        unsigned long first, last;
+        if (!parse_number(&text, &first))
+            return false;
+        last = first;
+        if (*text == '-' && (text++, !parse_number(&text, &last) || last < first))
+            return false;
+        for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
+            CPU_SET(cpu, out);
+        if (*text != ',')
+            return *text == '\n' || *text == '\0';
+    }
+}
+
+/* The processors of a core as one of its files says; false if there is no such file, or none that
+ * can be right: a processor is always its own sibling. */
+static bool read_siblings(const char *folder, int cpu, const char *file, cpu_set_t *out) {
+    char path[512], text[4096];
+    int n = snprintf(path, sizeof path, "%s/cpu%d/topology/%s", folder, cpu, file);
+    FILE *f = n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
+    if (!f)
+        return false;
+    size_t length = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[length] = '\0';
+    return parse_list(text, out) && CPU_ISSET(cpu, out);
+}
+
+/* The first allowed processor of the core that cpu belongs to. */
+static int first_of_core(const char *folder, int cpu, const cpu_set_t *allowed) {
+    cpu_set_t siblings;
+    if (!read_siblings(folder, cpu, "core_cpus_list", &siblings) &&
+        !read_siblings(folder, cpu, "thread_siblings_list", &siblings)) /* before Linux 5.3 */
+        return cpu;
+    for (int i = 0; i < cpu; i++)
+        if (CPU_ISSET(i, &siblings) && CPU_ISSET(i, allowed))
+            return i;
+    return cpu;
+}
+
+void cpu_map_read(struct cpu_map *m, const char *folder, const cpu_set_t *allowed) {
+    *m = (struct cpu_map){ .allowed = *allowed };
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, allowed))
+            continue;
+        m->core[cpu] = (uint16_t)first_of_core(folder, cpu, allowed);
+        if (m->core[cpu] == cpu)
+            m->order[m->cores++] = (uint16_t)cpu;
+    }
+    m->cpus = m->cores;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, allowed) && m->core[cpu] != cpu)
+            m->order[m->cpus++] = (uint16_t)cpu;
+}
+
+void cpu_map_own(struct cpu_map *m) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        CPU_ZERO(&allowed);
+    cpu_map_read(m, CPU_FOLDER, &allowed);
+}
+
+cpu_set_t cpu_map_core(const struct cpu_map *m, unsigned place) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &m->allowed) && m->core[cpu] == m->core[m->order[place]])
+            CPU_SET(cpu, &set);
+    return set;
+}
+
+int cpu_core_count(void) {
+    struct cpu_map m;
+    cpu_map_own(&m);
+    return m.cores ? (int)m.cores : cpu_count();
 }
