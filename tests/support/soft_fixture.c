@@ -44,11 +44,11 @@ struct child {
 };
 
 static void set_environment(const char *settings) {
-    static const char *const known[] = { "GRETA_SOFT_SCHEDULE", "GRETA_SOFT_FAULT",
-                                         "GRETA_SOFT_DEVICES",  "GRETA_SOFT_MEMORY",
-                                         "GRETA_SOFT_CHECKED",  "GRETA_SOFT_THREADS",
-                                         "HIP_VISIBLE_DEVICES", "AMD_SERIALIZE_KERNEL",
-                                         "AMD_SERIALIZE_COPY",  "HIP_LAUNCH_BLOCKING" };
+    static const char *const known[] = {
+        "GRETA_SOFT_SCHEDULE",  "GRETA_SOFT_FAULT",   "GRETA_SOFT_DEVICES", "GRETA_SOFT_MEMORY",
+        "GRETA_SOFT_CHECKED",   "GRETA_SOFT_THREADS", "GRETA_SOFT_PIN",     "HIP_VISIBLE_DEVICES",
+        "AMD_SERIALIZE_KERNEL", "AMD_SERIALIZE_COPY", "HIP_LAUNCH_BLOCKING"
+    };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         unsetenv(known[i]);
     char copy[160], *rest = copy;

@@ -9,10 +9,17 @@
  * Every worker has a part of the job, which it does from front to end in pieces, so that it reads
  * memory in order; who is done helps the others with theirs.
  *
- * One job at a time: whoever finds the pool taken does its job alone. */
+ * One job at a time: whoever finds the pool taken does its job alone.
+ *
+ * Where a job has as many workers as there are cores, or as there are processors, each worker stays
+ * on one core (take_place()), on whichever of its siblings is free: nothing is gained by moving,
+ * and what is in the core's cache is lost by it. Worker 0 is not ours to place: it is the thread
+ * that brings the job, often the program's own, next time perhaps another. So the first place
+ * stays free, and the kernel, which sees the other cores busy, moves that thread there. With fewer
+ * workers than cores the kernel knows better which cores are idle: two processes of one worker
+ * each must not meet on one. With more, workers have to take turns anyway. */
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
@@ -35,6 +42,12 @@ static struct {
     void *user;
     uint64_t piece;
     unsigned workers;
+
+    unsigned placed; /* workers that the places below are for */
+    bool pinned;     /* they have places */
+    uint32_t places; /* how often that was decided */
+    struct cpu_map map;
+
     struct part {
         _Alignas(64) _Atomic uint64_t next; /* a cache line each */
         uint64_t end;
@@ -86,33 +99,66 @@ static uint32_t await_job(uint32_t seen) {
     return atomic_load(&pool.job);
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Under owner, before the job is opened. What processors there are is asked anew whenever the
+ * number of workers changes. */
+static void assign_places(void) {
+    if (pool.placed == pool.workers || !soft_settings()->pin)
+        return;
+    cpu_map_own(&pool.map);
+    pool.placed = pool.workers;
+    pool.pinned = pool.workers == pool.map.cores || pool.workers == pool.map.cpus;
+    pool.places++;
+}
+
+/* Inside a job. A worker that never had a place needs no permission to be everywhere. */
+static void take_place(unsigned worker, bool *pinned) {
+    cpu_set_t set = pool.pinned ? cpu_map_core(&pool.map, worker) : pool.map.allowed;
+    if (pool.pinned || *pinned)
+        (void)sched_setaffinity(0, sizeof set, &set); /* refused: as if without places */
+    *pinned = pool.pinned;
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
 static void *worker_main(void *number) {
     unsigned worker = (unsigned)(uintptr_t)number;
+    uint32_t places = 0;
+    bool pinned = false;
     for (uint32_t seen = 0;;) {
         seen = await_job(seen);
         if (!(seen & 1))
             continue;
         atomic_fetch_add(&pool.inside, 1);
-        if (atomic_load(&pool.job) == seen && worker < pool.workers)
+        if (atomic_load(&pool.job) == seen && worker < pool.workers) {
+            if (places != pool.places)
+                take_place(worker, &pinned);
+            places = pool.places;
             work(worker);
+        }
         atomic_fetch_sub(&pool.inside, 1);
     }
     return NULL;
 }
 
+/* 0: all cores. A second thread on a core shares the units that the first keeps busy. */
+static unsigned limited(unsigned threads) {
+    unsigned n = threads ? threads : (unsigned)cpu_core_count();
+    return n < WORKERS_MAX ? n : WORKERS_MAX;
+}
+
 static unsigned wanted(void) {
     unsigned n = atomic_load_explicit(&pool.wanted, memory_order_relaxed);
-    if (n)
-        return n;
-    n = soft_settings()->threads ? soft_settings()->threads : (unsigned)cpu_count();
-    n = n < WORKERS_MAX ? n : WORKERS_MAX;
-    atomic_store(&pool.wanted, n);
+    if (!n) {
+        n = limited(soft_settings()->threads);
+        atomic_store(&pool.wanted, n);
+    }
     return n;
 }
 
 void soft_pool_set_threads(unsigned threads) {
-    unsigned n = threads ? threads : (unsigned)cpu_count();
-    atomic_store(&pool.wanted, n < WORKERS_MAX ? n : WORKERS_MAX);
+    atomic_store(&pool.wanted, limited(threads));
 }
 
 /* Fewer threads than asked for is no error: the owner does what they do not. */
@@ -134,6 +180,7 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     pool.fn = fn;
     pool.user = user;
     pool.workers = start_workers(threads);
+    assign_places();
     divide(count);
     atomic_fetch_add(&pool.job, 1);
     if (atomic_load(&pool.sleeping))

@@ -102,6 +102,7 @@ enum rc soft_settings_read(struct err *e) {
     uint64_t threads;
     if (read_schedule(e) || read_fault(e) || read_devices(e) || read_memory(e) ||
         read_serialize(e) || env_read_u64("GRETA_SOFT_THREADS", 0, &threads, e) ||
+        env_read_bool("GRETA_SOFT_PIN", true, &settings.pin, e) ||
         env_read_bool("GRETA_SOFT_CHECKED", true, &settings.checked, e) ||
         env_read_bool("GCORE_WATCH_HOST", false, &settings.watch_host, e))
         return RC_USAGE;

@@ -56,6 +56,7 @@ struct soft_settings {
     bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
     unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
+    bool pin;        /* a core for every worker of a pool that uses all: GRETA_SOFT_PIN */
     bool watch_host; /* somebody closes pages to the host: GCORE_WATCH_HOST */
 };
 
