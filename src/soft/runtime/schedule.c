@@ -51,7 +51,7 @@ static struct {
     _Atomic uint64_t retired; /* operations that have left them; written under the lock */
 
     _Alignas(64) _Atomic uint32_t work; /* changes when something may have become runnable */
-    _Atomic uint32_t work_sleepers;
+    _Atomic uint32_t asleep;            /* the dispatcher is, or is about to be */
 
     _Alignas(64) _Atomic uint32_t progress; /* changes when an operation has completed and somebody
                                                sleeps */
@@ -75,10 +75,15 @@ static bool is_complete(const struct soft_stream *stream, uint64_t seq) {
     return atomic_load_explicit(&stream->completed, memory_order_acquire) >= seq;
 }
 
+/* The first to come wakes it; those that come before it is awake have nothing to do. Who clears the
+ * flag changes the word once more, or the dispatcher could begin to sleep after the wake-up with
+ * nobody left to wake it. */
 static void wake_dispatcher(void) {
     atomic_fetch_add(&s.work, 1);
-    if (atomic_load(&s.work_sleepers))
-        futex_wake(&s.work, 1);
+    if (!atomic_load(&s.asleep) || !atomic_exchange(&s.asleep, 0))
+        return;
+    atomic_fetch_add(&s.work, 1);
+    futex_wake(&s.work, 1);
 }
 
 uint64_t soft_schedule_random(void) { /* xorshift64*; any caller, so under the lock */
@@ -320,19 +325,20 @@ void soft_schedule_complete(struct soft_op *op) {
     wake_dispatcher();
 }
 
-/* Looks for SPIN_NS whether *word still is seen, then sleeps. */
-static void idle_until_change(_Atomic uint32_t *word, uint32_t seen, _Atomic uint32_t *sleepers) {
+/* Looks for SPIN_NS whether s.work still is seen, then sleeps. For the dispatcher that stays: those
+ * added for a jam never sleep, so that there is one flag and no count. */
+static void idle_until_work(uint32_t seen) {
     uint64_t start = clock_now_ns();
     for (unsigned looks = 1; s.spin_ns; looks++) {
-        if (atomic_load_explicit(word, memory_order_acquire) != seen)
+        if (atomic_load_explicit(&s.work, memory_order_acquire) != seen)
             return;
         spin_pause();
         if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > s.spin_ns)
             break;
     }
-    atomic_fetch_add(sleepers, 1);
-    futex_wait(word, seen, -1);
-    atomic_fetch_sub(sleepers, 1);
+    atomic_store(&s.asleep, 1);
+    futex_wait(&s.work, seen, -1);
+    atomic_store(&s.asleep, 0);
 }
 
 /* A dispatcher that runs operations one by one as they come contends with the thread that queues
@@ -362,7 +368,7 @@ static void *dispatcher_main(void *extra) {
             atomic_fetch_sub(&s.dispatchers, 1);
             return NULL;
         }
-        idle_until_change(&s.work, seen, &s.work_sleepers);
+        idle_until_work(seen);
     }
 }
 
