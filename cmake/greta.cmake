@@ -32,7 +32,7 @@ function(greta_glob out)
     set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# A file named *_avx2.c, *_avxvnni.c, *_avx512.c or *_avx512vnni.c is compiled for that instruction set;
+# A file named *_avx2.c, *_avxvnni.c, *_avx512.c, *_avx512vnni.c or *_amx.c is compiled for that instruction set;
 # who calls it has asked the processor first.
 function(greta_instruction_sets)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -42,8 +42,9 @@ function(greta_instruction_sets)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
     set(avxvnni ${avx2} -mavxvnni)
     set(avx512vnni ${avx512} -mavx512vnni)
+    set(amx ${avx512vnni} -mamx-tile -mamx-bf16)
     foreach(source IN LISTS ARGN)
-        if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni)\\.c$")
+        if(source MATCHES "_(avx2|avxvnni|avx512|avx512vnni|amx)\\.c$")
             set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${${CMAKE_MATCH_1}})
         endif()
     endforeach()

@@ -10,6 +10,7 @@ enum cpu_feature {
     CPU_AVX512 = 1 << 1,      /* F, BW, DQ and VL together */
     CPU_AVX512_VNNI = 1 << 2, /* 512-bit dot products of bytes */
     CPU_AVX_VNNI = 1 << 3,    /* the same in 256 bits with VEX encoding */
+    CPU_AMX = 1 << 4,         /* tiles, with products of bfloat16; this process may use them */
 };
 
 /* The set of enum cpu_feature that both the processor and the operating system support. */

@@ -31,7 +31,7 @@ struct scheduler {
     struct kern_view parts;           /* [parts, heads, part]: attention over ranges */
     struct kern_view key, value;      /* [T, K] */
     struct kern_view gate, up;        /* [T, H] */
-    struct kern_view levels;          /* [T, D, Q or H] input of a projection, quantised */
+    struct kern_view levels;          /* [T, D, Q or H] input of a projection, quantised or split */
     struct kern_view last;            /* [wanted, D] */
     struct kern_view logits;          /* [wanted, V] */
 
@@ -57,7 +57,8 @@ static enum rc alloc_levels(scheduler *s, struct err *e) {
     widest = s->c->dim > s->c->hidden ? s->c->dim : s->c->hidden;
     widest = Q > widest ? Q : widest;
     uint64_t slabs = (widest + KERN_SLAB - 1) / KERN_SLAB;
-    return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I8, T * slabs * KERN_SLAB_BYTES, e);
+    uint64_t slab_bytes = s->w->all_floats ? KERN_SPLIT_BYTES : KERN_SLAB_BYTES;
+    return device_alloc(s->d, &s->levels, "levels", TENSOR_TYPE_I8, T * slabs * slab_bytes, e);
 }
 
 static uint64_t parts_most(const scheduler *s) {
@@ -140,22 +141,22 @@ static enum rc rmsnorm(scheduler *s, const struct kern_view *out, const struct k
 }
 
 /* How many activations share a scale. Weights of 256 elements a block have coarser levels: there 32
- * is exact enough. */
-static uint32_t run_for(const struct kern_view *const *weights, size_t count) {
+ * is exact enough. Several rows for a model of floats are split; 0: one row is used as it is. */
+static uint32_t run_for(const scheduler *s, const struct kern_view *const *weights, size_t count,
+                        uint32_t rows) {
+    if (s->w->all_floats)
+        return rows > 1 ? KERN_SPLIT : 0;
     for (size_t i = 0; i < count; i++)
         if (tensor_type_find(weights[i]->type)->block_elements < 256)
             return 16;
     return 32;
 }
 
-/* x[rows, k] for matmuls with these weights; nothing to do if all of them are floats. */
+/* x[rows, k] for matmuls with these weights. */
 static enum rc quantize(scheduler *s, const struct kern_view *x, uint32_t rows, uint64_t k,
                         const struct kern_view *const *weights, size_t count, struct err *e) {
-    struct kern_quantize a = { s->levels, *x, rows, (uint32_t)k, run_for(weights, count) };
-    for (size_t i = 0; i < count; i++)
-        if (!tensor_type_is_float((enum tensor_type)weights[i]->type))
-            return kern_quantize(s->d->kernels, s->d->stream, &a, e);
-    return RC_OK;
+    struct kern_quantize a = { s->levels, *x, rows, (uint32_t)k, run_for(s, weights, count, rows) };
+    return a.run ? kern_quantize(s->d->kernels, s->d->stream, &a, e) : RC_OK;
 }
 
 /* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
@@ -172,7 +173,7 @@ static enum rc matmul(scheduler *s, const struct kern_view *out, const struct ke
                              (uint32_t)k,
                              bias && bias->ptr,
                              add,
-                             run_for(&weight, 1),
+                             run_for(s, &weight, 1, rows),
                              packed };
     enum rc rc = quantize(s, x, rows, k, &weight, 1, e);
     return rc ? rc : kern_matmul(s->d->kernels, s->d->stream, &a, e);
@@ -282,7 +283,7 @@ static enum rc project_qkv(scheduler *s, uint32_t layer, struct err *e) {
                                  0,
                                  s->w->layers[layer].packed };
     const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
-    a.run = run_for(weights, 3);
+    a.run = run_for(s, weights, 3, T);
     enum rc rc = quantize(s, &s->norm, T, c->dim, weights, 3, e);
     rc = rc ? rc : kern_matmul_qkv(s->d->kernels, s->d->stream, &a, e);
     if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
@@ -391,7 +392,7 @@ static enum rc feed_forward_half(scheduler *s, uint32_t layer, struct err *e) {
                                      0,
                                      s->w->layers[layer].packed };
     const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
-    a.run = run_for(weights, 2);
+    a.run = run_for(s, weights, 2, T);
     rc = rc ? rc : quantize(s, &s->norm, T, c->dim, weights, 2, e);
     rc = rc ? rc : kern_matmul_gate_up(s->d->kernels, s->d->stream, &a, e);
     if (rc)

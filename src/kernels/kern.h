@@ -31,6 +31,9 @@ enum { KERN_PANEL = 32 };
 
 /* Quantised activations: for every 256 elements of a row their 8-bit levels, 16 scales, 16 sums. */
 enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 + 16 * 4 + 16 * 4 };
+/* A run of this length stands for activations that are not quantised, but split: into three parts
+ * of 16 bits, for devices that multiply floats that way. Others leave them as they are. */
+enum { KERN_SPLIT = 1, KERN_SPLIT_BYTES = 256 * 3 * 2 };
 
 /* Tokens of an attention that one block does. */
 enum { KERN_TOKENS = 32 };

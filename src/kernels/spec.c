@@ -12,12 +12,14 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
     return row ? times(n, row) : UINT64_MAX;
 }
 
-#define TIMES(a, b)       times(a, b)
-#define FLOATS(n, m)      times(times(n, m), sizeof(float))
-#define INTS(n)           times(n, sizeof(int32_t))
-#define ROWS(view, n, m)  rows_bytes(&(view), n, m)
-#define IF(c, bytes)      ((c) ? (bytes) : 0)
-#define ACTIVATIONS(n, m) times(n, times((m) / KERN_SLAB + ((m) % KERN_SLAB != 0), KERN_SLAB_BYTES))
+#define TIMES(a, b)      times(a, b)
+#define FLOATS(n, m)     times(times(n, m), sizeof(float))
+#define INTS(n)          times(n, sizeof(int32_t))
+#define ROWS(view, n, m) rows_bytes(&(view), n, m)
+#define IF(c, bytes)     ((c) ? (bytes) : 0)
+#define ACTIVATIONS(n, m, run)                                                                     \
+    times(n, times((m) / KERN_SLAB + ((m) % KERN_SLAB != 0),                                       \
+                   (run) == KERN_SPLIT ? KERN_SPLIT_BYTES : KERN_SLAB_BYTES))
 
 #define IS_FLOAT(view)      tensor_type_is_float((enum tensor_type)(view).type)
 #define SOME_FLOAT(a, b, c) (IS_FLOAT(a) || IS_FLOAT(b) || IS_FLOAT(c))

@@ -4,17 +4,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "model/quant.h"
 
 enum { K = 2048, TOKENS = 64 };
 
 static const enum tensor_type types[] = {
-    TENSOR_TYPE_F32,
-    TENSOR_TYPE_F16,
-    TENSOR_TYPE_BF16,
 #define S(kind, at, bytes)
 #define PACK(type, sections) TENSOR_TYPE_##type,
 #include "kernels/cpu/pack.def"
@@ -22,6 +21,7 @@ static const enum tensor_type types[] = {
 #undef S
 };
 enum { TYPES = sizeof types / sizeof *types };
+static const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
 
 static struct {
     float x[TOKENS * K], scale[TOKENS * K / MM_RUN], sum[TOKENS * K / MM_RUN],
@@ -31,6 +31,8 @@ static struct {
     _Alignas(64) char packed[PACK_ROWS * K * 4];
     struct mm_tile tiles[MM_GROUPS];
     struct mm_float_tile float_tiles[MM_GROUPS];
+    struct mm_parts_tile parts_tiles[MM_GROUPS];
+    struct mm_line lines[TOKENS * MM_PARTS * MM_STEPS];
     float sums[TOKENS * MM_PANEL];
 } m;
 
@@ -43,35 +45,42 @@ static unsigned run(void) {
     return tensor_type_find(type)->block_elements < 256 ? 16 : 32;
 }
 
-static void one_token_of_floats(void) {
-    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, out);
-}
-
-static void many_tokens_of_floats(void) {
-    for (int g = 0; g < MM_GROUPS; g++)
-        set->unpack_floats(type, m.rows, tensor_type_row_bytes(type, K), MM_SLAB,
-                           &m.float_tiles[g]);
-    set->multiply_floats(m.float_tiles, MM_SLAB, m.x, K, TOKENS, m.sums);
-}
-
 static void one_token(void) {
-    if (tensor_type_is_float(type)) {
-        one_token_of_floats();
-        return;
-    }
     struct mm_row row = { m.level, m.scale, m.sum };
     set->dot(type, m.packed, K, &row, run(), out);
 }
 
 static void many_tokens(void) {
-    if (tensor_type_is_float(type)) {
-        many_tokens_of_floats();
-        return;
-    }
     struct mm_row row = { m.level, m.scale, m.sum };
     for (int g = 0; g < MM_GROUPS; g++)
         set->unpack(type, m.packed, 0, MM_SLAB, &m.tiles[g]);
     set->multiply(m.tiles, &row, run(), TOKENS, m.sums);
+}
+
+static void one_token_of_floats(void) {
+    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, out);
+}
+
+/* With activations that are split already, where the set wants that. */
+static void many_tokens_of_floats(void) {
+    const size_t row = tensor_type_row_bytes(type, K);
+    for (int g = 0; g < MM_GROUPS; g++)
+        if (set->split)
+            set->unpack_parts(type, m.rows, row, MM_SLAB, &m.parts_tiles[g]);
+        else
+            set->unpack_floats(type, m.rows, row, MM_SLAB, &m.float_tiles[g]);
+    if (set->split)
+        set->multiply_parts(m.parts_tiles, MM_SLAB, m.lines, TOKENS, m.sums);
+    else
+        set->multiply_floats(m.float_tiles, MM_SLAB, m.x, K, TOKENS, m.sums);
+}
+
+static void split_all(void) {
+    for (size_t t = 0; t < TOKENS && set->split; t++) {
+        size_t stride;
+        struct mm_line *to = levels_lines(m.lines, TOKENS, 0, t, &stride);
+        set->split(m.x + t * K, MM_SLAB, to, stride);
+    }
 }
 
 /* Nanoseconds of a call: the best of several rounds. */
@@ -104,6 +113,40 @@ static void prepare(enum tensor_type t) {
         pack_group(t, m.rows, row, PACK_ROWS, K / tensor_type_find(t)->block_elements, m.packed);
 }
 
+/* Times a set whose result of `one` is in out already. */
+static bool report(const float *plain, void (*one)(void), void (*many)(void)) {
+    bool same = agrees(plain);
+    double one_ns = time_of(one), many_ns = time_of(many);
+    double bytes = (double)tensor_type_row_bytes(type, K) * PACK_ROWS;
+    printf("%-11s %-8s %16.1f %6.1f %22.1f%s\n", set->name, tensor_type_name(type),
+           (double)PACK_ROWS * K / one_ns, bytes / one_ns,
+           (double)MM_PANEL * MM_SLAB * TOKENS / many_ns, same ? "" : "  WRONG");
+    return same;
+}
+
+static void quantize_all(void) {
+    for (int t = 0; t < TOKENS; t++) {
+        struct mm_row row = { m.level + t * K, m.scale + t * K / MM_RUN, m.sum + t * K / MM_RUN };
+        set->quantize(m.x + t * K, K, run(), &row);
+    }
+}
+
+/* A type on every set. */
+static bool measure(enum tensor_type t, void (*ready)(void), void (*one)(void),
+                    void (*many)(void)) {
+    float plain[PACK_ROWS];
+    bool good = true;
+    prepare(t);
+    for (unsigned s = 0; (set = mm_set_at(s)); s++) {
+        ready();
+        one();
+        if (s == 0)
+            memcpy(plain, out, sizeof plain);
+        good &= report(plain, one, many);
+    }
+    return good;
+}
+
 int main(void) {
     bool good = true;
     for (int i = 0; i < TOKENS * K; i++)
@@ -111,26 +154,9 @@ int main(void) {
     for (int i = 0; i < PACK_ROWS * K; i++)
         m.weights[i] = cosf((float)i * 0.7f);
     puts("set         type     one token: MAC/ns  GB/s    many tokens: MAC/ns");
-    for (int i = 0; i < TYPES; i++) {
-        float plain[PACK_ROWS];
-        prepare(types[i]);
-        for (unsigned s = 0; (set = mm_set_at(s)); s++) {
-            for (int t = 0; t < TOKENS; t++) {
-                struct mm_row row = { m.level + t * K, m.scale + t * K / MM_RUN,
-                                      m.sum + t * K / MM_RUN };
-                set->quantize(m.x + t * K, K, run(), &row);
-            }
-            one_token();
-            for (int r = 0; s == 0 && r < PACK_ROWS; r++)
-                plain[r] = out[r];
-            bool same = agrees(plain);
-            double one = time_of(one_token), many = time_of(many_tokens);
-            double bytes = (double)tensor_type_row_bytes(type, K) * PACK_ROWS;
-            printf("%-11s %-8s %16.1f %6.1f %22.1f%s\n", set->name, tensor_type_name(type),
-                   (double)PACK_ROWS * K / one, bytes / one,
-                   (double)MM_PANEL * MM_SLAB * TOKENS / many, same ? "" : "  WRONG");
-            good &= same;
-        }
-    }
+    for (int i = 0; i < TYPES; i++)
+        good &= measure(types[i], quantize_all, one_token, many_tokens);
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+        good &= measure(floats[i], split_all, one_token_of_floats, many_tokens_of_floats);
     return good ? 0 : 1;
 }

@@ -61,7 +61,7 @@ same_without_repacking() {
 }
 check "--no-repack: the same text" same_without_repacking
 
-check "wrong: GRETA_CPU=fly" status 2 says "expected scalar, avx2, avxvnni, avx512 or avx512vnni" with GRETA_CPU=fly "$infer"
+check "wrong: GRETA_CPU=fly" status 2 says "expected scalar, avx2, avxvnni, avx512, avx512vnni or amx" with GRETA_CPU=fly "$infer"
 check "wrong: GRETA_DISABLE_GUARD_RAIL=fly" status 2 says "expected 0 or 1" \
     with GRETA_DISABLE_GUARD_RAIL=fly "$infer"
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/scratch.h"
 #include "model/quant.h"
@@ -141,11 +142,16 @@ static double exact(const float *w, const float *x, size_t n, double *size) {
     return sum;
 }
 
+static void assert_near(const char *set, enum tensor_type type, double found, const float *w,
+                        const float *x, size_t n, double limit) {
+    double size, wanted = exact(w, x, n, &size);
+    if (!(fabs(found - wanted) <= limit * size))
+        fail_msg("%s, %s: %g, expected %g", set, tensor_type_name(type), found, wanted);
+}
+
 static void assert_product(const char *set, enum tensor_type type, double found, const float *w,
                            const float *x, size_t n) {
-    double size, wanted = exact(w, x, n, &size);
-    if (!(fabs(found - wanted) <= 2e-6 * size))
-        fail_msg("%s, %s: %g, expected %g", set, tensor_type_name(type), found, wanted);
+    assert_near(set, type, found, w, x, n, 2e-6);
 }
 
 /* A panel of one type, packed. */
@@ -286,9 +292,10 @@ static void activations_are_rounded_to_the_nearest_level(void **state) {
         }
 }
 
+static const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
+
 static void floats_are_multiplied(void **state) {
     (void)state;
-    const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
     struct mm_float_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
     enum { ODD = 203 };
     for (unsigned s = 0; mm_set_at(s); s++) {
@@ -313,6 +320,91 @@ static void floats_are_multiplied(void **state) {
         free(in);
     }
     free(tiles);
+}
+
+/* A slab of `count` columns by `tokens` tokens, as multiply_parts makes it, with some room behind
+ * the sums that stays as it is. */
+struct in_parts {
+    struct rows r;
+    float x[2 * MM_BLOCK * MM_SLAB];
+    float sums[(2 * MM_BLOCK + 1) * MM_PANEL];
+};
+
+static void multiply_in_parts(const struct mm_set *set, enum tensor_type type, struct in_parts *m,
+                              size_t tokens, size_t count) {
+    struct mm_parts_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
+    struct mm_line *lines = malloc(tokens * MM_PARTS * MM_STEPS * sizeof *lines);
+    assert_true(tiles && lines);
+    memset(tiles, 0xff, MM_GROUPS * sizeof *tiles); /* NaN, if anything else is read */
+    memset(lines, 0xff, tokens * MM_PARTS * MM_STEPS * sizeof *lines);
+    for (size_t t = 0; t < tokens; t++) {
+        size_t stride;
+        struct mm_line *to = levels_lines(lines, tokens, 0, t, &stride);
+        set->split(m->x + t * count, count, to, stride);
+    }
+    for (size_t g = 0; g < MM_GROUPS; g++)
+        set->unpack_parts(type, m->r.bytes + g * PACK_ROWS * m->r.row_bytes, m->r.row_bytes, count,
+                          &tiles[g]);
+    for (size_t i = 0; i < sizeof m->sums / sizeof *m->sums; i++)
+        m->sums[i] = i < tokens * MM_PANEL ? 0 : 7;
+    set->multiply_parts(tiles, count, lines, tokens, m->sums);
+    for (size_t i = tokens * MM_PANEL; i < sizeof m->sums / sizeof *m->sums; i++)
+        assert_true(m->sums[i] == 7);
+    free(lines);
+    free(tiles);
+}
+
+/* For every set that can, every type of floats, and sizes that do not fill tiles. */
+static void check_in_parts(void (*check)(const struct mm_set *set, enum tensor_type type,
+                                         struct in_parts *m, size_t tokens, size_t count)) {
+    static const size_t tokens[] = { 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 48, 49, 64 };
+    static const size_t counts[] = { 1, 16, 31, 32, 33, 203, 256 };
+    struct in_parts *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (unsigned s = 0; mm_set_at(s); s++)
+        for (int type = 0; type < 3 && mm_set_at(s)->split; type++)
+            for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+                m->r = make_rows(floats[type], MM_PANEL, counts[c]);
+                for (size_t t = 0; t < sizeof tokens / sizeof *tokens; t++) {
+                    for (size_t i = 0; i < tokens[t] * counts[c]; i++)
+                        m->x[i] = noise() * (i % 97 == 0 ? 20 : 1);
+                    check(mm_set_at(s), floats[type], m, tokens[t], counts[c]);
+                }
+                free_rows(&m->r);
+            }
+    free(m);
+}
+
+static void check_near(const struct mm_set *set, enum tensor_type type, struct in_parts *m,
+                       size_t tokens, size_t count) {
+    multiply_in_parts(set, type, m, tokens, count);
+    for (size_t t = 0; t < tokens; t++)
+        for (size_t j = 0; j < MM_PANEL; j++)
+            assert_near(set->name, type, m->sums[t * MM_PANEL + j], m->r.floats + j * count,
+                        m->x + t * count, count, type == TENSOR_TYPE_F32 ? 3e-7 : 3.1e-5);
+}
+
+static void floats_are_multiplied_in_parts(void **state) {
+    (void)state;
+    check_in_parts(check_near);
+}
+
+/* Only the token that has something in it that is not finite has such a sum. */
+static void check_not_finite(const struct mm_set *set, enum tensor_type type, struct in_parts *m,
+                             size_t tokens, size_t count) {
+    const uint32_t bits[] = { 0x7f800000, 0xff800000, 0x7fc00000, 0x7fffffff, 0xff800001 };
+    const size_t bad = tokens - 1;
+    for (size_t b = 0; b < sizeof bits / sizeof *bits; b++) {
+        memcpy(&m->x[bad * count + count / 2], &bits[b], sizeof bits[b]);
+        multiply_in_parts(set, type, m, tokens, count);
+        for (size_t i = 0; i < tokens * MM_PANEL; i++)
+            assert_int_equal(isfinite(m->sums[i]) != 0, i / MM_PANEL != bad);
+    }
+}
+
+static void what_is_not_finite_stays_so_in_parts(void **state) {
+    (void)state;
+    check_in_parts(check_not_finite);
 }
 
 static void what_is_not_finite_stays_so(void **state) {
@@ -352,6 +444,8 @@ int main(void) {
         cmocka_unit_test(one_token_gives_the_bits_that_many_give),
         cmocka_unit_test(activations_are_rounded_to_the_nearest_level),
         cmocka_unit_test(floats_are_multiplied),
+        cmocka_unit_test(floats_are_multiplied_in_parts),
+        cmocka_unit_test(what_is_not_finite_stays_so_in_parts),
         cmocka_unit_test(what_is_not_finite_stays_so),
         cmocka_unit_test(zeros_and_tiny_numbers_are_quantised),
     };

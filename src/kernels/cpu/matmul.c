@@ -44,7 +44,7 @@ struct product {
 /* What the weights are multiplied with. */
 struct input {
     const float *x;
-    void *levels;
+    void *levels; /* quantised or split, see run */
     size_t tokens;
     unsigned run;
 };
@@ -151,32 +151,55 @@ static void panel_for_one(const struct product *p, const struct input *in, uint6
     }
 }
 
-/* Sixteen rows of floats from column `at` on; those behind the last are read as the last ones. */
-static void unpack_floats(const struct weight *w, uint64_t row, size_t at, size_t count,
-                          struct mm_float_tile *tile) {
-    const char *rows = w->bytes + at * tensor_type_find(w->type)->block_bytes;
-    if (row + PACK_ROWS <= w->n) {
-        mm()->unpack_floats(w->type, rows + row * w->row_bytes, w->row_bytes, count, tile);
-        return;
-    }
+/* Sixteen rows of floats. */
+struct float_rows {
+    const char *bytes;
+    size_t stride;
+};
+
+/* From column `at` on; rows behind the last are read as the last one. These are put into room. */
+static struct float_rows float_rows_at(const struct weight *w, uint64_t row, size_t at,
+                                       size_t count, float room[PACK_ROWS][MM_SLAB]) {
+    const size_t size = tensor_type_find(w->type)->block_bytes;
+    const char *rows = w->bytes + at * size;
+    if (row + PACK_ROWS <= w->n)
+        return (struct float_rows){ rows + row * w->row_bytes, w->row_bytes };
     for (uint64_t r = 0; r < PACK_ROWS; r++) {
-        float columns[MM_SLAB];
         uint64_t from = row + r < w->n ? row + r : w->n - 1;
-        ops()->decode(w->type, rows + from * w->row_bytes, columns, count);
-        for (size_t i = 0; i < count; i++)
-            tile->w[i][r] = columns[i];
+        memcpy(room[r], rows + from * w->row_bytes, count * size);
     }
+    return (struct float_rows){ (const char *)room, sizeof room[0] };
 }
 
 static void panel_of_floats(const struct product *p, const struct input *in, uint64_t from,
                             float *sums) {
     const struct weight *w = &p->w;
     struct mm_float_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
+    float room[PACK_ROWS][MM_SLAB];
     for (size_t at = 0; at < w->k; at += MM_SLAB) {
         size_t count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
-        for (unsigned g = 0; g < MM_GROUPS; g++)
-            unpack_floats(w, from + g * PACK_ROWS, at, count, &tiles[g]);
+        for (unsigned g = 0; g < MM_GROUPS; g++) {
+            struct float_rows rows = float_rows_at(w, from + g * PACK_ROWS, at, count, room);
+            mm()->unpack_floats(w->type, rows.bytes, rows.stride, count, &tiles[g]);
+        }
         mm()->multiply_floats(tiles, count, in->x + at, w->k, in->tokens, sums);
+    }
+}
+
+static void panel_of_parts(const struct product *p, const struct input *in, uint64_t from,
+                           float *sums) {
+    const struct weight *w = &p->w;
+    struct mm_parts_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
+    float room[PACK_ROWS][MM_SLAB];
+    for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
+        size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        for (unsigned g = 0; g < MM_GROUPS; g++) {
+            struct float_rows rows = float_rows_at(w, from + g * PACK_ROWS, at, count, room);
+            mm()->unpack_parts(w->type, rows.bytes, rows.stride, count, &tiles[g]);
+        }
+        size_t stride;
+        const struct mm_line *x = levels_lines(in->levels, in->tokens, slab, 0, &stride);
+        mm()->multiply_parts(tiles, count, x, in->tokens, sums);
     }
 }
 
@@ -208,10 +231,12 @@ static void do_panel(const struct product *p, const struct input *in, uint64_t p
     }
     float *sums = scratch_need(SCRATCH_SUMS, in->tokens * MM_PANEL * sizeof *sums);
     memset(sums, 0, in->tokens * MM_PANEL * sizeof *sums);
-    if (tensor_type_is_float(p->w.type))
-        panel_of_floats(p, in, from, sums);
-    else
+    if (!tensor_type_is_float(p->w.type))
         panel_of_levels(p, in, from, sums);
+    else if (in->run == KERN_SPLIT && mm()->split)
+        panel_of_parts(p, in, from, sums);
+    else
+        panel_of_floats(p, in, from, sums);
     for (size_t t = 0; t < in->tokens; t++)
         put(p, t, from, to - from, sums + t * MM_PANEL);
 }

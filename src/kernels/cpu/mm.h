@@ -24,6 +24,10 @@ enum {
     MM_QUADS = MM_SLAB / 4,   /* of elements in a slab, see struct mm_tile */
     MM_GROUPS = 2,            /* packed groups that are multiplied at once */
     MM_PANEL = 2 * PACK_ROWS, /* rows of those */
+    MM_PARTS = 3,             /* of a float, see struct mm_line */
+    MM_STEP = 32,             /* elements of a row that are multiplied in parts at once */
+    MM_STEPS = MM_SLAB / MM_STEP,
+    MM_BLOCK = 32, /* tokens that are multiplied in parts at once */
 };
 
 /* One row of quantised activations. */
@@ -49,6 +53,21 @@ struct mm_tile {
 /* The same for weights that are floats. */
 struct mm_float_tile {
     _Alignas(64) float w[MM_SLAB][PACK_ROWS];
+};
+
+/* Floats in parts: each is the sum of three bfloat16 that have 8 of its 24 bits each, the highest
+ * first. Of the 32 elements of a step, i and i + 16 lie side by side.
+ *
+ * Activations in parts are [slab][block of 32 tokens][part][step][token][32]; the last block has as
+ * many tokens as there are. */
+struct mm_line {
+    uint16_t part[MM_STEP];
+};
+
+/* A slab of 16 rows of floats in parts: as many as their type needs. */
+struct mm_parts_tile {
+    _Alignas(64) uint16_t part[MM_PARTS][MM_STEPS][MM_STEP / 2][2 * PACK_ROWS]; /* [pair][row][2] */
+    unsigned parts;
 };
 
 struct mm_set {
@@ -77,6 +96,14 @@ struct mm_set {
     /* As multiply, for `count` elements of unpacked floats; rows of x lie k floats apart. */
     void (*multiply_floats)(const struct mm_float_tile tiles[MM_GROUPS], size_t count,
                             const float *x, size_t k, size_t tokens, float *sums);
+    /* Sets that multiply floats in parts have these too, in others they are NULL. The smallest
+     * products of parts are left out; what is not finite gives a sum that is not. */
+    void (*split)(const float *x, size_t count, struct mm_line *to,
+                  size_t stride); /* lines apart */
+    void (*unpack_parts)(enum tensor_type type, const void *rows, size_t stride, size_t count,
+                         struct mm_parts_tile *tile);
+    void (*multiply_parts)(const struct mm_parts_tile tiles[MM_GROUPS], size_t count,
+                           const struct mm_line *x, size_t tokens, float *sums);
 };
 
 /* The best set that this processor has and GRETA_CPU allows. */

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "kernels/cpu/mm.h"
+#include "kernels/cpu/mm_floats.h"
 #include "model/quant.h"
 #include "model/quant_block.h"
 
@@ -592,16 +593,6 @@ static void multiply_floats(const struct mm_float_tile tiles[MM_GROUPS], size_t 
     }
 }
 
-INLINE vf load_floats(enum tensor_type type, const char *p) {
-    return type == TENSOR_TYPE_F16    ? vf_halves(p)
-           : type == TENSOR_TYPE_BF16 ? vf_brain_halves(p)
-                                      : vf_load((const float *)(const void *)p);
-}
-
-INLINE size_t float_size(enum tensor_type type) {
-    return type == TENSOR_TYPE_F32 ? 4 : 2;
-}
-
 INLINE void turn(enum tensor_type type, const char *rows, size_t stride, size_t count,
                  struct mm_float_tile *tile) {
     size_t c = 0;
@@ -710,4 +701,5 @@ static void quantize(const float *x, size_t n, unsigned run, const struct mm_row
 
 #define MM_SET(name)                                                                               \
     static const struct mm_set set = { name,     quantize,   dot,           unpack,                \
-                                       multiply, dot_floats, unpack_floats, multiply_floats }
+                                       multiply, dot_floats, unpack_floats, multiply_floats,       \
+                                       NULL,     NULL,       NULL }
