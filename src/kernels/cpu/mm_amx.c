@@ -140,18 +140,22 @@ INLINE void multiply_block(const struct mm_parts_tile *tiles, unsigned parts, si
         UNROLL for (unsigned w = 0; w < parts; w++) {
             _tile_loadd(4, tiles[0].part[w][s], LINE_BYTES);
             _tile_loadd(5, tiles[1].part[w][s], LINE_BYTES);
-            UNROLL for (unsigned p = 0; p + w < orders; p++) {
+            UNROLL for (unsigned i = 0; i + w < orders; i++) {
+                const unsigned p = w == 0 ? orders - 1 - i : i; /* part 0 stays for w == 1 */
                 const struct mm_line *line = x + (p * MM_STEPS + s) * tokens;
-                _tile_loadd(6, line, LINE_BYTES);
-                _tile_dpbf16ps(0, 6, 4);
-                _tile_dpbf16ps(1, 6, 5);
                 if (w == 0)
                     prefetch(line, tokens);
-                if (!more)
-                    continue;
-                _tile_loadd(7, line + TILE_TOKENS, LINE_BYTES);
-                _tile_dpbf16ps(2, 7, 4);
-                _tile_dpbf16ps(3, 7, 5);
+                if (w != 1 || p != 0) {
+                    _tile_loadd(6, line, LINE_BYTES);
+                    if (more)
+                        _tile_loadd(7, line + TILE_TOKENS, LINE_BYTES);
+                }
+                _tile_dpbf16ps(0, 6, 4);
+                _tile_dpbf16ps(1, 6, 5);
+                if (more) {
+                    _tile_dpbf16ps(2, 7, 4);
+                    _tile_dpbf16ps(3, 7, 5);
+                }
             }
         }
     _tile_stored(0, sums, SUMS_STRIDE);
