@@ -141,11 +141,13 @@ static enum rc rmsnorm(scheduler *s, const struct kern_view *out, const struct k
 }
 
 /* How many activations share a scale. Weights of 256 elements a block have coarser levels: there 32
- * is exact enough. Several rows for a model of floats are split; 0: one row is used as it is. */
+ * is exact enough. Many rows for a model of floats are split, few are used as they are (0): so few
+ * do not pay for unpacking weights into parts. */
 static uint32_t run_for(const scheduler *s, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
+    enum { SPLIT_ROWS = 32 };
     if (s->w->all_floats)
-        return rows > 1 ? KERN_SPLIT : 0;
+        return rows >= SPLIT_ROWS ? KERN_SPLIT : 0;
     for (size_t i = 0; i < count; i++)
         if (tensor_type_find(weights[i]->type)->block_elements < 256)
             return 16;

@@ -151,6 +151,14 @@ static void every_type_agrees_with_the_reference(void **state) {
     assert_close(SMALL, "Q4_K_M", 24, 0, LEVELS);
 }
 
+/* Those are multiplied in parts, where the processor is fast at that. */
+static void many_rows_of_floats_agree_with_the_reference(void **state) {
+    (void)state;
+    assert_close(SMALL, "F32", 45, 0, FLOATS);
+    assert_close(SMALL, "F16", 45, 0, FLOATS);
+    assert_close(SMALL, "BF16", 77, 0, FLOATS);
+}
+
 static void every_head_grouping_agrees_with_the_reference(void **state) {
     (void)state;
     assert_close("dim=256,layers=1,heads=4,kv_heads=4,hidden=256,vocab=300", "F32", 20, 0, FLOATS);
@@ -503,6 +511,7 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_agrees_with_the_reference),
+        cmocka_unit_test(many_rows_of_floats_agree_with_the_reference),
         cmocka_unit_test(every_head_grouping_agrees_with_the_reference),
         cmocka_unit_test(every_architecture_agrees_with_the_reference),
         cmocka_unit_test(every_rope_scaling_agrees_with_the_reference),
