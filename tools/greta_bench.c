@@ -255,7 +255,7 @@ static enum rc show(struct bench *b, struct err *e) {
 static enum rc prepare(struct bench *b, struct err *e) {
     struct options *o = &b->options;
     if (!o->threads.count)
-        o->threads = (struct option_counts){ { (uint32_t)cpu_core_count() }, 1 };
+        o->threads = (struct option_counts){ { (uint32_t)cpu_count() }, 1 };
     b->report.model = o->model;
     b->buffer = o->buffer ? o->buffer : machine_default_buffer();
     b->text = o->json && !strcmp(o->json, "-") ? stderr : stdout;

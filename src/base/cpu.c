@@ -156,9 +156,3 @@ cpu_set_t cpu_map_core(const struct cpu_map *m, unsigned place) {
             CPU_SET(cpu, &set);
     return set;
 }
-
-int cpu_core_count(void) {
-    struct cpu_map m;
-    cpu_map_own(&m);
-    return m.cores ? (int)m.cores : cpu_count();
-}

@@ -42,7 +42,4 @@ void cpu_map_own(struct cpu_map *m);
  * below m->cores are different cores. */
 cpu_set_t cpu_map_core(const struct cpu_map *m, unsigned place);
 
-/* Cores among the processors this thread may run on, at least 1. */
-int cpu_core_count(void);
-
 #endif

@@ -184,7 +184,6 @@ static void this_machine_has_at_most_a_core_for_every_processor(void **state) {
     struct cpu_map m;
     cpu_map_own(&m);
     assert_int_equal(m.cpus, cpu_count());
-    assert_int_equal(m.cores, cpu_core_count());
     assert_in_range(m.cores, 1, m.cpus);
     cpu_set_t all;
     CPU_ZERO(&all);

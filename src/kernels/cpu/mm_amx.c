@@ -7,7 +7,7 @@
  *
  * The product of parts i and j is at most 2^-8(i+j) of the whole. With F32, i + j goes up to 2,
  * which leaves out less than the sums of floats lose. With F16 and BF16 it goes up to 1: a product
- * is off by 2^-18 on average, 60 times less than if activations were rounded to F16 (ADR 0031). */
+ * is off by 2^-18 on average, 60 times less than if activations were rounded to F16 (ADR 0032). */
 #include "kernels/cpu/mm_sets.h"
 
 #if defined(__AMX_BF16__) && defined(__AVX512BW__)

@@ -142,9 +142,9 @@ static void *worker_main(void *number) {
     return NULL;
 }
 
-/* 0: all cores. A second thread on a core shares the units that the first keeps busy. */
+/* 0: all processors. */
 static unsigned limited(unsigned threads) {
-    unsigned n = threads ? threads : (unsigned)cpu_core_count();
+    unsigned n = threads ? threads : (unsigned)cpu_count();
     return n < WORKERS_MAX ? n : WORKERS_MAX;
 }
 
