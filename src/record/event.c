@@ -23,6 +23,13 @@ uint64_t event_duration_decode(uint16_t code) {
     return exponent > 54 ? UINT64_MAX : (MANTISSA_ONE + mantissa) << (exponent - 1);
 }
 
+uint64_t event_latest_end_ns(const struct event *e) {
+    const uint16_t code = (uint16_t)(e->aux >> 16);
+    const uint64_t more =
+        code < UINT16_MAX ? event_duration_decode((uint16_t)(code + 1)) : UINT64_MAX;
+    return more - 1 > UINT64_MAX - e->t_ns ? UINT64_MAX : e->t_ns + more - 1;
+}
+
 /* ---- extras -------------------------------------------------------------------------------- */
 
 static uint64_t pack32(uint32_t low, uint32_t high) {

@@ -141,6 +141,10 @@ static inline uint64_t event_duration_ns(const struct event *e) {
     return event_duration_decode((uint16_t)(e->aux >> 16));
 }
 
+/* When a call ended at the latest, given how exact its duration is. What happened during the call
+ * was not after this. */
+uint64_t event_latest_end_ns(const struct event *e);
+
 /* ---- extras -------------------------------------------------------------------------------- */
 
 /* Clears the slot and makes it an extra of that type with that many words in use. */

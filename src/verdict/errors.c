@@ -111,7 +111,7 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
     struct failure *f = &r->failures[r->failure_count++];
     *f = (struct failure){
         .seq = e->seq,
-        .end_ns = e->event.t_ns + event_duration_ns(&e->event),
+        .end_ns = event_latest_end_ns(&e->event),
         .safe = t->safe == EVENT_NO_SEQ ? EVENT_NO_SEQ : t->safe_op,
         .thread = e->event.thread,
         .site = e->event.site,

@@ -26,6 +26,17 @@ static void damaged_duration_is_a_number_still(void **state) {
     assert_true(event_duration_decode(UINT16_MAX) == UINT64_MAX);
 }
 
+/* Else a fault in the last thousandth of a call would seem to be after it. */
+static void no_call_ends_after_its_latest_end(void **state) {
+    (void)state;
+    for (uint64_t ns = 0; ns < UINT64_MAX / 3; ns += ns / 97 + 1) {
+        struct event e = { .t_ns = 1000, .aux = (uint32_t)event_duration_encode(ns) << 16 };
+        assert_in_range(event_latest_end_ns(&e), 1000 + ns, 1000 + ns + ns / 1000);
+    }
+    struct event damaged = { .t_ns = 1000, .aux = UINT32_MAX };
+    assert_true(event_latest_end_ns(&damaged) == UINT64_MAX);
+}
+
 static void aux_keeps_function_detail_and_capture_apart(void **state) {
     (void)state;
     struct event e = { .aux = event_aux(2046, DETAIL_COPY_KIND_D2H | EVENT_DETAIL_ASYNC) };
@@ -136,6 +147,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(duration_is_exact_when_short_and_close_when_long),
         cmocka_unit_test(damaged_duration_is_a_number_still),
+        cmocka_unit_test(no_call_ends_after_its_latest_end),
         cmocka_unit_test(aux_keeps_function_detail_and_capture_apart),
         cmocka_unit_test(dims_come_back),
         cmocka_unit_test(args_come_back_five_a_slot),
