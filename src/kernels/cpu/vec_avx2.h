@@ -10,11 +10,11 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_TOKENS = 4, VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6 };
+enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6 };
 #ifdef __AVXVNNI__
-enum { VEC_NARROW = 0 };
+enum { VEC_NARROW = 0, VEC_TOKENS = 4 };
 #else
-enum { VEC_NARROW = 1 };
+enum { VEC_NARROW = 1, VEC_TOKENS = 2 }; /* widening takes registers as well */
 #endif
 
 typedef struct {

@@ -10,11 +10,11 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_TOKENS = 8, VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8 };
+enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8 };
 #ifdef __AVX512VNNI__
-enum { VEC_NARROW = 0 };
+enum { VEC_NARROW = 0, VEC_TOKENS = 8 };
 #else
-enum { VEC_NARROW = 1 };
+enum { VEC_NARROW = 1, VEC_TOKENS = 4 }; /* widening takes registers as well */
 #endif
 
 typedef __m512i vi;
