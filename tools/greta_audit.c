@@ -1,11 +1,11 @@
 /* greta_audit - records HIP programs and judges the recordings. The commands are in
  * tools/audit/command.def; each is in tools/audit/cmd_NAME.c, its options in NAME.def. */
-#include "audit/cmd.h"
+#include "tools/audit/cmd.h"
 
 static const struct command commands[] = {
 #define COMMAND(name, arguments, does)                                                             \
     { #name, arguments, does, cmd_##name, &cmd_##name##_options },
-#include "audit/command.def"
+#include "tools/audit/command.def"
 };
 
 int main(int argc, char **argv) {

@@ -11,11 +11,11 @@
 #include "audit/audit.h"
 #include "base/cpu.h"
 #include "base/env.h"
-#include "bench/baseline.h"
-#include "bench/options.h"
-#include "bench/report.h"
-#include "common/program.h"
 #include "kernels/cpu/isa.h"
+#include "tools/bench/baseline.h"
+#include "tools/bench/options.h"
+#include "tools/bench/report.h"
+#include "tools/common/program.h"
 
 struct bench {
     struct options options;

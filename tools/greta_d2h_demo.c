@@ -14,10 +14,10 @@
 #include <greta/soft.h>
 
 #include "audit/audit.h"
-#include "common/option.h"
-#include "common/program.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
+#include "tools/common/option.h"
+#include "tools/common/program.h"
 
 enum { FLOATS = 1024, BYTES = FLOATS * 4 };
 
@@ -198,12 +198,12 @@ static bool default_record(char *out, size_t size) {
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "d2h_demo/options.def"
+#include "tools/d2h_demo/options.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "d2h_demo/options.def"
+#include "tools/d2h_demo/options.def"
 };
 
 static const struct option_table options_table = {

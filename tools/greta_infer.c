@@ -10,10 +10,10 @@
 #include <gcore/audit.h>
 
 #include "base/env.h"
-#include "common/program.h"
-#include "infer/app.h"
 #include "infer/inject.h"
-#include "infer/recording.h"
+#include "tools/common/program.h"
+#include "tools/infer/app.h"
+#include "tools/infer/recording.h"
 
 bool app_interrupted(const struct app *a) {
     return program_interrupted() || a->output_errno;

@@ -1,11 +1,11 @@
 /* greta_model - looks at model files and makes them. The commands are in tools/model/command.def;
  * each is in tools/model/cmd_NAME.c, its options in NAME.def. */
-#include "model/cmd.h"
+#include "tools/model/cmd.h"
 
 static const struct command commands[] = {
 #define COMMAND(name, arguments, does)                                                             \
     { #name, arguments, does, cmd_##name, &cmd_##name##_options },
-#include "model/command.def"
+#include "tools/model/command.def"
 };
 
 int main(int argc, char **argv) {

@@ -14,7 +14,7 @@
 #include "audit/call.h"
 #include "audit/d2h_internal.h"
 #include "audit/decorate.h"
-#include "audit/fault.h"
+#include "audit/fault_observer.h"
 #include "audit/kernel.h"
 #include "audit/order.h"
 #include "audit/provenance.h"

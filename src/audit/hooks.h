@@ -15,8 +15,7 @@
 /* Was the HIP function the asynchronous one? */
 enum { HOOK_SYNC = 0, HOOK_ASYNC = EVENT_DETAIL_ASYNC };
 
-/* ---- hooks_memory.c
- * ----------------------------------------------------------------------------*/
+/* ---- hooks_memory.c -------------------------------------------------------------------------- */
 
 /* Enters memory into the ledger and the recording, with c as who made it. found: only if nothing is
  * known there yet. */

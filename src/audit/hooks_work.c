@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "audit/fault.h"
+#include "audit/fault_observer.h"
 #include "audit/kernel.h"
 
 /* The recording's number of the tensor that lies at address, 0 if it has no name. */

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "infer/demo.h"
 #include "infer/engine_internal.h"
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 #include "model/guard_rail.h"
 
 enum { CONTEXT_DEFAULT_MAX = 4096 };

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "infer/sampler.h"
 #include "model/config.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 typedef struct engine engine;
 

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "infer/npy.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 struct span {
     int64_t from, to; /* inclusive; from > to: everything */

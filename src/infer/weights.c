@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "infer/device.h"
 #include "model/config.h"
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 
 struct weights_layer {
     struct kern_view tensor[CONFIG_TENSOR_COUNT]; /* by role; ptr NULL where the model has none */

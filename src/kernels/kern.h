@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "hip/hip_api.h"
 #include "hip/hip_load.h"
-#include "model/tensor_type.h"
+#include "model/quant/tensor_type.h"
 
 /* A buffer on the device. The name lives as long as the view is used. */
 struct kern_view {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 
 enum config_arch {
 #define CONFIG_ARCH(id, name, rope) CONFIG_ARCH_##id,

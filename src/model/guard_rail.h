@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "model/config.h"
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 
 struct guard_rail_row {
     char subject[80]; /* a tensor's name, or a property: "number of KV heads" */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "model/gguf_fill.h"
-#include "model/quant.h"
+#include "model/gguf/gguf_fill.h"
+#include "model/quant/quant.h"
 
 /* How the elements of a tensor are drawn: normal with that mean and deviation. */
 struct recipe {

@@ -12,8 +12,8 @@
 
 #include "base/err.h"
 #include "model/config.h"
-#include "model/gguf_writer.h"
-#include "model/quant_mix.h"
+#include "model/gguf/gguf_writer.h"
+#include "model/quant/quant_mix.h"
 
 struct synth_options {
     struct config shape;         /* from synth_parse_shape(), or filled and completed */

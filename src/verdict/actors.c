@@ -136,8 +136,7 @@ struct verdict_block actors_block(struct replay *r, struct arena *a, const struc
     return out;
 }
 
-/* ---- findings
- * ------------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static const char *const advice[HYPOTHESIS_COUNT] = {
     [HYPOTHESIS_SIZE_MISMATCH] = "Compare how the buffer's size and the operation's are computed: "

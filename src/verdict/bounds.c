@@ -438,9 +438,7 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
         r->foreign++;
 }
 
-/* ---- safe copies that were refused
- * ---------------------------------------------------------------
- */
+/* ---- safe copies that were refused ----------------------------------------------------------- */
 
 static enum verdict_hypothesis_id hypothesis_of(unsigned decision, bool starts_outside) {
     switch (decision) {

@@ -51,8 +51,7 @@ void ends_settle(struct replay *r) {
     }
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /* Those whose history ends without their process's end: in calls first, then the newest. */
 static int by_end(const void *a, const void *b) {
@@ -89,8 +88,7 @@ static void fill_ends(struct replay *r, struct arena *a, struct verdict_coverage
     c->ends_left_out = count - shown;
 }
 
-/* ---- in words
- * ------------------------------------------------------------------------------------- */
+/* ---- in words -------------------------------------------------------------------------------- */
 
 static const char *how_it_ended(struct replay *r, struct arena *a, const struct verdict_coverage *c,
                                 const struct verdict_actor *last) {

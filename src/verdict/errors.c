@@ -30,9 +30,7 @@ struct failure *errors_find(struct replay *r, uint64_t seq) {
     return low < r->failure_count && r->failures[low].seq == seq ? &r->failures[low] : NULL;
 }
 
-/* ---- one event after the other
- * -------------------------------------------------------------------
- */
+/* ---- one event after the other --------------------------------------------------------------- */
 
 static bool asks_about_errors(const struct replay *r, const struct event *e) {
     if (e->kind == EVENT_ERROR_READ || e->kind == EVENT_DEVICE_RESET)
@@ -204,9 +202,7 @@ void errors_on_reset(struct replay *r, struct thread *t) {
     t->space->sticky = t->space->fault = EVENT_NO_SEQ;
 }
 
-/* ---- bytes that were not written
- * ------------------------------------------------------------------
- */
+/* ---- bytes that were not written ------------------------------------------------------------- */
 
 static bool reads_lost(const struct op *op, const struct lost_write *l) {
     for (unsigned i = 0; i < op->count; i++) {
@@ -254,9 +250,7 @@ void errors_lost_write(struct replay *r, const struct op *op, struct thread *t) 
     }
 }
 
-/* ---- after the last event
- * -------------------------------------------------------------------------
- */
+/* ---- after the last event -------------------------------------------------------------------- */
 
 static bool makes_something(const struct failure *f) {
     return f->kind == EVENT_ALLOC || f->kind == EVENT_STREAM_CREATE ||
@@ -362,9 +356,7 @@ static void finish_faults(struct replay *r) {
     }
 }
 
-/* ---- sticky errors of a device that does not say who did it
- * ---------------------------------------
- */
+/* ---- sticky errors of a device that does not say who did it ---------------------------------- */
 
 static bool may_fault(enum verdict_hypothesis_id id) {
     switch (id) {

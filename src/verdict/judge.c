@@ -40,8 +40,7 @@ struct judge {
     bool unexplained; /* and nothing says why */
 };
 
-/* ---- leaks
- * ---------------------------------------------------------------------------------------- */
+/* ---- leaks ----------------------------------------------------------------------------------- */
 
 static bool can_leak(const struct block *b) {
     switch (b->family) {
@@ -111,8 +110,7 @@ static const char *fact(const struct replay *r, const char *key) {
     return value ? value : "";
 }
 
-/* ---- what the recording shows
- * ----------------------------------------------------------------------- */
+/* ---- what the recording shows ---------------------------------------------------------------- */
 
 static void collect_pending(struct judge *j) {
     struct replay *r = j->r;
@@ -220,8 +218,7 @@ static void fill_provenance(struct judge *j) {
     p->duration_ns = r->now_ns > i->start_ns ? r->now_ns - i->start_ns : 0;
 }
 
-/* ---- the root cause
- * --------------------------------------------------------------------------------- */
+/* ---- the root cause -------------------------------------------------------------------------- */
 
 /* Is a the better explanation of the failure? */
 static bool explains_better(const struct found *a, const struct found *b) {
@@ -322,8 +319,7 @@ static void remark_failures(struct judge *j) {
                         j->v->coverage.pairs_by_time);
 }
 
-/* ---- the hypotheses
- * ---------------------------------------------------------------------------------- */
+/* ---- the hypotheses -------------------------------------------------------------------------- */
 
 static bool saturated(const struct replay *r) {
     for (size_t i = 0; i < r->space_count; i++)
@@ -501,8 +497,7 @@ static void judge_hypothesis(struct judge *j, enum verdict_hypothesis_id id) {
     }
 }
 
-/* ---- the answer
- * -------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static void count_statuses(const struct verdict *v, unsigned count[4]) {
     memset(count, 0, 4 * sizeof *count);
@@ -613,8 +608,7 @@ static const char *answer_of(struct judge *j) {
     }
 }
 
-/* ---- blocks and remarks
- * ------------------------------------------------------------------------------ */
+/* ---- blocks and remarks ---------------------------------------------------------------------- */
 
 static void fill_blocks(struct judge *j) {
     struct replay *r = j->r;
@@ -693,8 +687,7 @@ enum rc judge_make(struct replay *r, verdict **out, struct err *e) {
     return RC_OK;
 }
 
-/* ---- opening and closing
- * ------------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 enum rc verdict_open(verdict **out, const reader *recording, const struct verdict_options *options,
                      struct err *e) {

@@ -75,8 +75,7 @@ static void describe(const struct race *x, struct found *f, bool other_writes) {
              NO_ORDER);
 }
 
-/* ---- which hypothesis
- * ---------------------------------------------------------------------------- */
+/* ---- which hypothesis ------------------------------------------------------------------------ */
 
 static bool is_host_family(unsigned family) {
     return family == DETAIL_FAMILY_PINNED || family == DETAIL_FAMILY_REGISTERED;
@@ -142,8 +141,7 @@ static bool is_unordered(const struct shadow_mark *other, void *user) {
     return true;
 }
 
-/* ---- how lanes share a block
- * --------------------------------------------------------------------- */
+/* ---- how lanes share a block ----------------------------------------------------------------- */
 
 static struct block_use *use_of(struct race *x) {
     if (!x->block->use && !(x->block->use = calloc(1, sizeof *x->block->use)))
@@ -223,9 +221,7 @@ static void add_suspect(struct race *x, const struct suspect *what) {
     u->suspects = s;
 }
 
-/* ---- kernels with pointers only
- * -------------------------------------------------------------------
- */
+/* ---- kernels with pointers only -------------------------------------------------------------- */
 
 static bool may_conflict(bool writes, const struct vague *v) {
     return writes || v->writes || !(v->reads || v->writes);
@@ -437,8 +433,7 @@ static void check_vague(struct race *x) {
     remember_vague(x, &mine);
 }
 
-/* ---- exact accesses
- * ------------------------------------------------------------------------------ */
+/* ---- exact accesses -------------------------------------------------------------------------- */
 
 /* Does the operation also write bytes of that range? Then it may have written before it read. */
 static bool also_writes(const struct op *op, uint64_t start, uint64_t end) {
@@ -547,8 +542,7 @@ static void check_exact(struct race *x) {
         compare_with_vague(x, u->start, end, u->access != USE_READ);
 }
 
-/* ---- launches about which nothing is known
- * -------------------------------------------------------- */
+/* ---- launches about which nothing is known --------------------------------------------------- */
 
 static void beside_unknown(struct replay *r, struct thread *t, uint32_t lane,
                            struct vclock *clock) {
@@ -582,8 +576,7 @@ void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t la
         s->unknown_count++;
 }
 
-/* ---- operations
- * ---------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 void races_check(struct replay *r, const struct op *op, struct thread *t, uint32_t lane,
                  uint32_t number, struct vclock *clock) {
@@ -612,8 +605,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
     }
 }
 
-/* ---- stream-ordered memory
- * ------------------------------------------------------------------------ */
+/* ---- stream-ordered memory ------------------------------------------------------------------- */
 
 void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
                            struct block *b, bool frees) {
@@ -650,8 +642,7 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
     before_changed(r, s);
 }
 
-/* ---- the host
- * ------------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- processes and threads
- * ------------------------------------------------------------------------
- */
+/* ---- processes and threads ------------------------------------------------------------------- */
 
 struct space *replay_space(struct replay *r, uint32_t process) {
     for (size_t i = 0; i < r->space_count; i++)
@@ -46,8 +44,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     return t;
 }
 
-/* ---- work
- * ----------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 static uint64_t end_of(const struct event *e) {
     return e->t_ns + event_duration_ns(e);
@@ -135,8 +132,7 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
         errors_lost_write(r, op, t);
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void on_alloc(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (e->event.status != hipSuccess || !e->event.dst || !e->event.len)
@@ -255,8 +251,7 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
     }
 }
 
-/* ---- the rest
- * ------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static void on_lost(struct replay *r, const struct reader_event *e) {
     uint64_t n = e->event.len;
@@ -414,8 +409,7 @@ static void on_event(struct replay *r, const struct reader_event *e) {
     r->seen.last_event = e->seq;
 }
 
-/* ---- starting and ending
- * -------------------------------------------------------------------------- */
+/* ---- starting and ending --------------------------------------------------------------------- */
 
 static bool open_replay(struct replay *r) {
     r->event = malloc(sizeof *r->event);

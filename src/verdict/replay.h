@@ -8,7 +8,7 @@
  *   bounds.c    do the ranges of an operation lie where they may?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
  *   errors.c    failing calls: who reported what, and who looked at it
- *   fault.c     the device's own word on where it failed
+ *   fault_cause.c the device's own word on where it failed
  *   findings.c  collects what was found
  *   ends.c      where the history of each process ends, and how
  *   stale.c     is it the binary, and the model, that it is believed to be?

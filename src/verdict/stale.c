@@ -72,8 +72,7 @@ void stale_describe(const struct replay *r, struct stale_facts *out) {
     *out = (struct stale_facts){ commit_of(&c), c.program_id, model_of(&c), is_dirty(&c) };
 }
 
-/* ---- comparing
- * ------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 /* One is a prefix of the other, and not too short to mean something. */
 static bool same_prefix(const char *a, const char *b) {

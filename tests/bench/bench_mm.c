@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 enum { K = 2048, TOKENS = 64 };
 

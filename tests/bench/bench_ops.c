@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 enum { DIM = 2048, HIDDEN = 5632, HEAD = 64, TILE = 64, GROUP = 8, CHUNK = 32, ROUNDS = 7 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "soft/runtime/codeobj_list.h"
+#include "codeobj/codeobj.h"
 
 /* The sum is used, so that the reads are made. */
 static volatile uint64_t total;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "model/guard_rail.h"
-#include "model/quant.h"
-#include "model/quant_scan.h"
+#include "model/quant/quant.h"
+#include "model/quant/quant_scan.h"
 
 /* Takes sums over everything that was read, so that the reads are made. */
 uint64_t fuzz_gguf_sink;

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "verdict/lint.h"
+#include "lint/lint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lint *l = NULL;

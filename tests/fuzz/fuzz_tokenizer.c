@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/chat_template.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/chat_template.h"
+#include "model/tokenizer/tokenizer.h"
 
 enum { MAX_TOKENS = 400, MAX_MERGES = 64 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/config.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 struct model {
     const gguf *g;

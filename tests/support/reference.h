@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 
 /* Logits [count, vocab] behind each token of a text; NULL with a message on standard error if the
  * model cannot be evaluated. The caller frees. */

@@ -9,7 +9,7 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/native.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 struct shape {
     uint32_t heads, kv_heads, head_size, window;

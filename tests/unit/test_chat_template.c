@@ -1,7 +1,7 @@
 /* Chat templates: what they render, which tokens they become, and that nobody can fake markup. */
 #include "unit/test_tokenizer_tiny.h"
 
-#include "model/chat_template.h"
+#include "model/tokenizer/chat_template.h"
 
 static struct tiny tiny;
 

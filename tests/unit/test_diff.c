@@ -1,9 +1,9 @@
 /* diff: what makes two recordings different, and where it is said to begin. */
 #include <pthread.h>
 
+#include "diff/diff.h"
+#include "diff/diff_words.h"
 #include "unit/test_report.h"
-#include "verdict/diff.h"
-#include "verdict/diff_words.h"
 
 static char other_file[300];
 

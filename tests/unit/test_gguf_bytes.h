@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/gguf.h"
+#include "model/gguf/gguf.h"
 #include "test.h"
 
 struct bytes {

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/gguf_fill.h"
-#include "model/gguf_writer.h"
+#include "model/gguf/gguf_fill.h"
+#include "model/gguf/gguf_writer.h"
 #include "test.h"
 
 static char folder[256], path[300];

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lint/lint.h"
 #include "unit/test.h"
-#include "verdict/lint.h"
 
 static lint *read_text(const char *text) {
     struct err e = { 0 };

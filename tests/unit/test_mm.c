@@ -9,7 +9,7 @@
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/scratch.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 enum { K = 1024, TOKENS = 13 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernels/cpu/ops.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 enum { ROOM = 700, LONGEST = 300, SHIFTS = 3 };
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "model/quant.h"
-#include "model/quant_half.h"
-#include "model/quant_internal.h"
-#include "model/quant_super.h"
+#include "model/quant/quant.h"
+#include "model/quant/quant_half.h"
+#include "model/quant/quant_internal.h"
+#include "model/quant/quant_super.h"
 #include "test.h"
 
 /* One line a type: the hash of what the format's reference implementation decodes from a fixed

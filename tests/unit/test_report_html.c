@@ -1,9 +1,9 @@
 /* The HTML report: complete in itself, the recording's strings only ever text, its data packed so
  * that they can be unpacked; and the lives of memory blocks behind its map. */
+#include "report/report_html.h"
+#include "report/report_html_data.h"
+#include "report/report_memory.h"
 #include "unit/test_report.h"
-#include "verdict/report_html.h"
-#include "verdict/report_html_data.h"
-#include "verdict/report_memory.h"
 
 static char *render(const verdict *v, const reader *r, const struct report_html_options *o) {
     char *text = NULL;

@@ -1,7 +1,7 @@
 /* The Markdown report: its layout in both languages, and that a recording's strings stay text. */
+#include "report/md.h"
+#include "report/report_md.h"
 #include "unit/test_report.h"
-#include "verdict/md.h"
-#include "verdict/report_md.h"
 
 static char *render(const verdict *v, const reader *r, const struct report_md_options *o) {
     char *text = NULL;

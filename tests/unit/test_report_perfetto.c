@@ -1,6 +1,6 @@
 /* The Perfetto trace: tracks, slices that nest, arrows whose ends lie in slices, counters. */
+#include "report/report_perfetto.h"
 #include "unit/test_report.h"
-#include "verdict/report_perfetto.h"
 
 static char *render(const verdict *v) {
     char *text = NULL;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "soft/runtime/codeobj_list.h"
+#include "codeobj/codeobj.h"
 #include "test_soft_module_elf.h"
 
 enum { GFX90A = 0x3f, GFX942 = 0x4c };

@@ -8,9 +8,9 @@
 
 #include "base/hash.h"
 #include "model/guard_rail.h"
-#include "model/quant.h"
-#include "model/quant_scan.h"
-#include "model/quantize.h"
+#include "model/quant/quant.h"
+#include "model/quant/quant_scan.h"
+#include "model/quant/quantize.h"
 #include "model/synth.h"
 #include "test.h"
 

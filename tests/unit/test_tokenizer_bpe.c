@@ -1,7 +1,7 @@
 /* Byte-level BPE on a vocabulary worked out by hand, and the ways to cut a text into words. */
 #include "unit/test_tokenizer_tiny.h"
 
-#include "model/tokenizer_pre.h"
+#include "model/tokenizer/tokenizer_pre.h"
 
 static struct tiny tiny;
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
 
 #define SP "\xE2\x96\x81" /* U+2581, a space in SentencePiece vocabularies */
 

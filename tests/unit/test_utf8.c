@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/utf8.h"
+#include "model/tokenizer/utf8.h"
 
 static void every_scalar_value_survives_encoding_and_decoding(void **state) {
     (void)state;

@@ -191,8 +191,7 @@ static void a_process_that_died_in_a_call_got_the_message_there(void **state) {
     (void)pending;
 }
 
-/* ---- sticky errors without the device's word
- * --------------------------------------------------------- */
+/* ---- sticky errors without the device's word ------------------------------------------------- */
 
 static void the_only_kernel_in_flight_did_it(void **state) {
     (void)state;
@@ -246,8 +245,7 @@ static void a_finding_about_a_kernel_explains_it(void **state) {
     expect_status(UPSTREAM_KERNEL_FAULT, CONFIRMED);
 }
 
-/* ---- who is the messenger
- * ------------------------------------------------------------------------------ */
+/* ---- who is the messenger -------------------------------------------------------------------- */
 
 static void a_launch_nobody_checked_is_not_the_messenger(void **state) {
     (void)state;
@@ -321,8 +319,7 @@ static void the_copy_of_a_safe_copy_is_the_messenger(void **state) {
     assert_int_equal(V->coverage.copies_d2h_safe, 1);
 }
 
-/* ---- UNCHECKED_ERROR
- * ---------------------------------------------------------------------------------------- */
+/* ---- UNCHECKED_ERROR ------------------------------------------------------------------------- */
 
 static void a_failed_allocation_that_is_used(void **state) {
     (void)state;
@@ -418,8 +415,7 @@ static void failing_questions_are_no_failures(void **state) {
     expect_status(UNCHECKED_ERROR, RULED_OUT);
 }
 
-/* ---- STALE_BINARY
- * ------------------------------------------------------------------------------------------- */
+/* ---- STALE_BINARY ---------------------------------------------------------------------------- */
 
 static void another_commit_is_not_judged(void **state) {
     (void)state;
@@ -489,9 +485,7 @@ static void without_expectations_it_does_not_apply(void **state) {
     expect_status(STALE_BINARY, NOT_APPLICABLE);
 }
 
-/* ---- as a whole
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- as a whole ------------------------------------------------------------------------------ */
 
 static void a_failure_that_was_expected_and_did_not_come(void **state) {
     (void)state;

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "record/layout.h"
-#include "verdict/report.h"
+#include "report/report.h"
 
 /* A run with something of everything. */
 static void write_run(void) {

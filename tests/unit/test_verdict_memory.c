@@ -100,8 +100,7 @@ static void a_kernel_argument_smaller_than_what_the_kernel_reads(void **state) {
     assert_string_equal(V->culprit->argument, "#3");
 }
 
-/* ---- SHAPE_MISMATCH
- * ------------------------------------------------------------------------------ */
+/* ---- SHAPE_MISMATCH -------------------------------------------------------------------------- */
 
 static void a_shape_that_does_not_fit_its_tensor(void **state) {
     (void)state;
@@ -138,8 +137,7 @@ static void without_shapes_it_is_undecided(void **state) {
     expect_overall(CLEAN);
 }
 
-/* ---- BAD_OFFSET, INVALID_POINTER
- * ------------------------------------------------------------------- */
+/* ---- BAD_OFFSET, INVALID_POINTER ------------------------------------------------------------- */
 
 static void a_copy_that_starts_past_its_block(void **state) {
     (void)state;
@@ -215,8 +213,7 @@ static void a_pointer_to_one_past_the_end_is_right(void **state) {
     expect_no_findings();
 }
 
-/* ---- USE_AFTER_FREE, DOUBLE_FREE
- * --------------------------------------------------------------------- */
+/* ---- USE_AFTER_FREE, DOUBLE_FREE ------------------------------------------------------------- */
 
 static void a_copy_from_freed_memory(void **state) {
     (void)state;
@@ -318,8 +315,7 @@ static void frees_of_all_kinds_once(void **state) {
     assert_int_equal(V->hypothesis[HYPOTHESIS_DOUBLE_FREE].checked, 3);
 }
 
-/* ---- KIND_MISMATCH
- * ---------------------------------------------------------------------------------- */
+/* ---- KIND_MISMATCH --------------------------------------------------------------------------- */
 
 static void a_device_source_called_host(void **state) {
     (void)state;
@@ -368,8 +364,7 @@ static void directions_that_agree(void **state) {
     assert_int_equal(V->hypothesis[HYPOTHESIS_KIND_MISMATCH].checked, 6);
 }
 
-/* ---- UNINITIALISED_READ
- * -------------------------------------------------------------------------------- */
+/* ---- UNINITIALISED_READ ---------------------------------------------------------------------- */
 
 static void a_copy_of_what_nobody_wrote(void **state) {
     (void)state;
@@ -478,9 +473,7 @@ static void host_visible_memory_may_be_written_by_the_host(void **state) {
     expect_clean();
 }
 
-/* ---- LEAK
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- LEAK ------------------------------------------------------------------------------------ */
 
 static void memory_that_is_never_freed(void **state) {
     (void)state;
@@ -525,8 +518,7 @@ static void frees_after_the_end_count(void **state) {
     expect_status(LEAK, RULED_OUT);
 }
 
-/* ---- safe copies that were refused
- * --------------------------------------------------------------------------- */
+/* ---- safe copies that were refused ----------------------------------------------------------- */
 
 static uint64_t refused(unsigned decision, uint64_t src, uint64_t offset, uint64_t len) {
     union event_slot s[2];
@@ -586,8 +578,7 @@ static void other_refusals_have_their_hypotheses(void **state) {
         assert_int_equal(V->findings[i].hypothesis, cases[i].id);
 }
 
-/* ---- half a history
- * ------------------------------------------------------------------------------------------- */
+/* ---- half a history -------------------------------------------------------------------------- */
 
 static void memory_from_before_the_recording_is_no_finding(void **state) {
     (void)state;

@@ -259,8 +259,7 @@ static void freeing_waits_for_the_device(void **state) {
     expect_ordered();
 }
 
-/* ---- events
- * -------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void waiting_for_an_event_orders(void **state) {
     (void)state;
@@ -338,8 +337,7 @@ static void an_event_in_the_default_stream_takes_in_blocking_ones(void **state) 
     expect_ordered();
 }
 
-/* ---- copies and sets
- * ------------------------------------------------------------------------------ */
+/* ---- copies and sets ------------------------------------------------------------------------- */
 
 static void a_pageable_copy_has_run_when_it_returns(void **state) {
     (void)state;
@@ -417,8 +415,7 @@ static void rows_that_touch_collide(void **state) {
     expect_pair(OVERLAPPING_COPIES, a, b);
 }
 
-/* ---- host functions
- * --------------------------------------------------------------------------------- */
+/* ---- host functions -------------------------------------------------------------------------- */
 
 static void a_host_function_comes_after_the_work_before_it(void **state) {
     (void)state;
@@ -438,8 +435,7 @@ static void a_host_function_that_is_only_queued_orders_nothing(void **state) {
     expect_race(a, b);
 }
 
-/* ---- threads
- * ------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void in_thread(void *(*f)(void *), void *arg) {
     pthread_t thread;
@@ -511,8 +507,7 @@ static void a_token_released_before_the_work_orders_nothing(void **state) {
     expect_pair(STREAM_UNSYNCED, a, x.event);
 }
 
-/* ---- stream-ordered memory
- * ------------------------------------------------------------------------------ */
+/* ---- stream-ordered memory ------------------------------------------------------------------- */
 
 static void memory_of_a_stream_is_there_for_that_stream(void **state) {
     (void)state;
@@ -551,8 +546,7 @@ static void a_pool_may_give_the_same_address_again(void **state) {
     expect_ordered();
 }
 
-/* ---- graphs
- * --------------------------------------------------------------------------------------------- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static uint64_t captured_write(const char *kernel, uint64_t at, uint64_t bytes, uint32_t stream) {
     union event_slot s[3];

@@ -80,8 +80,7 @@ static void the_same_race_many_times_is_one_finding(void **state) {
     assert_int_equal(V->findings[0].count, 100);
 }
 
-/* ---- STAGING_REUSE, HOST_BUFFER_LIFETIME
- * -------------------------------------------------------------- */
+/* ---- STAGING_REUSE, HOST_BUFFER_LIFETIME ----------------------------------------------------- */
 
 static void a_staging_buffer_filled_under_a_copy(void **state) {
     (void)state;
@@ -189,8 +188,7 @@ static void unseen_frees_leave_it_undecided(void **state) {
     expect_status(HOST_BUFFER_LIFETIME, INCONCLUSIVE);
 }
 
-/* ---- kernels with pointers only
- * ------------------------------------------------------------------------ */
+/* ---- kernels with pointers only -------------------------------------------------------------- */
 
 static void a_kernel_writes_what_a_copy_reads(void **state) {
     (void)state;
@@ -314,8 +312,7 @@ static void managed_memory_read_by_the_host_under_a_kernel(void **state) {
     expect_pair(STREAM_UNSYNCED, b, a);
 }
 
-/* ---- what is not understood
- * -------------------------------------------------------------------------------- */
+/* ---- what is not understood ------------------------------------------------------------------ */
 
 static void an_order_that_is_not_understood_makes_a_doubt(void **state) {
     (void)state;

@@ -2,8 +2,8 @@
  * greta_audit report from the outside. */
 #include "unit/test_verdict.h"
 
+#include "report/report.h"
 #include "support/schema.h"
-#include "verdict/report.h"
 
 static json_tree *parse_text(const char *text) {
     json_tree *t = NULL;
@@ -28,8 +28,7 @@ static json_tree *read_schema(void) {
     return read_file(path);
 }
 
-/* ---- runs to report
- * ------------------------------------------------------------------------------------ */
+/* ---- runs to report -------------------------------------------------------------------------- */
 
 static uint32_t s0;
 
@@ -96,8 +95,7 @@ static void expect_valid(void) {
     free(text);
 }
 
-/* ---- JSON reports
- * ---------------------------------------------------------------------------------------- */
+/* ---- JSON reports ---------------------------------------------------------------------------- */
 
 static void a_clean_report_obeys_the_schema(void **state) {
     (void)state;
@@ -185,9 +183,7 @@ static void the_checker_refuses_what_is_wrong(void **state) {
     json_tree_close(&schema);
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void the_first_line_is_the_answer(void **state) {
     (void)state;
@@ -231,8 +227,7 @@ static void a_stream_that_fails_is_an_error(void **state) {
     fclose(full);
 }
 
-/* ---- greta_audit report
- * ------------------------------------------------------------------------------------- */
+/* ---- greta_audit report ---------------------------------------------------------------------- */
 
 static char output[1 << 16];
 

@@ -15,7 +15,7 @@
 
 #include "audit/audit.h"
 #include "hip/hip_api.h"
-#include "verdict/report.h"
+#include "report/report.h"
 
 enum { FLOATS = 4096, BYTES = FLOATS * 4 };
 
@@ -378,8 +378,7 @@ static void divided_buffer(bool bug) {
     OK(hip->hipHostFree(h));
 }
 
-/* ---- what is expected
- * ------------------------------------------------------------------------------ */
+/* ---- what is expected ------------------------------------------------------------------------ */
 
 static const struct program {
     const char *name;

@@ -3,12 +3,12 @@
 #ifndef AUDIT_CMD_H
 #define AUDIT_CMD_H
 
-#include "common/command.h"
-#include "common/program.h"
+#include "tools/common/command.h"
+#include "tools/common/program.h"
 
 #define COMMAND(name, arguments, does)                                                             \
     int cmd_##name(int argc, char **argv);                                                         \
     extern const struct option_table cmd_##name##_options;
-#include "audit/command.def"
+#include "tools/audit/command.def"
 
 #endif

@@ -1,17 +1,17 @@
 /* greta_audit diff - compares two recordings and says where they first differ. */
 #include <stdio.h>
 
-#include "audit/cmd.h"
-#include "verdict/diff.h"
+#include "diff/diff.h"
+#include "tools/audit/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "audit/diff.def"
+#include "tools/audit/diff.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "audit/diff.def"
+#include "tools/audit/diff.def"
 };
 
 const struct option_table cmd_diff_options = {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "audit/cmd.h"
 #include "record/format.h"
+#include "tools/audit/cmd.h"
 
 typedef unsigned option_event_kind_type; /* 0: all */
 
@@ -20,12 +20,12 @@ static const struct option_kind option_event_kind = { .read = read_kind };
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "audit/dump.def"
+#include "tools/audit/dump.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "audit/dump.def"
+#include "tools/audit/dump.def"
 };
 
 const struct option_table cmd_dump_options = {

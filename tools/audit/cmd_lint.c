@@ -2,17 +2,17 @@
  * <gcore/d2h.h>. */
 #include <stdio.h>
 
-#include "audit/cmd.h"
-#include "verdict/lint.h"
+#include "lint/lint.h"
+#include "tools/audit/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "audit/lint.def"
+#include "tools/audit/lint.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "audit/lint.def"
+#include "tools/audit/lint.def"
 };
 
 const struct option_table cmd_lint_options = {

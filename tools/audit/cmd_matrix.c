@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/clock.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 static void print_result(const struct matrix *m, const struct matrix_total *t) {
     printf("%s\n", t->answer);

@@ -1,9 +1,9 @@
 /* greta_audit report - judges a recording again and writes one report about it. */
 #include <stdio.h>
 
-#include "audit/cmd.h"
-#include "audit/judge.h"
-#include "audit/kind.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/judge.h"
+#include "tools/audit/kind.h"
 
 /* --text, --json, …: the last one holds. */
 #define FORMAT(name, format)                                                                       \
@@ -23,13 +23,13 @@ typedef enum judge_format option_format_text_type;
 struct options {
 #define OPTION OPTION_FIELD
 #define ALSO(...)
-#include "audit/report.def"
+#include "tools/audit/report.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
 #define ALSO   OPTION_ROW
-#include "audit/report.def"
+#include "tools/audit/report.def"
 };
 
 const struct option_table cmd_report_options = {

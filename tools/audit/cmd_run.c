@@ -17,25 +17,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "audit/find.h"
-#include "audit/judge.h"
-#include "audit/kind.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 #include "record/writer.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/find.h"
+#include "tools/audit/judge.h"
+#include "tools/audit/kind.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "audit/run.def"
+#include "tools/audit/run.def"
     char **command;
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "audit/run.def"
+#include "tools/audit/run.def"
 };
 
 const struct option_table cmd_run_options = {

@@ -1,4 +1,4 @@
-#include "audit/find.h"
+#include "tools/audit/find.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "audit/judge.h"
+#include "tools/audit/judge.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "verdict/report.h"
-#include "verdict/report_html.h"
-#include "verdict/report_md.h"
-#include "verdict/report_perfetto.h"
+#include "report/report.h"
+#include "report/report_html.h"
+#include "report/report_md.h"
+#include "report/report_perfetto.h"
+#include "tools/audit/cmd.h"
 
 /* ---- what is expected ------------------------------------------------------------------------
  */

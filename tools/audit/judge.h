@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "record/reader.h"
-#include "verdict/lang.h"
+#include "report/lang.h"
 #include "verdict/verdict.h"
 
 enum judge_format {

@@ -1,4 +1,4 @@
-#include "audit/kind.h"
+#include "tools/audit/kind.h"
 
 #include <string.h>
 

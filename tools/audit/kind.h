@@ -3,8 +3,8 @@
 #ifndef AUDIT_KIND_H
 #define AUDIT_KIND_H
 
-#include "common/option.h"
-#include "verdict/lang.h"
+#include "report/lang.h"
+#include "tools/common/option.h"
 
 /* clang-format off */
 #define AUDIT_KINDS(KIND)                                                                          \

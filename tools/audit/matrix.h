@@ -21,13 +21,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "audit/cmd.h"
-#include "audit/find.h"
-#include "audit/kind.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "verdict/lang.h"
+#include "report/lang.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/find.h"
+#include "tools/audit/kind.h"
 #include "verdict/verdict.h"
 
 enum { MATRIX_MODES_MAX = 4, MATRIX_RUNS_MAX = 100000, MATRIX_LOCKS_MAX = 32 };
@@ -35,7 +35,7 @@ enum { MATRIX_MODES_MAX = 4, MATRIX_RUNS_MAX = 100000, MATRIX_LOCKS_MAX = 32 };
 /* MATRIX_PASSED, ... */
 enum matrix_end {
 #define MATRIX_END(id, word, error, en, es) MATRIX_##id,
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
     MATRIX_END_COUNT
 };
 
@@ -83,7 +83,7 @@ typedef bool option_keep_type;
 
 struct matrix_options {
 #define OPTION OPTION_FIELD
-#include "audit/matrix_options.def"
+#include "tools/audit/matrix_options.def"
     char **command; /* NULL: greta_infer */
 };
 

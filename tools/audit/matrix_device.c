@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/hash.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 static enum rc hash_file(const char *path, uint64_t *out, struct err *e) {
     char buffer[1 << 16];

@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/env.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 enum { TRY_EVERY_MS = 50 };
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/env.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 /* ---- kinds of values; `all` is the struct matrix ---- */
 
@@ -128,7 +128,7 @@ static enum rc read_keep(void *to, const char *text, void *all, struct err *e) {
 
 #define MATRIX_PROFILE(id, name, lock, does) name " "
 static const char profiles[] =
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
     ;
 
 static const struct option_kind option_profile = { .read = read_word, .choices = profiles };
@@ -148,7 +148,7 @@ static const struct option_row rows[] = {
     OPTION_ROW_IN(struct matrix, o.field, flag, kind, value, does)
 #define ALSO    OPTION
 #define HEADING OPTION_HEADING
-#include "audit/matrix_options.def"
+#include "tools/audit/matrix_options.def"
 };
 
 static void print_profiles(FILE *out) {

@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/matrix.h"
+#include "tools/audit/matrix.h"
 
 enum { LOCK_OF_SHARED, LOCK_OF_EXCLUSIVE, HOW_BARE, HOW_RECORDED };
 
 static const struct matrix_profile profiles[] = {
 #define MATRIX_PROFILE(id, name, lock, does)                                                       \
     { name, does, LOCK_OF_##lock == LOCK_OF_EXCLUSIVE, { { 0 } }, 0 },
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
 };
 
 enum profile_id {
 #define MATRIX_PROFILE(id, name, lock, does) PROFILE_##id,
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
 };
 
 static const struct {
@@ -25,7 +25,7 @@ static const struct {
 #define MATRIX_MODE(profile, name, iterations, how, schedules, environment, arguments)             \
     { PROFILE_##profile,                                                                           \
       { name, iterations, HOW_##how == HOW_RECORDED, schedules, environment, arguments } },
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
 };
 
 static const struct {
@@ -34,7 +34,7 @@ static const struct {
     const char *text[LANG_COUNT];
 } ends[] = {
 #define MATRIX_END(id, word, error, en, es) { word, error, { en, es } },
-#include "audit/matrix.def"
+#include "tools/audit/matrix.def"
 };
 
 const struct matrix_profile *matrix_profile(size_t index) {

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/matrix.h"
 #include "base/clock.h"
+#include "tools/audit/matrix.h"
 
 enum { DRAW_MS = 100, LINE_MS = 5000, LINE_PERCENT = 10 };
 

@@ -5,23 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/matrix.h"
 #include "base/clock.h"
 #include "record/reader.h"
-#include "verdict/md.h"
-#include "verdict/report_md.h"
+#include "report/md.h"
+#include "report/report_md.h"
+#include "tools/audit/matrix.h"
 
 enum { ROWS_SHOWN = 20 };
 
 enum text_id {
 #define MATRIX_TEXT(id, en, es) TEXT_##id,
-#include "audit/matrix_text.def"
+#include "tools/audit/matrix_text.def"
     TEXT_COUNT
 };
 
 static const char *const texts[TEXT_COUNT][LANG_COUNT] = {
 #define MATRIX_TEXT(id, en, es) { en, es },
-#include "audit/matrix_text.def"
+#include "tools/audit/matrix_text.def"
 };
 
 struct job {

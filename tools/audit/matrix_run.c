@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/json_tree.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 enum { GRACE_S = 5, JUDGING_S = 3600, TICK_MS = 500, LOOK_AGAIN_MS = 100 };
 

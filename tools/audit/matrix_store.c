@@ -17,12 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/cmd.h"
-#include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "greta_build.h"
+#include "tools/audit/cmd.h"
+#include "tools/audit/matrix.h"
 
 extern char **environ;
 

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "audit/matrix.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "greta_build.h"
+#include "tools/audit/matrix.h"
 
 enum { SUMMARY_VERSION = 1, ERRORS_MAX = 1000 };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit/matrix.h"
 #include "base/json_tree.h"
 #include "greta_build.h"
+#include "tools/audit/matrix.h"
 
 enum { SCHEDULES_SHOWN = 8, SCHEDULES_MAX = 64, FINDINGS_MAX = 500 };
 

@@ -1,4 +1,4 @@
-#include "bench/baseline.h"
+#include "tools/bench/baseline.h"
 
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void print_differences(const json_tree *baseline, const struct report *r,
                 (unsigned long long)json_tree_u64(model, "bytes"));
 #define SETTING(name, what)                                                                        \
     print_setting(what, json_tree_text(settings, #name), r->settings.name, out);
-#include "bench/settings.def"
+#include "tools/bench/settings.def"
     double before = json_tree_number(machine, "read_gbps");
     if (before > 0 && r->machine_count &&
         json_tree_u64(machine, "threads") == r->machines[0].threads)

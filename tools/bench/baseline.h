@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/json_tree.h"
-#include "bench/report.h"
+#include "tools/bench/report.h"
 
 /* RC_FORMAT if the file is no result of greta_bench, RC_IO if it cannot be read. */
 NODISCARD enum rc baseline_open(json_tree **out, const char *path, struct err *e);

@@ -1,7 +1,7 @@
 /* The peaks are measured with chains of multiply-adds that depend only on themselves, enough of
  * them to cover the latency of an instruction. The factors never change; an empty asm before every
  * step hides that from the compiler, which would otherwise multiply once. */
-#include "bench/loops.h"
+#include "tools/bench/loops.h"
 
 #include "base/cpu.h"
 

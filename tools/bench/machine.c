@@ -1,4 +1,4 @@
-#include "bench/machine.h"
+#include "tools/bench/machine.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "bench/loops.h"
 #include "kernels/cpu/isa.h"
+#include "tools/bench/loops.h"
 
 enum { PASSES = 4, PEAK_ROUNDS = 200000, HUGE_PAGE = 2 << 20 };
 static const uint64_t BUFFER_DEFAULT = 2ull << 30;

@@ -1,4 +1,4 @@
-#include "bench/measure.h"
+#include "tools/bench/measure.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-#include "bench/options.h"
+#include "tools/bench/options.h"
 
-#include "bench/measure.h"
+#include "tools/bench/measure.h"
 
 static enum rc check_list(const char *flag, const struct option_counts *list, uint64_t min,
                           uint64_t max, struct err *e) {
@@ -50,7 +50,7 @@ const struct options options_default = { .prompt = { { 128 }, 1 },
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "bench/options.def"
+#include "tools/bench/options.def"
 };
 
 const struct option_table options_table = {

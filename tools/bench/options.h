@@ -2,11 +2,11 @@
 #ifndef TOOLS_BENCH_OPTIONS_H
 #define TOOLS_BENCH_OPTIONS_H
 
-#include "common/option.h"
+#include "tools/common/option.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "bench/options.def"
+#include "tools/bench/options.def"
 };
 
 /* What holds unless it is given; threads stay empty. */

@@ -1,4 +1,4 @@
-#include "bench/report.h"
+#include "tools/bench/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void write_model(const struct report *r, struct json *j) {
 static void write_settings(const struct report_settings *s, struct json *j) {
     json_object_open(j, "settings");
 #define SETTING(name, what) json_string(j, #name, s->name);
-#include "bench/settings.def"
+#include "tools/bench/settings.def"
     json_object_close(j);
 }
 

@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "bench/machine.h"
-#include "bench/measure.h"
-#include "bench/work.h"
+#include "tools/bench/machine.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/work.h"
 
 enum { REPORT_MACHINES_MAX = 16 };
 
 /* Texts of how it was measured, empty until an engine was open. Threads are each run's own. */
 struct report_settings {
 #define SETTING(name, what) char name[16];
-#include "bench/settings.def"
+#include "tools/bench/settings.def"
 };
 
 struct report {

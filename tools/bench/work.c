@@ -1,10 +1,10 @@
-#include "bench/work.h"
+#include "tools/bench/work.h"
 
 #include <stdio.h>
 
 #include "infer/demo.h"
-#include "model/gguf.h"
-#include "model/tensor_type.h"
+#include "model/gguf/gguf.h"
+#include "model/quant/tensor_type.h"
 
 static enum rc open_file(gguf **out, const char *path, struct err *e) {
     if (path)

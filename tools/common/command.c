@@ -1,9 +1,9 @@
-#include "common/command.h"
+#include "tools/common/command.h"
 
 #include <string.h>
 
-#include "common/completion.h"
-#include "common/program.h"
+#include "tools/common/completion.h"
+#include "tools/common/program.h"
 
 static void print_help(const struct command_set *set, FILE *out) {
     int name = 0, arguments = 0;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "common/option.h"
+#include "tools/common/option.h"
 
 struct command {
     const char *name, *arguments, *does;

@@ -1,8 +1,8 @@
-#include "common/completion.h"
+#include "tools/common/completion.h"
 
 #include <string.h>
 
-#include "common/program.h"
+#include "tools/common/program.h"
 
 /* ---- what rows say --------------------------------------------------------------------------- */
 

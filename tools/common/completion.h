@@ -2,7 +2,7 @@
 #ifndef TOOLS_COMMON_COMPLETION_H
 #define TOOLS_COMMON_COMPLETION_H
 
-#include "common/command.h"
+#include "tools/common/command.h"
 
 struct completion_words {
     const char *program;

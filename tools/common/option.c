@@ -1,11 +1,11 @@
-#include "common/option.h"
+#include "tools/common/option.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "common/completion.h"
-#include "common/program.h"
+#include "tools/common/completion.h"
+#include "tools/common/program.h"
 
 /* ---- saying ---------------------------------------------------------------------------------- */
 

@@ -11,11 +11,11 @@
  *
  *   struct options {
  *   #define OPTION OPTION_FIELD
- *   #include "bench/options.def"
+ *   #include "tools/bench/options.def"
  *   };
  *   static const struct option_row rows[] = {
  *   #define OPTION OPTION_ROW
- *   #include "bench/options.def"
+ *   #include "tools/bench/options.def"
  *   };
  *
  * is all there is to write. Texts stay in argv. Nothing here is for more than one thread. */

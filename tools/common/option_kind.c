@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/env.h"
-#include "common/option.h"
+#include "tools/common/option.h"
 
 static enum rc read_switch(void *to, const char *text, void *all, struct err *e) {
     (void)text, (void)all, (void)e;

@@ -1,4 +1,4 @@
-#include "common/program.h"
+#include "tools/common/program.h"
 
 #include <errno.h>
 #include <limits.h>

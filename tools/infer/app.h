@@ -2,9 +2,9 @@
 #ifndef TOOLS_INFER_APP_H
 #define TOOLS_INFER_APP_H
 
-#include "infer/dump.h"
 #include "infer/engine.h"
-#include "infer/options.h"
+#include "tools/infer/dump.h"
+#include "tools/infer/options.h"
 
 struct app {
     struct options options;

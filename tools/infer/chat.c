@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "infer/app.h"
-#include "model/chat_template.h"
+#include "model/tokenizer/chat_template.h"
+#include "tools/infer/app.h"
 
 struct conversation {
     enum chat_template template;

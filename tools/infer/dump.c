@@ -1,4 +1,4 @@
-#include "infer/dump.h"
+#include "tools/infer/dump.h"
 
 #include <errno.h>
 #include <stdio.h>

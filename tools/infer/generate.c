@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "infer/app.h"
+#include "tools/infer/app.h"
 
 enum { PROMPT_MAX = 64 << 20, TOKENS_DEFAULT = 128, TOKENS_DEFAULT_CHAT = 512 };
 

@@ -1,9 +1,9 @@
-#include "infer/options.h"
+#include "tools/infer/options.h"
 
 #include <unistd.h>
 
 #include "base/env.h"
-#include "model/chat_template.h"
+#include "model/tokenizer/chat_template.h"
 
 struct sampler_options options_sampling(const struct options *o, uint64_t seed) {
     struct sampler_options s = sampler_defaults;
@@ -78,7 +78,7 @@ static enum rc check(const void *values, struct err *e) {
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "infer/options.def"
+#include "tools/infer/options.def"
 };
 
 const struct option_table options_table = {

@@ -2,12 +2,12 @@
 #ifndef TOOLS_INFER_OPTIONS_H
 #define TOOLS_INFER_OPTIONS_H
 
-#include "common/option.h"
 #include "infer/sampler.h"
+#include "tools/common/option.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "infer/options.def"
+#include "tools/infer/options.def"
 };
 
 /* Its check refuses also what would do nothing. */

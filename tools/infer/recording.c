@@ -1,4 +1,4 @@
-#include "infer/recording.h"
+#include "tools/infer/recording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "model/cmd.h"
+#include "tools/model/cmd.h"
 
 int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
               const char **path) {

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/command.h"
-#include "common/program.h"
+#include "tools/common/command.h"
+#include "tools/common/program.h"
 
 /* COMMAND(name, "arguments", "what it does"): cmd_NAME() runs it, cmd_NAME_options are its options.
  */
 #define COMMAND(name, arguments, does)                                                             \
     int cmd_##name(int argc, char **argv);                                                         \
     extern const struct option_table cmd_##name##_options;
-#include "model/command.def"
+#include "tools/model/command.def"
 
 /* option_begin() of a command that takes one file. */
 int cmd_begin(const struct option_table *t, void *values, int argc, char **argv, const char **path);

@@ -5,17 +5,17 @@
 
 #include "base/bytes.h"
 #include "base/json.h"
-#include "model/cmd.h"
 #include "model/config.h"
+#include "tools/model/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "model/info.def"
+#include "tools/model/info.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "model/info.def"
+#include "tools/model/info.def"
 };
 
 const struct option_table cmd_info_options = {

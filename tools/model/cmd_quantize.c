@@ -3,17 +3,17 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "model/cmd.h"
-#include "model/quantize.h"
+#include "model/quant/quantize.h"
+#include "tools/model/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "model/quantize.def"
+#include "tools/model/quantize.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "model/quantize.def"
+#include "tools/model/quantize.def"
 };
 
 static void print_types(FILE *out) {

@@ -3,17 +3,17 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
-#include "model/cmd.h"
 #include "model/synth.h"
+#include "tools/model/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "model/synth.def"
+#include "tools/model/synth.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "model/synth.def"
+#include "tools/model/synth.def"
 };
 
 static void print_types(FILE *out) {

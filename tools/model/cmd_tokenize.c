@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/cmd.h"
-#include "model/tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
+#include "tools/model/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "model/tokenize.def"
+#include "tools/model/tokenize.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "model/tokenize.def"
+#include "tools/model/tokenize.def"
 };
 
 const struct option_table cmd_tokenize_options = {

@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "model/cmd.h"
 #include "model/guard_rail.h"
-#include "model/quant_scan.h"
+#include "model/quant/quant_scan.h"
+#include "tools/model/cmd.h"
 
 struct options {
 #define OPTION OPTION_FIELD
-#include "model/verify.def"
+#include "tools/model/verify.def"
 };
 
 static const struct option_row rows[] = {
 #define OPTION OPTION_ROW
-#include "model/verify.def"
+#include "tools/model/verify.def"
 };
 
 const struct option_table cmd_verify_options = {

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "model/cmd.h"
+#include "tools/model/cmd.h"
 
 struct progress progress_begin(const char *doing) {
     return (struct progress){ .doing = doing,

@@ -11,7 +11,7 @@
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/scratch.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)

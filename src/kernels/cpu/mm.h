@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "kernels/cpu/pack.h"
-#include "model/tensor_type.h"
+#include "model/quant/tensor_type.h"
 
 enum {
     MM_SLAB = 256,            /* elements of a row that are unpacked at once */

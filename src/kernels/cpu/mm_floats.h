@@ -2,7 +2,7 @@
 #ifndef KERNELS_CPU_MM_FLOATS_H
 #define KERNELS_CPU_MM_FLOATS_H
 
-#include "model/tensor_type.h"
+#include "model/quant/tensor_type.h"
 
 INLINE vf load_floats(enum tensor_type type, const char *p) {
     return type == TENSOR_TYPE_F16    ? vf_halves(p)

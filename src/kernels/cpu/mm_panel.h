@@ -16,8 +16,8 @@
 
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/mm_floats.h"
-#include "model/quant.h"
-#include "model/quant_block.h"
+#include "model/quant/quant.h"
+#include "model/quant/quant_block.h"
 
 /* A step adds two products of a level and 127 at most. */
 INLINE int steps_of(int bits) {

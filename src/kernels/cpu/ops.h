@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/tensor_type.h"
+#include "model/quant/tensor_type.h"
 
 enum { OPS_LANES = 16 }; /* what the sizes of matrices are multiples of, where it is said */
 

@@ -1,7 +1,7 @@
 /* ops_avx2.c - AVX2 with FMA and F16C. Compiled with these instructions on; only called where
  * cpu_features() has CPU_AVX2. */
 #include "kernels/cpu/ops.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include "kernels/cpu/vec_avx2.h"

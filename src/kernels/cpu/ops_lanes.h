@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "kernels/cpu/exp_terms.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 /* ---- types ----------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "kernels/cpu/ops.h"
-#include "model/quant.h"
+#include "model/quant/quant.h"
 
 static void decode(enum tensor_type type, const void *src, float *dst, size_t n) {
     quant_decoder(type)(src, dst, n);

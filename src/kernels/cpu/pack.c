@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "model/quant_super.h"
+#include "model/quant/quant_super.h"
 
 enum kind { NONE, WORDS, HALVES, BITS, BYTES, K4, K3, XS };
 

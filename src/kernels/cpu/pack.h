@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/tensor_type.h"
+#include "model/quant/tensor_type.h"
 
 enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
 

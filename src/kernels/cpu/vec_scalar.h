@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "model/quant_half.h"
+#include "model/quant/quant_half.h"
 
 #define INLINE  static inline __attribute__((always_inline, unused))
 #define UNROLL  /* the compiler knows better */

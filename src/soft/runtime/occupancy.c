@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "soft/runtime/module.h"
+#include "soft/runtime/module/module.h"
 
 enum {
     WAVE = 64,

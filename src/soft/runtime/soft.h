@@ -5,12 +5,19 @@
  * it and, where HIP says so, waits for it. src/soft/entry exports soft_hipXxx as hipXxx; a function
  * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
  *
- *   memory.c    address ranges, blocks, guards, quarantine         alloc.c   the hipMalloc family
- *   schedule.c  the scheduler: dispatcher, watchdog, four policies stream.c  streams and their
- * rules copy.c      copies and fills                                   event.c   events launch.c
- * launches; pool.c one kernel on all cores           fault.c   SIGSEGV becomes a fault device.c
- * properties                                         error.c   last and sticky errors module.c code
- * objects, symbols                              graph.c   capture and replay
+ *   memory.c        address ranges, blocks, guards, quarantine
+ *   alloc.c         the hipMalloc family
+ *   schedule.c      the scheduler: dispatcher, watchdog, four policies
+ *   stream.c        streams and their rules
+ *   copy.c          copies and fills
+ *   event.c         events
+ *   launch.c        launches
+ *   pool.c          one kernel on all cores
+ *   fault_signal.c  SIGSEGV becomes a fault
+ *   error.c         last and sticky errors
+ *   device.c        properties
+ *   module/         code objects, symbols
+ *   graph/          capture and replay
  *
  * Lock order: stream registry, scheduler, memory table. No lock is held while an operation runs. */
 #ifndef SOFT_RUNTIME_SOFT_H
@@ -401,7 +408,7 @@ bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t
                            int *kind);
 void soft_pool_set_threads(unsigned threads);
 
-/* ---- fault.c ------------------------------------------------------------------------------- */
+/* ---- fault_signal.c ---------------------------------------------------------------------- */
 
 enum rc soft_fault_init(struct err *e);
 /* Calls fn(user) so that a bad access inside it returns here: true if fn came to its end, else

@@ -1,0 +1,85 @@
+/* codeobj.h - what an AMDGPU code object contains: its kernels and its variables.
+ *
+ * A code object is an ELF64 shared object (EM_AMDGPU, OS ABI HSA) for one processor. The list is
+ * read from its symbol table, from the 64-byte kernel descriptors that symbols NAME.kd point at,
+ * and from the note NT_AMDGPU_METADATA (MessagePack). Nothing is trusted: every offset is checked
+ * against the size of the image, and an image that contradicts itself is RC_FORMAT.
+ *
+ * The list owns copies of all names; variables point into the image, which must stay valid as long
+ * as the list. Immutable once open, so that threads may share it. */
+#ifndef SOFT_RUNTIME_CODEOBJ_LIST_H
+#define SOFT_RUNTIME_CODEOBJ_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* ELF header flags: the processor. */
+enum codeobj_processor {
+    CODEOBJ_GFX90A = 0x3f,
+    CODEOBJ_GFX942 = 0x4c,
+};
+
+/* One argument as the metadata describes it. */
+struct codeobj_argument {
+    char *name;            /* NULL where the compiler left it out */
+    uint32_t offset, size; /* bytes in the kernarg segment */
+    bool is_pointer;       /* global_buffer: a device pointer */
+    bool is_const;         /* the kernel only reads through it */
+    bool is_hidden;        /* filled in by the runtime, not by the program */
+};
+
+struct codeobj_kernel {
+    char *name;
+    uint64_t descriptor;                                /* address of NAME.kd in the code object */
+    uint64_t entry;                                     /* address of the first instruction */
+    uint32_t kernarg_bytes, group_bytes, private_bytes; /* fixed part of each segment */
+    uint32_t max_threads;  /* a block; 1024 if the metadata does not say */
+    uint32_t vgprs, sgprs; /* 0 if the metadata does not say */
+    struct codeobj_argument *arguments;
+    uint32_t argument_count;
+    bool has_metadata;
+};
+
+struct codeobj_variable {
+    char *name;
+    uint64_t address; /* in the code object */
+    uint64_t size;
+    const unsigned char *initial; /* size bytes of the image, or NULL: zeros */
+    bool constant;                /* in a section that code cannot write */
+};
+
+struct codeobj_list {
+    const unsigned char *image;
+    size_t size;
+    enum codeobj_processor processor;
+    struct codeobj_kernel *kernels;
+    size_t kernel_count;
+    struct codeobj_variable *variables;
+    size_t variable_count;
+};
+
+/* Reads the list of the code object at image. RC_FORMAT if it is not a code object or contradicts
+ * itself, RC_UNSUPPORTED if it is for a processor that the device does not take, RC_MEMORY.
+ * On failure *out is untouched. */
+NODISCARD enum rc codeobj_list_open(struct codeobj_list **out, const void *image, size_t size,
+                                    struct err *e);
+void codeobj_list_close(struct codeobj_list **list); /* sets *list to NULL; *list may be NULL */
+
+/* By name; NULL if there is none. */
+const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list, const char *name);
+const struct codeobj_variable *codeobj_list_variable(const struct codeobj_list *list,
+                                                     const char *name);
+
+/* The size of the ELF file that starts at header (64 bytes or more are readable), from its section
+ * headers, which linkers put last; 0 if it is no ELF64 file. */
+uint64_t codeobj_elf_size(const void *header);
+
+/* metadata.c: adds what the MessagePack document says to the kernels of the list.
+ * A kernel that only the document knows is ignored. RC_FORMAT if the document is malformed. */
+NODISCARD enum rc codeobj_list_read_metadata(struct codeobj_list *list, const unsigned char *data,
+                                             size_t size, struct err *e);
+
+#endif

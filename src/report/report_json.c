@@ -1,0 +1,213 @@
+/* report_json.c - the verdict as one JSON document. docs/report.schema.json describes it; addresses
+ * are strings "0x…", because not every reader of JSON has 64-bit numbers. */
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "report/report.h"
+
+enum { REPORT_VERSION = 1 };
+
+static void put_seq(struct json *j, const char *key, uint64_t seq) {
+    if (seq == EVENT_NO_SEQ)
+        json_null(j, key);
+    else
+        json_u64(j, key, seq);
+}
+
+static void put_number(struct json *j, const char *key, int64_t number) {
+    if (number < 0)
+        json_null(j, key);
+    else
+        json_i64(j, key, number);
+}
+
+static void put_actor(struct json *j, const char *key, const struct verdict_actor *a) {
+    if (!a) {
+        json_null(j, key);
+        return;
+    }
+    json_object_open(j, key);
+    json_string(j, "api", *a->api ? a->api : NULL);
+    json_string(j, "kernel", a->kernel);
+    json_string(j, "argument", a->argument);
+    put_number(j, "argument_index", a->argument_index);
+    json_string(j, "tensor", a->tensor);
+    put_seq(j, "event", a->event);
+    json_string(j, "kind", event_kind_text(a->kind));
+    json_string(j, "site", a->site);
+    json_u64(j, "stream", a->stream);
+    json_u64(j, "thread", a->thread);
+    json_string(j, "status", *a->status ? a->status : NULL);
+    json_u64(j, "t_ns", a->t_ns);
+    put_number(j, "step", a->step);
+    put_number(j, "layer", a->layer);
+    if (a->len) {
+        json_format(j, "address", "0x%" PRIx64, a->address);
+        json_u64(j, "bytes", a->len);
+        json_bool(j, "writes", a->writes);
+    }
+    json_object_close(j);
+}
+
+static void put_block(struct json *j, const char *key, const struct verdict_block *b) {
+    if (!b) {
+        json_null(j, key);
+        return;
+    }
+    json_object_open(j, key);
+    json_format(j, "address", "0x%" PRIx64, b->base);
+    json_u64(j, "bytes", b->bytes);
+    const struct event e = { .kind = EVENT_ALLOC, .aux = event_aux(0, b->family) };
+    json_string(j, "family", event_detail_text(&e));
+    json_string(j, "tensor", b->tensor);
+    put_seq(j, "allocated", b->alloc);
+    json_string(j, "allocated_at", b->alloc_site);
+    put_seq(j, "freed", b->free);
+    json_string(j, "freed_at", b->free_site);
+    json_object_close(j);
+}
+
+static void put_events(struct json *j, const char *key, const uint64_t *seq, size_t count) {
+    json_array_open(j, key);
+    for (size_t i = 0; i < count; i++)
+        json_u64(j, NULL, seq[i]);
+    json_array_close(j);
+}
+
+static void put_finding(struct json *j, const struct verdict_finding *f) {
+    json_object_open(j, NULL);
+    json_string(j, "hypothesis", hypothesis_name(f->hypothesis));
+    json_array_open(j, "also");
+    for (int id = 0; id < HYPOTHESIS_COUNT; id++)
+        if (f->also & 1u << id)
+            json_string(j, NULL, hypothesis_name((enum verdict_hypothesis_id)id));
+    json_array_close(j);
+    json_string(j, "text", f->text);
+    json_string(j, "advice", f->advice);
+    bool named = f->culprit.event != EVENT_NO_SEQ || f->culprit.kernel;
+    put_actor(j, "culprit", named ? &f->culprit : NULL);
+    put_actor(j, "other", f->other);
+    put_actor(j, "messenger", f->messenger);
+    put_block(j, "memory", f->block);
+    json_u64(j, "count", f->count);
+    put_events(j, "evidence", f->evidence, f->evidence_count);
+    json_object_close(j);
+}
+
+static void put_hypothesis(struct json *j, const struct verdict_hypothesis *h) {
+    json_object_open(j, NULL);
+    json_string(j, "name", hypothesis_name(h->id));
+    json_string(j, "status", verdict_status_name(h->status));
+    json_u64(j, "checked", h->checked);
+    put_events(j, "evidence", h->evidence, h->evidence_count);
+    json_string(j, "text", h->text);
+    json_string(j, "question", hypothesis_question(h->id));
+    json_u64(j, "findings", h->findings);
+    json_object_close(j);
+}
+
+static void put_coverage(struct json *j, const struct verdict_coverage *c) {
+    json_object_open(j, "coverage");
+    json_u64(j, "events", c->events);
+    json_u64(j, "events_lost", c->lost + c->torn + c->overwritten + c->cut);
+    json_u64(j, "lost", c->lost);
+    json_u64(j, "torn", c->torn);
+    json_u64(j, "overwritten", c->overwritten);
+    json_u64(j, "cut", c->cut);
+    json_bool(j, "complete", c->complete);
+    json_bool(j, "ended", c->ended);
+    json_string(j, "gaps", c->gaps);
+    json_u64(j, "copies", c->copies);
+    json_u64(j, "copies_safe", c->copies_safe);
+    json_u64(j, "copies_d2h", c->copies_d2h);
+    json_u64(j, "copies_d2h_safe", c->copies_d2h_safe);
+    json_u64(j, "copies_refused", c->copies_refused);
+    json_u64(j, "sets", c->sets);
+    json_u64(j, "launches", c->launches);
+    json_u64(j, "launches_exact", c->launches_exact);
+    json_u64(j, "launches_by_args", c->launches_by_args);
+    json_u64(j, "launches_unknown", c->launches_unknown);
+    json_u64(j, "graph_launches", c->graph_launches);
+    json_u64(j, "host_functions", c->host_functions);
+    json_u64(j, "allocations", c->allocations);
+    json_u64(j, "frees", c->frees);
+    json_u64(j, "alive", c->alive);
+    json_u64(j, "bytes_alive", c->bytes_alive);
+    json_u64(j, "streams", c->streams);
+    json_u64(j, "threads", c->threads);
+    json_u64(j, "processes", c->processes);
+    json_u64(j, "processes_ended", c->processes_ended);
+    json_u64(j, "pairs", c->pairs);
+    json_u64(j, "pairs_by_time", c->pairs_by_time);
+    json_u64(j, "calls", c->calls);
+    json_u64(j, "calls_failed", c->calls_failed);
+    json_string(j, "end", c->end && *c->end ? c->end : NULL);
+    put_seq(j, "end_event", c->end ? c->end_event : EVENT_NO_SEQ);
+    put_number(j, "exit_signal", c->exit_signal ? c->exit_signal : -1);
+    put_number(j, "exit_status", c->exit_status);
+    put_seq(j, "last_event", c->last_event);
+    json_array_open(j, "pending");
+    for (size_t i = 0; i < c->pending_count; i++)
+        put_actor(j, NULL, &c->pending[i]);
+    json_array_close(j);
+    json_array_open(j, "ends");
+    for (size_t i = 0; i < c->ends_count; i++)
+        put_actor(j, NULL, &c->ends[i]);
+    json_array_close(j);
+    json_u64(j, "ends_left_out", c->ends_left_out);
+    json_object_close(j);
+}
+
+static void put_provenance(struct json *j, const struct verdict_provenance *p) {
+    json_object_open(j, "provenance");
+    json_string(j, "commit", p->commit);
+    json_bool(j, "dirty", p->dirty);
+    json_string(j, "build_id", p->build_id);
+    json_string(j, "model_hash", p->model_hash);
+    json_string(j, "command", p->command);
+    json_string(j, "expected_commit", p->expected_commit);
+    json_string(j, "expected_build_id", p->expected_build_id);
+    json_string(j, "expected_model_hash", p->expected_model_hash);
+    json_format(j, "run_id", "%016" PRIx64, p->run_id);
+    json_u64(j, "start_wall_us", p->start_wall_us);
+    json_u64(j, "duration_ns", p->duration_ns);
+    json_array_open(j, "facts"); /* a key may be there several times */
+    for (size_t i = 0; i < p->fact_count; i++) {
+        json_object_open(j, NULL);
+        json_string(j, "key", p->facts[i].key);
+        json_string(j, "value", p->facts[i].value);
+        json_object_close(j);
+    }
+    json_array_close(j);
+    json_object_close(j);
+}
+
+enum rc report_json(FILE *out, const verdict *v, struct err *e) {
+    struct json j = json_begin(out, 2);
+    json_object_open(&j, NULL);
+    json_u64(&j, "version", REPORT_VERSION);
+    json_string(&j, "verdict", verdict_overall_name(v->overall));
+    json_string(&j, "answer", v->answer);
+    json_string(&j, "hypothesis",
+                v->finding_count ? hypothesis_name(v->findings[0].hypothesis) : NULL);
+    put_actor(&j, "messenger", v->messenger);
+    put_actor(&j, "culprit", v->culprit);
+    json_array_open(&j, "hypotheses");
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        put_hypothesis(&j, &v->hypothesis[i]);
+    json_array_close(&j);
+    json_array_open(&j, "findings");
+    for (size_t i = 0; i < v->finding_count; i++)
+        put_finding(&j, &v->findings[i]);
+    json_array_close(&j);
+    json_u64(&j, "findings_left_out", v->findings_left_out);
+    json_array_open(&j, "remarks");
+    for (size_t i = 0; i < v->remark_count; i++)
+        json_string(&j, NULL, v->remarks[i]);
+    json_array_close(&j);
+    put_coverage(&j, &v->coverage);
+    put_provenance(&j, &v->provenance);
+    json_string(&j, "recording", v->recording);
+    json_object_close(&j);
+    return json_end(&j, e);
+}

@@ -1,0 +1,203 @@
+/* fault_signal.c - a bad access by a kernel or a copy becomes a device fault.
+ *
+ * The SIGSEGV and SIGBUS handlers are the process's, shared with the program: an access outside a
+ * guarded call goes on to whatever handler was there before. So are those of SIGILL and
+ * SIGFPE, by which a kernel cannot go on. Inside one, the handler jumps back to
+ * soft_fault_guard(), after it has restored the signal mask itself: so entering a guard costs no
+ * system call. SA_ONSTACK is for the program's threads that have a stack for signals: a handler of
+ * theirs may need it.
+ *
+ * A kernel argument that is neither device memory nor pinned must fault when used, though the host
+ * could reach it. soft_fault_poison() moves such a pointer into a window that is never mapped and
+ * the report moves the address back. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "soft/runtime/soft.h"
+
+struct guard {
+    sigjmp_buf back;
+    volatile uint64_t address;
+    volatile int kind;
+};
+
+static _Thread_local struct guard *volatile current __attribute__((tls_model("initial-exec")));
+static const int caught[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+enum { CAUGHT = sizeof caught / sizeof *caught };
+static struct sigaction previous[CAUGHT];
+
+static _Atomic(greta_soft_fault_observer) observer;
+static _Atomic(void *) observer_user;
+
+enum { WINDOW_BITS = 32 };
+static uint64_t window; /* 2^32 addresses that are never mapped, and as many before and after */
+
+static int access_kind(int signal, const siginfo_t *info, const void *context) {
+    if (signal != SIGSEGV && signal != SIGBUS)
+        return GRETA_SOFT_FAULT_TRAP;
+#if defined(__x86_64__)
+    if (info->si_code == SI_KERNEL) /* a non-canonical address: the CPU says nothing more */
+        return GRETA_SOFT_FAULT_UNKNOWN;
+    const ucontext_t *u = context;
+    return u->uc_mcontext.gregs[REG_ERR] & 2 ? GRETA_SOFT_FAULT_WRITE : GRETA_SOFT_FAULT_READ;
+#else
+    (void)info, (void)context;
+    return GRETA_SOFT_FAULT_UNKNOWN;
+#endif
+}
+
+static void pass_on(int signal, siginfo_t *info, void *context) {
+    const struct sigaction *before = previous;
+    for (int i = 0; i < CAUGHT; i++)
+        if (caught[i] == signal)
+            before = &previous[i];
+    if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(signal, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(signal);
+    } else {
+        sigaction(signal, before, NULL); /* the access repeats and meets the default action */
+        if (info->si_code <= 0)
+            raise(signal); /* somebody sent it: nothing repeats */
+    }
+}
+
+static void handle(int signal, siginfo_t *info, void *context) {
+    struct guard *g = current;
+    if (!g) {
+        pass_on(signal, info, context);
+        return;
+    }
+    g->address = (uint64_t)(uintptr_t)info->si_addr;
+    g->kind = access_kind(signal, info, context);
+    current = NULL;
+    const ucontext_t *u = context;
+    pthread_sigmask(SIG_SETMASK, &u->uc_sigmask, NULL);
+    siglongjmp(g->back, 1);
+}
+
+enum rc soft_fault_init(struct err *e) {
+    uint64_t size = (uint64_t)1 << WINDOW_BITS;
+    void *at = mmap(NULL, 3 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return err_set(e, RC_MEMORY,
+                       "cannot reserve the window for bad kernel arguments: raise "
+                       "the address space limit (ulimit -v)");
+    window = (uint64_t)(uintptr_t)at + size;
+    struct sigaction action = { .sa_sigaction = handle,
+                                .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+    sigemptyset(&action.sa_mask);
+    for (int i = 0; i < CAUGHT; i++)
+        sigaction(caught[i], &action, &previous[i]);
+    return RC_OK;
+}
+
+bool soft_fault_guard(void (*fn)(void *user), void *user, uint64_t *address, int *kind) {
+    struct guard g = { .kind = 0 };
+    struct guard *outer = current;
+    if (sigsetjmp(g.back, 0)) {
+        current = outer;
+        *address = g.address;
+        *kind = g.kind;
+        return false;
+    }
+    current = &g;
+    fn(user);
+    current = outer;
+    return true;
+}
+
+uint64_t soft_fault_poison(uint64_t pointer) {
+    return window + (pointer & (((uint64_t)1 << WINDOW_BITS) - 1));
+}
+
+/* ---- the report ----------------------------------------------------------------------------- */
+
+void greta_soft_observe_faults(greta_soft_fault_observer fn, void *user) {
+    atomic_store(&observer_user, user);
+    atomic_store(&observer, fn);
+}
+
+static bool in_window(uint64_t address) {
+    uint64_t size = (uint64_t)1 << WINDOW_BITS;
+    return address - (window - size) < 3 * size;
+}
+
+/* How unlikely it is that an access went through a pointer: any pointer below the address is
+ * likelier than all above it, and then the nearer is the likelier. */
+static uint64_t unlikelihood(uint64_t address, uint64_t pointer) {
+    const uint64_t above = (uint64_t)1 << 63;
+    return pointer <= address ? (address - pointer) & ~above : above | (pointer - address);
+}
+
+/* The kernel argument an access went through. Translates a poisoned address back to the program's
+ * on the way. */
+static int blame_argument(const struct soft_op *op, uint64_t *address) {
+    const struct greta_soft_kernel *k = op->u.launch.function->native;
+    int blamed = -1;
+    uint64_t best = UINT64_MAX, seen = *address;
+    for (uint32_t i = 0, at = 0; k && i < k->param_count; i++) {
+        uint64_t pointer;
+        uint32_t from = soft_param_offset(at, k->params[i].size);
+        at = from + k->params[i].size;
+        if (!(k->params[i].flags & GRETA_SOFT_POINTER))
+            continue;
+        memcpy(&pointer, op->data + from, sizeof pointer);
+        uint64_t reached = in_window(seen) ? soft_fault_poison(pointer) : pointer;
+        if (blamed < 0 || unlikelihood(seen, reached) < best) {
+            best = unlikelihood(seen, reached);
+            blamed = (int)i;
+            *address = in_window(seen) ? pointer + (seen - reached) : seen;
+        }
+    }
+    return blamed;
+}
+
+static void abort_as_rocr(const struct greta_soft_fault *f) {
+    fprintf(stderr,
+            "Memory access fault by GPU node-%d (Agent handle: 0x%llx) on address 0x%llx. Reason: "
+            "Page not present or supervisor privilege.\n",
+            f->device + 1, (unsigned long long)(soft_layout.base + (unsigned)f->device),
+            (unsigned long long)(f->address & ~(uint64_t)4095));
+    abort();
+}
+
+void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
+    struct greta_soft_fault f = {
+        .tag = op->tag,
+        .address = soft_program_address(address),
+        .operation = op->what,
+        .argument = -1,
+        .kind = kind,
+        .device = op->device,
+        .stream = op->stream && !op->stream->is_null ? op->stream : NULL,
+    };
+    bool trap = kind == GRETA_SOFT_FAULT_TRAP; /* of which the address is that of its code */
+    if (op->kind == SOFT_OP_LAUNCH && !trap) {
+        f.argument = blame_argument(op, &f.address);
+        if (f.argument >= 0)
+            f.argument_name = op->u.launch.function->native->params[f.argument].name;
+    }
+    struct soft_block b;
+    if (!trap && soft_memory_nearest(f.address, &b)) {
+        f.allocation_base = b.addr;
+        f.allocation_size = b.size;
+        f.allocation_freed = b.state == SOFT_FREED;
+    }
+    greta_soft_fault_observer tell = atomic_load(&observer);
+    if (tell)
+        tell(&f, atomic_load(&observer_user));
+    if (soft_settings()->fault_aborts)
+        abort_as_rocr(&f);
+    soft_error_raise(op->device, trap ? hipErrorLaunchFailure : hipErrorIllegalAddress);
+}
+
+int greta_soft_is_running(void) {
+    return current != NULL;
+}

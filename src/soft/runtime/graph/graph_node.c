@@ -1,0 +1,387 @@
+/* graph_node.c - adding nodes to graphs, and changing nodes of graphs and executable graphs. */
+#include "soft/runtime/graph/graph.h"
+
+/* ---- adding -------------------------------------------------------------------------------- */
+
+/* Nodes of g, none twice. */
+static hipError_t read_dependencies(const struct graph *g, const hipGraphNode_t *from, size_t count,
+                                    struct node_list *out) {
+    for (size_t i = 0; i < count; i++) {
+        struct graph_node *n = soft_node_of(from[i]);
+        if (!n || n->graph != g || node_list_has(out, n))
+            return hipErrorInvalidValue;
+        if (!node_list_add(out, n))
+            return hipErrorOutOfMemory;
+    }
+    return hipSuccess;
+}
+
+static bool bad_target(hipGraphNode_t *out, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                       size_t count) {
+    return !out || !graph || (count && !dependencies);
+}
+
+/* Adds what `planned` says went well; the plan is used up in any case. */
+static hipError_t add(hipGraphNode_t *out, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                      size_t count, hipError_t planned, struct node_plan *plan) {
+    if (planned != hipSuccess) {
+        soft_plan_drop(plan);
+        return planned;
+    }
+    struct node_list list = { 0 };
+    struct graph_node *n = NULL;
+    soft_graph_lock();
+    struct graph *g = soft_graph_of(graph);
+    hipError_t r = g ? read_dependencies(g, dependencies, count, &list) : hipErrorInvalidValue;
+    if (r == hipSuccess) {
+        n = soft_node_new(g, plan->type, NULL, &list);
+        r = n ? hipSuccess : hipErrorOutOfMemory;
+    }
+    if (n) {
+        n->manual = true;
+        soft_plan_apply(plan, n);
+        *out = (hipGraphNode_t)n;
+    }
+    soft_graph_unlock();
+    node_list_clear(&list);
+    soft_plan_drop(plan);
+    return r;
+}
+
+hipError_t soft_hipGraphAddKernelNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                      const hipKernelNodeParams *pNodeParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemcpyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                      const hipMemcpy3DParms *pCopyParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_memcpy(&plan, pCopyParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemcpyNode1D(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                        const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                        void *dst, const void *src, size_t count,
+                                        hipMemcpyKind kind) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                                const hipGraphNode_t *pDependencies,
+                                                size_t numDependencies, void *dst,
+                                                const void *symbol, size_t count, size_t offset,
+                                                hipMemcpyKind kind) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                              const hipGraphNode_t *pDependencies,
+                                              size_t numDependencies, const void *symbol,
+                                              const void *src, size_t count, size_t offset,
+                                              hipMemcpyKind kind) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemsetNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                      const hipMemsetParams *pMemsetParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_memset(&plan, pMemsetParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddHostNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                    const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                    const hipHostNodeParams *pNodeParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_host(&plan, pNodeParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                     const hipGraphNode_t *pDependencies, size_t numDependencies) {
+    struct node_plan plan = { .type = hipGraphNodeTypeEmpty };
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    return add(pGraphNode, graph, pDependencies, numDependencies, hipSuccess, &plan);
+}
+
+hipError_t soft_hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                hipGraphNodeParams *nodeParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_any(&plan, nodeParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddChildGraphNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                          const hipGraphNode_t *pDependencies,
+                                          size_t numDependencies, hipGraph_t childGraph) {
+    hipGraphNodeParams p = { .type = hipGraphNodeTypeGraph, .graph = { childGraph } };
+    if (graph == childGraph)
+        return hipErrorInvalidValue;
+    return soft_hipGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, &p);
+}
+
+hipError_t soft_hipGraphAddEventRecordNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                           const hipGraphNode_t *pDependencies,
+                                           size_t numDependencies, hipEvent_t event) {
+    hipGraphNodeParams p = { .type = hipGraphNodeTypeEventRecord, .eventRecord = { event } };
+    return soft_hipGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, &p);
+}
+
+hipError_t soft_hipGraphAddEventWaitNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                         const hipGraphNode_t *pDependencies,
+                                         size_t numDependencies, hipEvent_t event) {
+    hipGraphNodeParams p = { .type = hipGraphNodeTypeWaitEvent, .eventWait = { event } };
+    return soft_hipGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, &p);
+}
+
+/* ---- changing ------------------------------------------------------------------------------ */
+
+/* Whose node is changed: a graph's own, or an executable graph's copy of it. */
+struct target {
+    bool in_exec;
+    hipGraphExec_t exec;
+    hipGraphNode_t node;
+};
+
+static struct target graph_target(hipGraphNode_t node) {
+    return (struct target){ .node = node };
+}
+
+static struct target exec_target(hipGraphExec_t exec, hipGraphNode_t node) {
+    return (struct target){ .in_exec = true, .exec = exec, .node = node };
+}
+
+static struct graph_node *find(const struct target *t) {
+    struct graph_node *n = soft_node_of(t->node);
+    if (!n || !t->in_exec)
+        return n;
+    struct graph_exec *x = soft_exec_of(t->exec);
+    return x ? soft_exec_node(x, n) : NULL;
+}
+
+static hipError_t change(struct target t, hipError_t planned, struct node_plan *plan) {
+    if (planned != hipSuccess) {
+        soft_plan_drop(plan);
+        return planned;
+    }
+    soft_graph_lock();
+    struct graph_node *n = find(&t);
+    bool fits = n && n->type == plan->type;
+    if (fits)
+        soft_plan_apply(plan, n);
+    soft_graph_unlock();
+    soft_plan_drop(plan);
+    return fits ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipGraphKernelNodeSetParams(hipGraphNode_t node,
+                                            const hipKernelNodeParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecKernelNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
+                                                const hipKernelNodeParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphMemcpyNodeSetParams(hipGraphNode_t node,
+                                            const hipMemcpy3DParms *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memcpy(&plan, pNodeParams);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
+                                                hipMemcpy3DParms *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memcpy(&plan, pNodeParams);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src,
+                                              size_t count, hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t hGraphExec, hipGraphNode_t node,
+                                                  void *dst, const void *src, size_t count,
+                                                  hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *dst,
+                                                      const void *symbol, size_t count,
+                                                      size_t offset, hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t hGraphExec,
+                                                          hipGraphNode_t node, void *dst,
+                                                          const void *symbol, size_t count,
+                                                          size_t offset, hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol,
+                                                    const void *src, size_t count, size_t offset,
+                                                    hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t hGraphExec,
+                                                        hipGraphNode_t node, const void *symbol,
+                                                        const void *src, size_t count,
+                                                        size_t offset, hipMemcpyKind kind) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphMemsetNodeSetParams(hipGraphNode_t node,
+                                            const hipMemsetParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memset(&plan, pNodeParams);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecMemsetNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
+                                                const hipMemsetParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_memset(&plan, pNodeParams);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphHostNodeSetParams(hipGraphNode_t node,
+                                          const hipHostNodeParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_host(&plan, pNodeParams);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecHostNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
+                                              const hipHostNodeParams *pNodeParams) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_host(&plan, pNodeParams);
+    return change(exec_target(hGraphExec, node), r, &plan);
+}
+
+hipError_t soft_hipGraphEventRecordNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeEventRecord, event);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                                    hipEvent_t event) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeEventRecord, event);
+    return change(exec_target(hGraphExec, hNode), r, &plan);
+}
+
+hipError_t soft_hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeWaitEvent, event);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                                  hipEvent_t event) {
+    struct node_plan plan;
+    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeWaitEvent, event);
+    return change(exec_target(hGraphExec, hNode), r, &plan);
+}
+
+/* A child graph belongs to its node and is changed node by node, not as a whole. */
+hipError_t soft_hipGraphNodeSetParams(hipGraphNode_t node, hipGraphNodeParams *nodeParams) {
+    if (nodeParams && nodeParams->type == hipGraphNodeTypeGraph)
+        return hipErrorNotSupported;
+    struct node_plan plan;
+    hipError_t r = soft_plan_any(&plan, nodeParams);
+    return change(graph_target(node), r, &plan);
+}
+
+hipError_t soft_hipGraphExecNodeSetParams(hipGraphExec_t graphExec, hipGraphNode_t node,
+                                          hipGraphNodeParams *nodeParams) {
+    if (nodeParams && nodeParams->type == hipGraphNodeTypeGraph)
+        return soft_hipGraphExecChildGraphNodeSetParams(graphExec, node, nodeParams->graph.graph);
+    struct node_plan plan;
+    hipError_t r = soft_plan_any(&plan, nodeParams);
+    return change(exec_target(graphExec, node), r, &plan);
+}
+
+/* ---- enabling ------------------------------------------------------------------------------ */
+
+static bool can_disable(const struct graph_node *n) {
+    return n->type == hipGraphNodeTypeKernel || n->type == hipGraphNodeTypeMemcpy ||
+           n->type == hipGraphNodeTypeMemset;
+}
+
+hipError_t soft_hipGraphNodeSetEnabled(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                       unsigned int isEnabled) {
+    struct target t = exec_target(hGraphExec, hNode);
+    soft_graph_lock();
+    struct graph_node *n = find(&t);
+    bool can = n && can_disable(n);
+    if (can)
+        n->disabled = !isEnabled;
+    soft_graph_unlock();
+    return can ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipGraphNodeGetEnabled(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
+                                       unsigned int *isEnabled) {
+    if (!isEnabled)
+        return hipErrorInvalidValue;
+    struct target t = exec_target(hGraphExec, hNode);
+    soft_graph_lock();
+    struct graph_node *n = find(&t);
+    bool can = n && can_disable(n);
+    if (can)
+        *isEnabled = !n->disabled;
+    soft_graph_unlock();
+    return can ? hipSuccess : hipErrorInvalidValue;
+}

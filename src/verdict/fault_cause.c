@@ -1,0 +1,366 @@
+/* fault_cause.c - the device's own word on where it failed, and what that says about the cause.
+ *
+ * The software device names the operation, the address, and the argument that led there. The cause
+ * follows from what lay at the address when the operation ran: freed memory, the far side of a
+ * block's end, memory whose turn in its stream had not come, or nothing.
+ *
+ * The device names the argument nearest to the address. Whether the access really went through it
+ * is for us to say: an index can be wrong by gigabytes, but an address that is further away comes
+ * from a pointer that the kernel found in memory. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verdict/replay.h"
+
+enum { NEAR_FAULT = 64 << 10, NUMBERS_MAX = 16, SIZES_MAX = 4 };
+#define REACH_OF_INDEX (UINT64_C(64) << 30) /* 32 bits of elements of 16 bytes */
+
+struct fault_facts {
+    uint64_t address, launch;
+    uint64_t queued; /* like launch, but of a graph's kernel it is when the graph was launched */
+    unsigned access;
+    struct event_fault extra;
+    bool has_extra;
+    uint32_t argument_name;
+    bool has_value;
+    uint64_t value; /* of the argument */
+    uint64_t need;  /* bytes its footprint has; 0: unknown */
+    bool shaped;
+    bool one_block; /* the launch's grid: one thread block, so that loops run in order */
+    uint64_t numbers[NUMBERS_MAX]; /* arguments that may be sizes */
+    unsigned number_count;
+    uint64_t sizes[SIZES_MAX]; /* of them: those that, multiplied, are more than it has; or 0 */
+    const struct block *meant; /* block that the argument points into, or the nearest */
+    const struct block *at;    /* live block at the address */
+    const struct block *freed; /* freed one */
+};
+
+/* Floating-point numbers look like very large ones, and are left out. */
+static void add_number(struct fault_facts *x, uint64_t value) {
+    const uint64_t most = UINT64_C(1) << 27;
+    if (value > 1 && value <= most && x->number_count < NUMBERS_MAX)
+        x->numbers[x->number_count++] = value;
+}
+
+static void read_extras(struct fault_facts *x, const struct reader_event *e) {
+    for (unsigned i = 0; i < e->extras; i++) {
+        const struct event_extra *extra = &e->extra[i];
+        struct event_arg a[EVENT_ARGS_PER_SLOT];
+        if (event_extra_type(extra) == EXTRA_DIMS) {
+            struct event_dims d = event_dims_of(extra);
+            x->one_block = d.grid[0] == 1 && d.grid[1] == 1 && d.grid[2] == 1;
+        } else if (event_extra_type(extra) == EXTRA_ARGS) {
+            for (unsigned k = 0, n = event_args_of(extra, a); k < n; k++)
+                if (a[k].flags & EVENT_ARG_NUMBER)
+                    add_number(x, a[k].value);
+        }
+    }
+}
+
+static void read_launch_facts(struct replay *r, struct fault_facts *x, uint64_t seq) {
+    struct reader_event *e = r->other;
+    if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, e) || !op_read(r, e, r->op))
+        return;
+    read_extras(x, e);
+    for (unsigned i = 0; x->has_extra && i < r->op->count; i++) {
+        const struct use *u = &r->op->use[i];
+        if (u->argument != x->extra.argument || u->argument == EVENT_NO_ARGUMENT)
+            continue;
+        x->has_value = true;
+        x->value = u->start;
+        x->need = u->flags & USE_VAGUE ? 0 : u->bytes;
+        x->shaped = u->flags & USE_SHAPED;
+    }
+}
+
+static uint64_t near_of(const struct block *b) {
+    uint64_t near = b->bytes < UINT64_MAX / 16 ? 15 * b->bytes : UINT64_MAX;
+    return near < NEAR_FAULT ? NEAR_FAULT : near;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b) {
+    return a > b ? a - b : b - a;
+}
+
+/* The block that is meant by an address: what it points into, or what it just misses. */
+static const struct block *block_for(struct space *s, uint64_t address) {
+    uint64_t distance;
+    const struct block *b = space_at(s, address);
+    if (!b)
+        b = space_freed_at(s, address);
+    if (!b && (b = space_near(s, address, &distance)) && distance >= near_of(b))
+        b = NULL;
+    return b;
+}
+
+static void forget_argument(struct fault_facts *x) {
+    x->has_value = x->shaped = false;
+    x->need = 0;
+    x->argument_name = 0;
+    x->extra.argument = EVENT_NO_ARGUMENT;
+    x->number_count = 0;
+}
+
+/* Did the access go through the argument that the device names? A freed block elsewhere, or a place
+ * that no index reaches from there, was reached by a pointer of the kernel's own. */
+static bool is_through_argument(const struct fault_facts *x) {
+    if (!x->has_value || x->need)
+        return true;
+    if (apart(x->address, x->value) > REACH_OF_INDEX)
+        return false;
+    return !x->freed || !x->meant || x->freed == x->meant ||
+           apart(x->address, x->value) < near_of(x->meant);
+}
+
+static struct fault_facts read_facts(struct replay *r, const struct reader_event *e,
+                                     struct space *s) {
+    struct fault_facts x = { .address = e->event.dst,
+                             .launch = e->event.src,
+                             .queued = e->event.src,
+                             .access = event_detail(&e->event) };
+    const struct event_extra *f = reader_extra(e, EXTRA_FAULT);
+    const struct event_extra *a = reader_extra(e, EXTRA_ARGUMENT);
+    x.has_extra = f != NULL;
+    if (f)
+        x.extra = event_fault_of(f);
+    if (a)
+        x.argument_name = (uint32_t)a->word[1];
+    struct reader_event *launch = r->other;
+    if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
+        launch->event.kind == EVENT_GRAPH_LAUNCH) {
+        uint64_t node = graph_find_op(r, s, x.launch, e->event.name, x.address);
+        if (node != EVENT_NO_SEQ)
+            x.launch = node;
+    }
+    read_launch_facts(r, &x, x.launch);
+    x.at = space_at(s, x.address);
+    x.freed = x.at ? NULL : space_freed_at(s, x.address);
+    x.meant = x.has_value ? block_for(s, x.value) : NULL;
+    if (!is_through_argument(&x)) {
+        forget_argument(&x);
+        x.meant = NULL;
+    }
+    if (!x.has_value)
+        x.meant = block_for(s, x.address);
+    return x;
+}
+
+/* Do some of the launch's numbers, multiplied, say what the kernel wanted, while none of them does
+ * so alone? Then it took the memory for a matrix of another shape. */
+static bool find_shape(struct fault_facts *x, uint64_t room) {
+    enum { ELEMENT_MOST = 8 };
+    uint64_t need = x->address - x->value + 1, all = ELEMENT_MOST;
+    unsigned n = x->number_count, factors = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (x->numbers[i] * ELEMENT_MOST > room)
+            return false;
+    /* Two of them if that is enough, else the largest that go together. */
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (x->numbers[i] * x->numbers[k] * ELEMENT_MOST >= need) {
+                x->sizes[0] = x->numbers[k];
+                x->sizes[1] = x->numbers[i];
+                return true;
+            }
+    for (unsigned i = 0; i < n && all < need; i++, factors++) {
+        x->sizes[factors] = x->numbers[i];
+        if (factors == SIZES_MAX - 1 || __builtin_mul_overflow(all, x->numbers[i], &all))
+            break;
+    }
+    if (all < need)
+        memset(x->sizes, 0, sizeof x->sizes);
+    return all >= need;
+}
+
+/* What an access outside of all blocks was: past the end, before the start, or nowhere. */
+static enum verdict_hypothesis_id outside(struct fault_facts *x) {
+    const struct block *b = x->meant;
+    if (!b)
+        return HYPOTHESIS_INVALID_POINTER;
+    if (x->has_value && !(x->value - b->base < b->bytes))
+        return HYPOTHESIS_BAD_OFFSET; /* the argument itself misses its block */
+    if (x->need && x->value + x->need > block_end(b))
+        return x->shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH;
+    if (x->address < b->base)
+        return HYPOTHESIS_BAD_OFFSET;
+    /* A loop that runs too far faults near the end; several cores may start further out. */
+    uint64_t past = x->address - block_end(b);
+    uint64_t page = 4096, near = x->one_block ? (b->bytes < page ? page : b->bytes) : near_of(b);
+    if (past >= near)
+        return HYPOTHESIS_BAD_OFFSET;
+    return x->has_value && find_shape(x, block_end(b) - x->value) ? HYPOTHESIS_SHAPE_MISMATCH
+                                                                  : HYPOTHESIS_SIZE_MISMATCH;
+}
+
+static enum verdict_hypothesis_id classify(struct fault_facts *x) {
+    enum { NULL_REGION = 65536 };
+    if (x->access == DETAIL_ACCESS_EXECUTE)
+        return HYPOTHESIS_UPSTREAM_KERNEL_FAULT; /* it is the kernel's own doing */
+    if (x->address < NULL_REGION || (x->has_value && x->value < NULL_REGION))
+        return HYPOTHESIS_INVALID_POINTER;
+    if (x->freed)
+        return HYPOTHESIS_USE_AFTER_FREE;
+    /* A free that was queued behind the operation has nothing to do with it. */
+    if (x->meant && x->has_value && x->meant->free != EVENT_NO_SEQ &&
+        (x->queued == EVENT_NO_SEQ || x->meant->free < x->queued) &&
+        x->value - x->meant->base < x->meant->bytes)
+        return HYPOTHESIS_USE_AFTER_FREE;
+    if (x->at && x->at->family == DETAIL_FAMILY_ASYNC)
+        return HYPOTHESIS_STREAM_UNSYNCED; /* its turn in its own stream had not come */
+    if (x->at)
+        return HYPOTHESIS_UPSTREAM_KERNEL_FAULT;
+    return outside(x);
+}
+
+static void add_text(struct found *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_text(struct found *f, const char *fmt, ...) {
+    size_t used = strlen(f->text);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(f->text + used, sizeof f->text - used, fmt, args);
+    va_end(args);
+}
+
+static void describe_fault(struct replay *r, const struct reader_event *e,
+                           const struct fault_facts *x, struct found *f) {
+    char who[160], through[100] = "", bytes[32], past[32], where[200] = "an address";
+    const struct block *b = f->has_block ? &f->block : NULL;
+    const uint64_t start = b ? b->base : x->address, end = b ? block_end(b) : x->address;
+    const char *did = x->access == DETAIL_ACCESS_READ    ? "read"
+                      : x->access == DETAIL_ACCESS_WRITE ? "wrote"
+                                                         : "touched";
+    findings_call(r, f->culprit, who, sizeof who);
+    if (f->culprit == EVENT_NO_SEQ)
+        snprintf(who, sizeof who, "%s", reader_string(r->r, e->event.name));
+    if (x->argument_name)
+        snprintf(through, sizeof through, " through its argument %s",
+                 reader_string(r->r, x->argument_name));
+    else if (f->argument >= 0)
+        snprintf(through, sizeof through, " through its argument #%d", f->argument);
+    if (b && f->name.bytes)
+        snprintf(where, sizeof where, "tensor %s (%s)", reader_string(r->r, f->name.text),
+                 findings_bytes(b->bytes, bytes, sizeof bytes));
+    else if (b)
+        snprintf(where, sizeof where, "a block of %s",
+                 findings_bytes(b->bytes, bytes, sizeof bytes));
+    switch (f->hypothesis) {
+    case HYPOTHESIS_SIZE_MISMATCH:
+    case HYPOTHESIS_SHAPE_MISMATCH:
+        snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
+                 x->address == end ? "just" : findings_bytes(x->address - end, past, sizeof past),
+                 where, through);
+        if (x->need)
+            add_text(f, ": by its sizes it needs %s", findings_bytes(x->need, bytes, sizeof bytes));
+        for (unsigned i = 0; i < SIZES_MAX && x->sizes[i]; i++)
+            add_text(f, i ? " x %" PRIu64 : ": it was told a size of %" PRIu64, x->sizes[i]);
+        break;
+    case HYPOTHESIS_BAD_OFFSET:
+        if (x->address < start)
+            snprintf(f->text, sizeof f->text, "%s %s %s before the start of %s%s", who, did,
+                     findings_bytes(start - x->address, past, sizeof past), where, through);
+        else
+            snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
+                     findings_bytes(x->address - end, past, sizeof past), where, through);
+        break;
+    case HYPOTHESIS_USE_AFTER_FREE: {
+        char freed[160];
+        snprintf(f->text, sizeof f->text, "%s %s %s that %s had freed%s", who, did, where,
+                 findings_call(r, b ? b->free : EVENT_NO_SEQ, freed, sizeof freed), through);
+        break;
+    }
+    case HYPOTHESIS_STREAM_UNSYNCED:
+        snprintf(f->text, sizeof f->text,
+                 "%s %s %s before the stream that allocates it had come that far%s", who, did,
+                 where, through);
+        break;
+    case HYPOTHESIS_INVALID_POINTER:
+        snprintf(f->text, sizeof f->text, "%s %s address 0x%" PRIx64 ", where nothing is%s", who,
+                 did, x->address, through);
+        break;
+    case HYPOTHESIS_UPSTREAM_KERNEL_FAULT:
+        if (x->access == DETAIL_ACCESS_EXECUTE) {
+            snprintf(f->text, sizeof f->text, "%s ran into a trap", who);
+            break;
+        }
+        /* fallthrough */
+    default:
+        snprintf(f->text, sizeof f->text, "%s faulted at 0x%" PRIx64 "%s", who, x->address,
+                 through);
+    }
+}
+
+/* A race that was found before and whose operation now faults where it was: the same thing once
+ * more. Host memory that was given back under a copy, or memory that another stream had not
+ * allocated yet. */
+static struct found *find_race(struct replay *r, const struct fault_facts *x) {
+    for (size_t i = 0; i < r->found.count && x->launch != EVENT_NO_SEQ; i++) {
+        struct found *f = &r->found.at[i];
+        bool given_back = f->hypothesis == HYPOTHESIS_HOST_BUFFER_LIFETIME;
+        bool too_early = f->hypothesis == HYPOTHESIS_STREAM_UNSYNCED && f->has_block &&
+                         f->other == f->block.alloc && x->address - f->block.base < f->block.bytes;
+        if (f->culprit == x->launch && (given_back || too_early))
+            return f;
+    }
+    return NULL;
+}
+
+void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *s = t->space;
+    r->faults_seen++;
+    if (s->fault != EVENT_NO_SEQ || r->fault_count == FAULTS_MAX)
+        return; /* what the device does after its first fault is no news */
+    s->fault = e->seq;
+    struct fault_facts x = read_facts(r, e, s);
+    struct found f = {
+        .hypothesis = classify(&x),
+        .also = 1u << HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
+        .culprit = x.launch,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = x.queued != EVENT_NO_SEQ ? x.queued : e->seq,
+        .argument =
+            x.has_extra && x.extra.argument != EVENT_NO_ARGUMENT ? (int)x.extra.argument : -1,
+        .argument_name = x.argument_name,
+        .kernel = e->event.name,
+        .fault = true,
+        .failed = true,
+        .culprit_writes = x.access == DETAIL_ACCESS_WRITE,
+        .address = x.address,
+        .len = 1,
+    };
+    if (x.sizes[0]) /* as it follows from the numbers alone, it may be a plain count, too */
+        f.also |= 1u << HYPOTHESIS_SIZE_MISMATCH;
+    const struct block *b = x.freed ? x.freed : x.at ? x.at : x.meant;
+    bool nowhere = f.hypothesis == HYPOTHESIS_INVALID_POINTER || x.access == DETAIL_ACCESS_EXECUTE;
+    findings_set_block(r, &f, s, nowhere ? NULL : b, b ? b->base : x.address);
+    /* Freed in the order of a stream while this was queued in another: the free came too early. */
+    if (f.hypothesis == HYPOTHESIS_USE_AFTER_FREE && b && b->free_async && b->free > x.queued) {
+        f.other = f.culprit;
+        f.culprit = b->free;
+        f.argument = -1;
+    }
+    findings_evidence(&f, e->seq);
+    if (b)
+        findings_evidence(&f, b->free);
+    describe_fault(r, e, &x, &f);
+    struct found *race = find_race(r, &x), *entered = race ? race : findings_add(r, &f);
+    if (race) {
+        race->fault = race->failed = true;
+        race->also |= f.also;
+        findings_evidence(race, e->seq);
+    } else if (entered) {
+        entered->fault = true;
+        /* Suspected before from its sizes alone: now the device has said it. */
+        entered->address = f.address;
+        if (entered->argument == f.argument)
+            entered->argument_name = f.argument_name;
+    }
+    r->faults[r->fault_count++] = (struct fault){
+        .space = s,
+        .seq = e->seq,
+        .t_ns = e->event.t_ns,
+        .found = entered ? (size_t)(entered - r->found.at) + 1 : 0,
+    };
+}
