@@ -21,8 +21,8 @@
 
 #include "audit/audit.h"
 #include "base/clock.h"
-#include "support/promise.h"
 #include "bench/measure.h"
+#include "support/promise.h"
 
 enum { ROUNDS = 301, BLOCK = 200, PROGRAM_ROUNDS = 5, COPIES = 1000000 };
 static const double LIMIT = 1.10;

@@ -21,8 +21,8 @@
 
 #include "audit/audit.h"
 #include "base/clock.h"
-#include "support/promise.h"
 #include "bench/measure.h"
+#include "support/promise.h"
 
 enum {
     BLOCK = 4, /* tokens in one mode; of a slow model, one */
