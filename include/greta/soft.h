@@ -111,6 +111,50 @@ GRETA_SOFT_API void greta_soft_observe_faults(greta_soft_fault_observer observer
 /* Marks whatever this thread queues from now on, so that a fault can be traced to the call. */
 GRETA_SOFT_API void greta_soft_tag(uint64_t tag);
 
+/* ---- statements about launches ------------------------------------------------------------- */
+
+/* How the accesses of a kernel are checked when it runs here. */
+enum greta_soft_checked {
+    GRETA_SOFT_CHECKED_NOTHING = 0,      /* not run at all, or nothing is checked */
+    GRETA_SOFT_CHECKED_GUARDS = 1,       /* native code between guard pages */
+    GRETA_SOFT_CHECKED_EVERY_ACCESS = 3, /* interpreted, byte by byte */
+};
+
+struct greta_soft_check {
+    int how;                /* enum greta_soft_checked */
+    uint64_t before, after; /* the most bytes beside a buffer that guards do not catch */
+    int pattern;            /* those bytes are filled with a pattern and looked at */
+};
+
+/* What the device will check in a launch of this function: a hipFunction_t, or the host address of
+ * a __global__ function. Returns 0, or -1 if it does not know the function. */
+GRETA_SOFT_API int greta_soft_check_of(const void *function, struct greta_soft_check *out);
+
+enum greta_soft_not_run {
+    GRETA_SOFT_NOT_RUN_NO_NATIVE_TWIN = 1, /* machine code that the device cannot run */
+    GRETA_SOFT_NOT_RUN_DEVICE_FAILED = 2,  /* an earlier operation had faulted */
+    GRETA_SOFT_NOT_RUN_STOPPED = 5,        /* an instruction the device does not know */
+};
+
+/* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
+struct greta_soft_launch_observer {
+    /* The device did not run `launches` launches of the operation with that tag. */
+    void (*not_run)(uint64_t tag, const char *kernel, int reason, uint64_t launches, void *user);
+    /* Bytes beside the allocation at base lost their pattern: after the launch tagged `bad` (0: at
+     * a free, or at the end), and not yet after the one tagged `good` (0: never looked before). */
+    void (*slack)(uint64_t base, uint64_t address, uint64_t bytes, uint64_t good, uint64_t bad,
+                  uint64_t launches, void *user);
+};
+/* NULL removes it. */
+GRETA_SOFT_API void greta_soft_observe_launches(const struct greta_soft_launch_observer *observer,
+                                                void *user);
+
+/* How many launches of the stream the device is done with, in the order they were queued. */
+GRETA_SOFT_API uint64_t greta_soft_launches_done(const void *stream);
+
+/* Looks at the patterns beside all allocations now; what is damaged goes to the observer. */
+GRETA_SOFT_API void greta_soft_look_at_slack(void);
+
 /* ---- host memory --------------------------------------------------------------------------- */
 
 /* Called on the thread that runs a copy, before it touches [address, address + bytes) and after,

@@ -148,6 +148,9 @@ enum detail_list {
     LIST_WAIT,
     LIST_ACCESS,
     LIST_DECISION,
+    LIST_REASON,
+    LIST_SIDE,
+    LIST_CHECKED,
     LIST_COUNT
 };
 

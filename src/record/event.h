@@ -261,6 +261,37 @@ static inline void event_extra_argument(union event_slot *s, uint64_t position, 
     w[1] = name;
 }
 
+/* EXTRA_CHECKED: how the device checks the accesses of a launch. A bad access is caught by a guard
+ * from `before` bytes in front of a buffer on, and from `after` bytes past its end on; what lies
+ * between has a pattern that shows writes, not reads. */
+struct event_checked {
+    uint64_t how; /* DETAIL_CHECKED_* */
+    uint64_t before, after;
+    uint64_t flags; /* EVENT_CHECKED_* */
+};
+enum { EVENT_CHECKED_PATTERN = 1 }; /* the bytes between a buffer and its guards are looked at */
+
+static inline void event_extra_checked(union event_slot *s, const struct event_checked *checked) {
+    uint64_t *w = event_extra_init(s, EXTRA_CHECKED, 4);
+    w[0] = checked->how;
+    w[1] = checked->before;
+    w[2] = checked->after;
+    w[3] = checked->flags;
+}
+static inline struct event_checked event_checked_of(const struct event_extra *x) {
+    return (struct event_checked){ x->word[0], x->word[1], x->word[2], x->word[3] };
+}
+
+/* EXTRA_LOOKS: the last launch after which the slack was whole, and the first after which it was
+ * not (EVENT_NO_SEQ: none); how many launches had the block among their arguments in between. */
+static inline void event_extra_looks(union event_slot *s, uint64_t good, uint64_t bad,
+                                     uint64_t launches) {
+    uint64_t *w = event_extra_init(s, EXTRA_LOOKS, 3);
+    w[0] = good;
+    w[1] = bad;
+    w[2] = launches;
+}
+
 /* ---- the tables of event.def --------------------------------------------------------------- */
 
 enum event_format {
