@@ -12,7 +12,7 @@
  *   findings.c  collects what was found
  *   ends.c      where the history of each process ends, and how
  *   stale.c     is it the binary, and the model, that it is believed to be?
- *   judge.c     puts the hypotheses to the test and makes the verdict
+ *   judge.c     makes the verdict; judge.h names its parts
  *
  * Memory: functions that need some and do not get it set replay.no_memory and go on as if nothing
  * had happened; the replay stops at the next event. */

@@ -1,0 +1,156 @@
+/* coverage.c - what of the run the recording shows: counts, gaps, provenance, memory, remarks. */
+#include "verdict/judge.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIVE_MAX = 20000 };
+
+static void collect_pending(struct judge *j) {
+    struct replay *r = j->r;
+    struct verdict_coverage *c = &j->v->coverage;
+    size_t count = 0;
+    for (size_t i = 0; i < r->thread_count; i++)
+        count += r->threads[i].seen && r->threads[i].last_pending;
+    struct verdict_actor *pending = arena_alloc_array(j->a, count + 1, sizeof *pending);
+    if (!pending) {
+        r->no_memory = true;
+        return;
+    }
+    c->pending_count = 0;
+    for (size_t i = 0; i < r->thread_count; i++)
+        if (r->threads[i].seen && r->threads[i].last_pending)
+            pending[c->pending_count++] = actors_make(r, j->a, r->threads[i].last);
+    c->pending = pending;
+}
+
+static void add_gap(char *out, size_t room, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add_gap(char *out, size_t room, const char *fmt, ...) {
+    va_list args;
+    size_t used = strlen(out);
+    if (used)
+        used += (size_t)snprintf(out + used, room - used, "; ");
+    va_start(args, fmt);
+    if (used < room)
+        vsnprintf(out + used, room - used, fmt, args);
+    va_end(args);
+}
+
+void coverage_fill(struct judge *j) {
+    struct replay *r = j->r;
+    struct verdict_coverage *c = &j->v->coverage;
+    char gaps[500] = "";
+    *c = r->seen;
+    ends_fill(r, j->a, c);
+    if (c->overwritten)
+        add_gap(gaps, sizeof gaps, "the first %" PRIu64 " events were overwritten", c->overwritten);
+    if (c->lost)
+        add_gap(gaps, sizeof gaps, "%" PRIu64 " events found no room", c->lost);
+    if (c->torn)
+        add_gap(gaps, sizeof gaps, "%" PRIu64 " event%s torn", c->torn,
+                c->torn > 1 ? "s are" : " is");
+    if (c->cut || reader_info(r->r)->truncated)
+        add_gap(gaps, sizeof gaps, "the file was cut");
+    if (r->partial)
+        add_gap(gaps, sizeof gaps, "the program also calls the runtime past the audit");
+    if (r->foreign)
+        add_gap(gaps, sizeof gaps, "memory was used whose allocation was not recorded");
+    if (r->unfollowed)
+        add_gap(gaps, sizeof gaps, "what %s does is not followed", r->unfollowed);
+    if (reader_info(r->r)->lost_definitions)
+        add_gap(gaps, sizeof gaps, "some names are lost");
+    c->complete = !*gaps;
+    if (!c->ended && c->end_event != EVENT_NO_SEQ)
+        add_gap(gaps, sizeof gaps, "the history ends early, with event %" PRIu64, c->end_event);
+    else if (!c->ended)
+        add_gap(gaps, sizeof gaps, "there are no events");
+    c->gaps = actors_text(r, j->a, "%s", gaps);
+    collect_pending(j);
+}
+
+void coverage_fill_provenance(struct judge *j) {
+    struct replay *r = j->r;
+    struct verdict_provenance *p = &j->v->provenance;
+    uint32_t count = reader_count(r->r, DEFINITION_PROVENANCE);
+    struct verdict_fact *facts = arena_alloc_array(j->a, (size_t)count + 1, sizeof *facts);
+    if (!facts) {
+        r->no_memory = true;
+        return;
+    }
+    for (uint32_t id = 1; id <= count; id++) {
+        const struct provenance_value *v = reader_provenance(r->r, id);
+        if (!v)
+            continue;
+        const char *value = reader_string(r->r, v->value);
+        char *copy = arena_copy_text(j->a, value, strlen(value)); /* may be long */
+        r->no_memory |= !copy;
+        facts[p->fact_count++] =
+            (struct verdict_fact){ actors_text(r, j->a, "%s", reader_string(r->r, v->key)),
+                                   copy ? copy : "" };
+    }
+    p->facts = facts;
+    struct stale_facts s;
+    stale_describe(r, &s);
+    p->commit = actors_text(r, j->a, "%s", s.commit);
+    p->build_id = actors_text(r, j->a, "%s", s.build_id);
+    p->model_hash = actors_text(r, j->a, "%s", s.model_hash);
+    const char *command = judge_fact(r, "run.command");
+    char *copy = arena_copy_text(j->a, command, strlen(command));
+    p->command = copy ? copy : "";
+    r->no_memory |= !copy;
+    p->dirty = s.dirty;
+    if (r->options->expect_commit)
+        p->expected_commit = actors_text(r, j->a, "%s", r->options->expect_commit);
+    if (r->options->expect_build_id)
+        p->expected_build_id = actors_text(r, j->a, "%s", r->options->expect_build_id);
+    if (r->options->expect_model_hash)
+        p->expected_model_hash = actors_text(r, j->a, "%s", r->options->expect_model_hash);
+    const struct reader_info *i = reader_info(r->r);
+    p->run_id = i->run_id;
+    p->start_wall_us = i->start_wall_us;
+    p->duration_ns = r->now_ns > i->start_ns ? r->now_ns - i->start_ns : 0;
+}
+
+/* ---- blocks and remarks ---------------------------------------------------------------------- */
+
+void coverage_fill_blocks(struct judge *j) {
+    struct replay *r = j->r;
+    struct verdict *v = j->v;
+    size_t room = v->finding_count;
+    for (size_t i = 0; i < r->space_count; i++)
+        room += r->spaces[i]->live.count;
+    room = room < ALIVE_MAX ? room : ALIVE_MAX;
+    struct verdict_block *out = arena_alloc_array(j->a, room + 1, sizeof *out);
+    if (!out) {
+        r->no_memory = true;
+        return;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < v->finding_count && n < room; i++)
+        if (v->findings[i].block)
+            out[n++] = *v->findings[i].block;
+    for (size_t i = 0; i < r->space_count; i++) {
+        const struct space *s = r->spaces[i];
+        for (struct range *at = rangemap_first(&s->live); at && n < room;
+             at = rangemap_next(&s->live, at))
+            out[n++] = actors_block(r, j->a, at->value, s->process, space_name_at(s, at->addr));
+    }
+    v->blocks = out;
+    v->block_count = n;
+}
+
+void coverage_fill_remarks(struct judge *j) {
+    struct replay *r = j->r;
+    const char **out = arena_alloc_array(j->a, r->found.remark_count + 1, sizeof *out);
+    if (!out) {
+        r->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < r->found.remark_count; i++)
+        out[i] = actors_text(r, j->a, "%s", r->found.remarks[i]);
+    j->v->remarks = out;
+    j->v->remark_count = r->found.remark_count;
+}

@@ -1,0 +1,44 @@
+/* judge.h - the parts of the judgement; shared by the files that make it, not an API. */
+#ifndef VERDICT_JUDGE_H
+#define VERDICT_JUDGE_H
+
+#include "verdict/replay.h"
+
+struct judge {
+    struct replay *r;
+    struct verdict *v;
+    struct arena *a;  /* the verdict's */
+    bool stale;       /* refuse to judge */
+    bool failed;      /* something failed */
+    bool unexplained; /* and nothing says why */
+};
+
+/* The recording's provenance of that key, "" if there is none. */
+const char *judge_fact(const struct replay *r, const char *key);
+
+/* leaks.c: findings about memory that was never freed. */
+void leaks_check(struct judge *j);
+
+/* coverage.c */
+void coverage_fill(struct judge *j);
+void coverage_fill_provenance(struct judge *j);
+void coverage_fill_blocks(struct judge *j);
+void coverage_fill_remarks(struct judge *j);
+
+/* cause.c */
+void cause_find_failures(struct judge *j);
+/* The finding that explains the failure, NULL if there is none. */
+const struct found *cause_find(const struct replay *r);
+/* The findings, the root cause first. */
+void cause_fill_findings(struct judge *j, const struct found *root);
+/* Failing calls that no hypothesis is about. */
+void cause_remark_failures(struct judge *j);
+
+/* weigh.c */
+void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id);
+
+/* answer.c */
+enum verdict_overall answer_overall(struct judge *j);
+const char *answer_text(struct judge *j);
+
+#endif

@@ -1,0 +1,68 @@
+/* leaks.c - memory that was alive when the program had come to its end. */
+#include "verdict/judge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool can_leak(const struct block *b) {
+    switch (b->family) {
+    case DETAIL_FAMILY_REGISTERED:
+    case DETAIL_FAMILY_IMPORTED:
+    case DETAIL_FAMILY_SYMBOL:
+    case DETAIL_FAMILY_UNKNOWN:
+        return false;
+    default:
+        return !b->found;
+    }
+}
+
+static void add_leak(struct judge *j, const struct space *s, const struct block *b) {
+    struct replay *r = j->r;
+    char who[160], bytes[32];
+    struct found f = {
+        .hypothesis = HYPOTHESIS_LEAK,
+        .culprit = b->alloc,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = UINT64_MAX - 1, /* it is one when all is over */
+        .argument = -1,
+        .address = b->base,
+        .len = b->bytes,
+    };
+    findings_set_block(r, &f, s, b, b->base);
+    snprintf(f.text, sizeof f.text, "%s of %s was never freed",
+             findings_call(r, b->alloc, who, sizeof who),
+             findings_bytes(b->bytes, bytes, sizeof bytes));
+    struct found *known = findings_add(r, &f);
+    if (known && known->count > 1) {
+        known->len += b->bytes;
+        snprintf(known->text, sizeof known->text,
+                 "%" PRIu64 " allocations from one place (first %s, %s in all) were never freed",
+                 known->count, findings_call(r, known->culprit, who, sizeof who),
+                 findings_bytes(known->len, bytes, sizeof bytes));
+    }
+}
+
+void leaks_check(struct judge *j) {
+    struct replay *r = j->r;
+    uint64_t alive = 0;
+    bool stopped = false;
+    r->checked[HYPOTHESIS_LEAK] = r->seen.allocations;
+    for (size_t i = 0; i < r->space_count; i++) {
+        struct space *s = r->spaces[i];
+        for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at)) {
+            const struct block *b = at->value;
+            r->seen.alive += can_leak(b);
+            r->seen.bytes_alive += can_leak(b) ? b->bytes : 0;
+            if (!can_leak(b))
+                continue;
+            alive++;
+            stopped |= s->stopped;
+            if (s->ended && !s->stopped && !j->failed)
+                add_leak(j, s, b);
+        }
+    }
+    if (alive && (stopped || j->failed))
+        findings_doubt(r, HYPOTHESIS_LEAK,
+                       "the program stopped on an error; what was alive then need not be a leak");
+}
