@@ -26,6 +26,7 @@
 #include "tools/audit/find.h"
 #include "tools/audit/judge.h"
 #include "tools/audit/kind.h"
+#include "tools/audit/tree.h"
 
 struct options {
 #define OPTION OPTION_FIELD
@@ -53,7 +54,9 @@ const struct option_table cmd_run_options = {
     .after =
         "\n"
         "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n"
-        "Is the program not the expected one, the exit status is 3 in any case.\n",
+        "Is the program not the expected one, the exit status is 3 in any case.\n"
+        "The time limit, Ctrl-C and SIGTERM end everything that the program has started; what is\n"
+        "still there after 5 seconds is asked again, then killed.\n",
 };
 
 #define say(...) option_say(&cmd_run_options, __VA_ARGS__)
@@ -219,31 +222,92 @@ static pid_t start(const struct options *o, const char *file, const struct find_
     return child;
 }
 
-/* Waits for the program; returns its wait status. What the terminal sends, the program has got too;
- * what somebody sends to us alone is handed on. */
-static int wait_for(pid_t child, const sigset_t *signals, double timeout, bool *late) {
+/* How far the program was asked to end. */
+enum { ASKED_NOT, ASKED_BY_SIGNAL, ASKED_TO_END, ASKED_BY_KILL };
+
+struct waiting {
+    pid_t child;
+    int status;
+    bool ended;     /* the program has; what it left behind may not */
+    bool late;      /* the time limit was reached */
+    int asked;      /* ASKED_* */
+    unsigned kills; /* how often */
+    uint64_t limit; /* clock_now_ns() at which it is asked the next time; UINT64_MAX: never */
+};
+
+/* Reaps the program and the orphans that were handed to us. */
+static void reap(struct waiting *w) {
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == w->child) {
+            w->status = status;
+            w->ended = true;
+        }
+}
+
+/* The next, harder way to ask: of everything that the run started. */
+static void ask_to_end(struct waiting *w) {
     enum { GRACE_S = 5 };
-    uint64_t begin = clock_now_ns(), limit = (uint64_t)(timeout * 1e9);
-    int status = 0, sent = 0;
-    *late = false;
-    while (waitpid(child, &status, WNOHANG) != child) {
-        struct timespec step = { .tv_sec = 3600 };
-        uint64_t spent = clock_now_ns() - begin;
-        if (timeout > 0 && spent >= limit && sent < 2) {
-            kill(child, sent++ ? SIGKILL : SIGTERM);
-            *late = true;
-            limit = spent + GRACE_S * UINT64_C(1000000000);
+    if (w->asked < ASKED_TO_END) {
+        tree_signal(getpid(), false, 0, SIGTERM);
+        w->asked = ASKED_TO_END;
+        w->limit = clock_now_ns() + GRACE_S * UINT64_C(1000000000);
+    } else {
+        tree_signal(getpid(), false, 0, SIGKILL);
+        w->asked = ASKED_BY_KILL;
+        w->kills++;
+        w->limit = clock_now_ns() + UINT64_C(10000000); /* again: one may have forked meanwhile */
+    }
+}
+
+/* A signal that asks us to end is for all that the run started. What the terminal sent, all of its
+ * foreground group have; a daemon has not. One signal more asks harder. */
+static void pass_on(struct waiting *w, int number, const siginfo_t *info) {
+    enum { GRACE_S = 5 };
+    if (w->asked != ASKED_NOT) {
+        ask_to_end(w);
+        return;
+    }
+    tree_signal(getpid(), false, info->si_code > 0 ? getpgrp() : 0, number);
+    w->asked = ASKED_BY_SIGNAL;
+    w->limit = clock_now_ns() + GRACE_S * UINT64_C(1000000000);
+}
+
+/* True while a process that the run is to end is there. What is stuck in the kernel is left to it.
+ */
+static bool is_waited_for(const struct waiting *w) {
+    enum { KILLS_MAX = 500 };
+    return !w->ended ||
+           (w->asked && w->kills < KILLS_MAX && tree_signal(getpid(), false, 0, 0) > 0);
+}
+
+/* Waits for the program; returns its wait status. Where the run is ended, by the time limit or by a
+ * signal, everything that the program started ends too. */
+static int wait_for(pid_t child, const sigset_t *signals, double timeout, bool *late) {
+    enum { TICK_NS = 20000000 }; /* once the end is near: not every end of the tree is announced */
+    struct waiting w = { .child = child, .limit = UINT64_MAX };
+    if (timeout > 0)
+        w.limit = clock_now_ns() + (uint64_t)(timeout * 1e9);
+    for (reap(&w); is_waited_for(&w); reap(&w)) {
+        uint64_t now = clock_now_ns();
+        if (now >= w.limit) {
+            w.late |= w.asked == ASKED_NOT;
+            ask_to_end(&w);
         }
-        if (timeout > 0 && sent < 2) {
-            uint64_t left = limit > spent ? limit - spent : 0;
+        uint64_t left = w.limit > now ? w.limit - now : 0;
+        if (w.ended && left > TICK_NS)
+            left = TICK_NS;
+        struct timespec step = { 3600, 0 };
+        if (w.limit != UINT64_MAX)
             step = (struct timespec){ (time_t)(left / 1000000000), (long)(left % 1000000000) };
-        }
         siginfo_t info;
         int number = sigtimedwait(signals, &info, &step);
-        if (number > 0 && number != SIGCHLD && info.si_code <= 0)
-            kill(child, number);
+        if (number > 0 && number != SIGCHLD)
+            pass_on(&w, number, &info);
     }
-    return status;
+    *late = w.late;
+    return w.status;
 }
 
 /* ---- afterwards --------------------------------------------------------------------------------
@@ -313,6 +377,7 @@ static int run(const struct options *o, const char *file, const struct find_devi
     record_provenance(w, "run.device", d->soft ? "soft" : "hip");
     fflush(NULL);
     block_signals(&signals, &mask);
+    tree_adopt();
     pid_t child = start(o, file, d, preload, w, &mask, &problem);
     if (child < 0) {
         record_close(&w);

@@ -1,9 +1,9 @@
 /* matrix_run.c - starts runs, watches them, ends those that take too long.
  *
- * Every run is a process group of its own, so that all of it, and nothing else, can be ended. A
- * recorded run's first process is `greta_audit run`: at the time limit the others of its group are
- * ended and it stays, to judge what they left. */
-#include <dirent.h>
+ * Every run is a process group of its own, and what leaves the group is found by its parents
+ * (tree.h), so that all of a run, and nothing else, can be ended. A recorded run's first process is
+ * `greta_audit run`: at the time limit what it has started is ended and it stays, to judge what
+ * they left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include "base/json_tree.h"
 #include "tools/audit/cmd.h"
 #include "tools/audit/matrix.h"
+#include "tools/audit/tree.h"
 
 enum { GRACE_S = 5, JUDGING_S = 3600, TICK_MS = 500, LOOK_AGAIN_MS = 100 };
 
@@ -110,39 +111,6 @@ static bool start(struct work *w, struct job *j, struct matrix_run *r) {
 
 /* ---- ending ---- */
 
-/* Sends to all of the group but its first process; returns how many there are. */
-static unsigned signal_others(pid_t group, int number) {
-    unsigned count = 0;
-    DIR *d = opendir("/proc");
-    const struct dirent *entry;
-    while (d && (entry = readdir(d))) {
-        char path[64], text[512];
-        long pid = strtol(entry->d_name, NULL, 10);
-        if (pid <= 0 || pid == group)
-            continue;
-        snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-        if (fd >= 0)
-            close(fd);
-        text[n > 0 ? n : 0] = '\0';
-        /* pid (name) state ppid pgrp …; the name may hold anything */
-        const char *p = strrchr(text, ')');
-        char *rest;
-        if (!p || strlen(p) < 4 || p[2] == 'Z')
-            continue;
-        (void)strtol(p + 3, &rest, 10);
-        if (strtol(rest, NULL, 10) != group)
-            continue;
-        count++;
-        if (number)
-            kill((pid_t)pid, number);
-    }
-    if (d)
-        closedir(d);
-    return count;
-}
-
 static void end_late(struct job *j, double limit) {
     bool recorded = j->run->mode->recorded;
     uint64_t now = clock_now_ns();
@@ -150,7 +118,7 @@ static void end_late(struct job *j, double limit) {
         return;
     switch (j->phase) {
     case RUNNING:
-        j->late = recorded ? signal_others(j->pid, SIGTERM) > 0 : kill(-j->pid, SIGTERM) == 0;
+        j->late = tree_signal(j->pid, !recorded, 0, SIGTERM) > 0;
         /* No others: the program has not started yet, or is being judged. */
         j->deadline = now + (j->late ? GRACE_S * UINT64_C(1000) : LOOK_AGAIN_MS) * 1000000;
         if (j->late)
@@ -159,14 +127,12 @@ static void end_late(struct job *j, double limit) {
             j->phase = KILLED;
         break;
     case ASKED_TO_END:
-        if (recorded)
-            signal_others(j->pid, SIGKILL);
-        else
-            kill(-j->pid, SIGKILL);
+        tree_signal(j->pid, !recorded, 0, SIGKILL);
         j->phase = KILLED;
         j->deadline = now + UINT64_C(1000000000) * JUDGING_S;
         break;
     case KILLED:
+        tree_kill(j->pid);
         kill(-j->pid, SIGKILL);
         j->late = true;
         j->deadline = UINT64_MAX;
@@ -354,6 +320,7 @@ static void stop(struct work *w) {
         struct job *j = &w->jobs[i];
         if (!j->pid)
             continue;
+        tree_kill(j->pid);
         kill(-j->pid, SIGKILL);
         while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
             ;
