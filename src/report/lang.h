@@ -1,4 +1,5 @@
 /* lang.h - the texts of reports in the languages they are written in: the tables of lang.def.
+ * What the analysis says is in hypotheses.def and sentence.def.
  *
  * Names of hypotheses, of their states and of verdicts are the same in every language, so that one
  * can search for them. All strings are constants; any thread may ask. */
@@ -8,8 +9,6 @@
 #include <stdbool.h>
 
 #include "verdict/verdict.h"
-
-enum lang { LANG_EN, LANG_ES, LANG_COUNT };
 
 /* LANG_SUMMARY, ... */
 enum lang_id {
@@ -23,13 +22,6 @@ bool lang_parse(const char *word, enum lang *out);
 const char *lang_code(enum lang lang); /* "en" */
 
 const char *lang_text(enum lang lang, enum lang_id id);
-
-/* Columns of hypotheses.def; advice: what to do about a confirmed one in general. */
-const char *lang_question(enum lang lang, enum verdict_hypothesis_id id);
-const char *lang_confirms(enum lang lang, enum verdict_hypothesis_id id);
-const char *lang_refutes(enum lang lang, enum verdict_hypothesis_id id);
-const char *lang_counted(enum lang lang, enum verdict_hypothesis_id id);
-const char *lang_advice(enum lang lang, enum verdict_hypothesis_id id);
 
 /* What a state and a verdict mean. */
 const char *lang_status(enum lang lang, enum verdict_status status);

@@ -242,7 +242,7 @@ static void put_finding(FILE *out, const struct verdict_finding *f, bool open) {
     if (f->count > 1)
         fprintf(out, " <span class=\"count\">%" PRIu64 " times</span>", f->count);
     fputs("</summary>\n<p>", out);
-    put_text(out, *f->advice ? f->advice : lang_advice(LANG_EN, f->hypothesis));
+    put_text(out, f->advice);
     fputs("</p><p>Culprit: ", out);
     put_actor_name(out, &f->culprit);
     putc(' ', out);
@@ -286,16 +286,16 @@ static void put_findings(const struct page *p) {
 static void put_hypotheses(const struct page *p) {
     static const char *const classes[] = { "bad", "good", "unsure", "idle" };
     FILE *out = p->out;
+    char counted[160];
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct verdict_hypothesis *h = &p->v->hypothesis[i];
         fprintf(out, "<tr><th scope=row>%s<small>", hypothesis_name(h->id));
-        put_text(out, hypothesis_question(h->id));
-        fprintf(out,
-                "</small></th><td><span class=\"state %s\">%s</span></td><td class=num>%" PRIu64
-                "<small>",
-                classes[h->status & 3], verdict_status_name(h->status), h->checked);
-        put_text(out, hypothesis_counted(h->id));
-        fputs("</small></td><td>", out);
+        put_text(out, hypothesis_words(LANG_EN, h->id)->question);
+        fprintf(out, "</small></th><td><span class=\"state %s\">%s</span></td><td class=counted>",
+                classes[h->status & 3], verdict_status_name(h->status));
+        put_text(out, sentence_count(hypothesis_words(LANG_EN, h->id)->counted, h->checked, counted,
+                                     sizeof counted));
+        fputs("</td><td>", out);
         put_text(out, h->text);
         put_evidence(out, h->evidence, h->evidence_count);
         fputs("</td></tr>\n", out);

@@ -101,7 +101,7 @@ static void put_hypothesis(struct json *j, const struct verdict_hypothesis *h) {
     json_u64(j, "checked", h->checked);
     put_events(j, "evidence", h->evidence, h->evidence_count);
     json_string(j, "text", h->text);
-    json_string(j, "question", hypothesis_question(h->id));
+    json_string(j, "question", hypothesis_words(LANG_EN, h->id)->question);
     json_u64(j, "findings", h->findings);
     json_object_close(j);
 }

@@ -571,16 +571,18 @@ static void composed_proof(const struct page *p, const struct verdict_hypothesis
     char *words = NULL;
     size_t size = 0;
     struct page inner = *p;
+    const struct hypothesis_words *w = hypothesis_words(p->lang, h->id);
+    char counted[160];
     switch (h->status) {
     case VERDICT_STATUS_CONFIRMED:
-        fprintf(p->out, text(p, LANG_PROOF_CONFIRMED), h->findings, lang_confirms(p->lang, h->id));
+        fprintf(p->out, text(p, LANG_PROOF_CONFIRMED), h->findings, w->confirms);
         return;
     case VERDICT_STATUS_RULED_OUT:
-        fprintf(p->out, text(p, LANG_PROOF_RULED_OUT), lang_refutes(p->lang, h->id), h->checked,
-                lang_counted(p->lang, h->id));
+        fprintf(p->out, text(p, LANG_PROOF_RULED_OUT), w->refutes,
+                sentence_count(w->counted, h->checked, counted, sizeof counted));
         return;
     case VERDICT_STATUS_NOT_APPLICABLE:
-        fputs(text(p, LANG_PROOF_NOTHING), p->out);
+        fprintf(p->out, text(p, LANG_PROOF_NOTHING), w->absent);
         return;
     case VERDICT_STATUS_INCONCLUSIVE:
         inner.out = open_memstream(&words, &size);
@@ -601,7 +603,8 @@ static void hypotheses(const struct page *p) {
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct verdict_hypothesis *h = &p->v->hypothesis[i];
         fprintf(p->out, "| %s<br>%s | **%s** | %" PRIu64 " | ", hypothesis_name(h->id),
-                lang_question(p->lang, h->id), verdict_status_name(h->status), h->checked);
+                hypothesis_words(p->lang, h->id)->question, verdict_status_name(h->status),
+                h->checked);
         if (p->lang == LANG_EN)
             md_text(p->out, h->text);
         else
@@ -651,7 +654,8 @@ static void advice_steps(const struct page *p, unsigned *number) {
             seen = own ? !strcmp(v->findings[k].advice, f->advice)
                        : v->findings[k].hypothesis == f->hypothesis;
         if (!seen)
-            step(p, number, own ? f->advice : lang_advice(p->lang, f->hypothesis), own);
+            step(p, number, own ? f->advice : hypothesis_words(p->lang, f->hypothesis)->advice,
+                 own);
     }
 }
 

@@ -138,42 +138,6 @@ struct verdict_block actors_block(struct replay *r, struct arena *a, const struc
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static const char *const advice[HYPOTHESIS_COUNT] = {
-    [HYPOTHESIS_SIZE_MISMATCH] = "Compare how the buffer's size and the operation's are computed: "
-                                 "element type, count, and which of the two is meant.",
-    [HYPOTHESIS_BAD_OFFSET] = "Follow how the address is computed; check its index against the "
-                              "buffer before the call.",
-    [HYPOTHESIS_INVALID_POINTER] = "Check that the pointer was allocated, and that the allocation "
-                                   "succeeded, before it is used.",
-    [HYPOTHESIS_USE_AFTER_FREE] = "Free the memory after the last operation that uses it has been "
-                                  "waited for, or free it in the same stream.",
-    [HYPOTHESIS_DOUBLE_FREE] =
-        "Give the memory one owner; set the pointer to null when it is freed.",
-    [HYPOTHESIS_STREAM_UNSYNCED] =
-        "Order the two: the same stream, an event that the later one waits "
-        "for, or a synchronisation in between.",
-    [HYPOTHESIS_OVERLAPPING_COPIES] =
-        "Order the two copies with a common stream or an event, or give "
-        "them different memory.",
-    [HYPOTHESIS_STAGING_REUSE] =
-        "Wait for the first copy before the buffer is used again, or use a "
-        "second buffer.",
-    [HYPOTHESIS_HOST_BUFFER_LIFETIME] = "Wait for the copy before its host memory is given back.",
-    [HYPOTHESIS_UPSTREAM_KERNEL_FAULT] = "Look at the kernel, not at the call that reported it; "
-                                         "AMD_SERIALIZE_KERNEL=3 narrows it down on a GPU.",
-    [HYPOTHESIS_SHAPE_MISMATCH] =
-        "Compare the sizes given to the kernel with the tensor's own: the "
-        "configuration and the file may belong to different models.",
-    [HYPOTHESIS_KIND_MISMATCH] = "Use hipMemcpyDefault, or the kind that agrees with the pointers.",
-    [HYPOTHESIS_UNINITIALISED_READ] = "Write the memory before it is read, or set it when it is "
-                                      "allocated.",
-    [HYPOTHESIS_LEAK] = "Free the memory where its owner ends.",
-    [HYPOTHESIS_UNCHECKED_ERROR] = "Check the result of the call and stop there.",
-    [HYPOTHESIS_STALE_BINARY] =
-        "Build the expected commit, make sure that this binary is what runs, "
-        "and record again.",
-};
-
 static const struct verdict_actor *keep_actor(struct replay *r, struct arena *a, uint64_t seq) {
     if (seq == EVENT_NO_SEQ)
         return NULL;
@@ -225,7 +189,7 @@ struct verdict_finding actors_finding(struct replay *r, struct arena *a, const s
         .other = keep_actor(r, a, f->other),
         .messenger = keep_actor(r, a, f->messenger),
         .text = actors_text(r, a, "%s", f->text),
-        .advice = advice[f->hypothesis],
+        .advice = hypothesis_words(LANG_EN, f->hypothesis)->advice,
         .count = f->count,
         .evidence_count = f->evidence_count,
     };

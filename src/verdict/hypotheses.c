@@ -1,10 +1,13 @@
 #include "verdict/verdict.h"
 
+#define COLUMNS(...) __VA_ARGS__
+
 static const struct {
-    const char *name, *question, *confirms, *refutes, *counted;
+    const char *name;
+    struct hypothesis_words words[LANG_COUNT];
 } table[HYPOTHESIS_COUNT] = {
-#define HYPOTHESIS(name, needs, question, confirms, refutes, counted)                              \
-    [HYPOTHESIS_##name] = { #name, question, confirms, refutes, counted },
+#define HYPOTHESIS(name, needs, en, es)                                                            \
+    [HYPOTHESIS_##name] = { #name, { { COLUMNS en }, { COLUMNS es } } },
 #include "verdict/hypotheses.def"
 #undef HYPOTHESIS
 };
@@ -13,20 +16,8 @@ const char *hypothesis_name(enum verdict_hypothesis_id id) {
     return (unsigned)id < HYPOTHESIS_COUNT ? table[id].name : "?";
 }
 
-const char *hypothesis_question(enum verdict_hypothesis_id id) {
-    return (unsigned)id < HYPOTHESIS_COUNT ? table[id].question : "";
-}
-
-const char *hypothesis_confirms(enum verdict_hypothesis_id id) {
-    return (unsigned)id < HYPOTHESIS_COUNT ? table[id].confirms : "";
-}
-
-const char *hypothesis_refutes(enum verdict_hypothesis_id id) {
-    return (unsigned)id < HYPOTHESIS_COUNT ? table[id].refutes : "";
-}
-
-const char *hypothesis_counted(enum verdict_hypothesis_id id) {
-    return (unsigned)id < HYPOTHESIS_COUNT ? table[id].counted : "";
+const struct hypothesis_words *hypothesis_words(enum lang lang, enum verdict_hypothesis_id id) {
+    return &table[id].words[lang];
 }
 
 const char *verdict_status_name(enum verdict_status status) {

@@ -21,10 +21,11 @@
 
 #include "base/err.h"
 #include "record/reader.h"
+#include "verdict/sentence.h"
 
 /* HYPOTHESIS_SIZE_MISMATCH, ... */
 enum verdict_hypothesis_id {
-#define HYPOTHESIS(name, needs, question, confirms, refutes, counted) HYPOTHESIS_##name,
+#define HYPOTHESIS(name, needs, en, es) HYPOTHESIS_##name,
 #include "verdict/hypotheses.def"
 #undef HYPOTHESIS
     HYPOTHESIS_COUNT
@@ -197,11 +198,13 @@ int verdict_exit_code(const verdict *v);
 
 /* ---- the tables of hypotheses.def ---------------------------------------------------------- */
 
-const char *hypothesis_name(enum verdict_hypothesis_id id);     /* "SIZE_MISMATCH" */
-const char *hypothesis_question(enum verdict_hypothesis_id id); /* the other columns */
-const char *hypothesis_confirms(enum verdict_hypothesis_id id);
-const char *hypothesis_refutes(enum verdict_hypothesis_id id);
-const char *hypothesis_counted(enum verdict_hypothesis_id id);
+/* The columns, as hypotheses.def explains them. counted is a template: sentence_count(). */
+struct hypothesis_words {
+    const char *question, *confirms, *refutes, *counted, *absent, *advice;
+};
+
+const char *hypothesis_name(enum verdict_hypothesis_id id); /* "SIZE_MISMATCH" */
+const struct hypothesis_words *hypothesis_words(enum lang lang, enum verdict_hypothesis_id id);
 const char *verdict_status_name(enum verdict_status status);    /* "RULED_OUT" */
 const char *verdict_overall_name(enum verdict_overall overall); /* "ROOT_CAUSE" */
 

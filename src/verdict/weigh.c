@@ -11,7 +11,7 @@
 enum need { NOTHING = 0, HISTORY = 1, FOOTPRINTS = 2, END = 4 };
 
 static const uint8_t needs[HYPOTHESIS_COUNT] = {
-#define HYPOTHESIS(name, needs, question, confirms, refutes, counted) [HYPOTHESIS_##name] = needs,
+#define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
 #include "verdict/hypotheses.def"
 #undef HYPOTHESIS
 };
@@ -132,8 +132,10 @@ static const char *ruled_out_text(struct judge *j, enum verdict_hypothesis_id id
         more = "; what the host's own code reads and writes was not watched (--watch-host)";
     else if (needs[id] & FOOTPRINTS && r->is_soft && inexact_launches(&j->v->coverage))
         more = "; the software device checked every access of the kernels";
-    return actors_text(r, j->a, "%s: %" PRIu64 " %s%s", hypothesis_refutes(id), checked,
-                       hypothesis_counted(id), more);
+    const struct hypothesis_words *w = hypothesis_words(LANG_EN, id);
+    char counted[160];
+    return actors_text(r, j->a, "%s: %s%s", w->refutes,
+                       sentence_count(w->counted, checked, counted, sizeof counted), more);
 }
 
 static void collect_evidence(struct judge *j, struct verdict_hypothesis *h) {
@@ -180,11 +182,13 @@ void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id) {
                         ? VERDICT_STATUS_NOT_APPLICABLE
                         : VERDICT_STATUS_INCONCLUSIVE;
         h->text = h->status == VERDICT_STATUS_NOT_APPLICABLE
-                      ? "nothing in this run that it could be about"
+                      ? actors_text(r, j->a, "does not apply: %s",
+                                    hypothesis_words(LANG_EN, id)->absent)
                       : missing(j, id);
         if (id == HYPOTHESIS_STALE_BINARY || !h->text) {
             h->status = VERDICT_STATUS_NOT_APPLICABLE;
-            h->text = "nothing was expected of the binary or the model";
+            h->text = actors_text(r, j->a, "does not apply: %s",
+                                  hypothesis_words(LANG_EN, id)->absent);
         }
     } else if (why) {
         h->status = VERDICT_STATUS_INCONCLUSIVE;

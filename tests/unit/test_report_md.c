@@ -115,7 +115,7 @@ static void every_hypothesis_has_its_row(void **state) {
         for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
             enum verdict_hypothesis_id id = (enum verdict_hypothesis_id)i;
             snprintf(row, sizeof row, "\n| %s<br>%s | **", hypothesis_name(id),
-                     lang_question((enum lang)lang, id));
+                     hypothesis_words((enum lang)lang, id)->question);
             assert_non_null(strstr(text, row));
             snprintf(row, sizeof row, "** | %d | ", 1000 + i);
             assert_non_null(strstr(text, row));
