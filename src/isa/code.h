@@ -1,0 +1,21 @@
+/* code.h - decoded code by pages; for dispatch.c and branches, not for users of the library.
+ *
+ * There is one slot per dword of a page, because a branch may lead to any of them. After the last
+ * slot of a page stand two that only lead on to the next page, so that running on needs no check.
+ * A page is decoded when a wave first reaches it, and never changes after that. */
+#ifndef ISA_CODE_H
+#define ISA_CODE_H
+
+#include "isa/isa.h"
+
+#define ISA_PAGE_SLOTS 1024
+
+struct isa_page {
+    uint64_t address; /* of insn[0] */
+    struct isa_insn insn[ISA_PAGE_SLOTS + 2];
+};
+
+/* The page that holds a device address, decoded; NULL outside the code. */
+struct isa_page *isa_code_page(struct isa_code *c, uint64_t address);
+
+#endif

@@ -1,0 +1,162 @@
+/* dispatch.c - from operations to the functions that execute them, and the loop that calls these.
+ */
+#include "isa/code.h"
+#include "isa/exec.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static enum isa_result exec_unknown(struct isa_wave *w, const struct isa_insn *i) {
+    (void)w, (void)i;
+    return ISA_UNKNOWN;
+}
+
+static enum isa_result exec_unsupported(struct isa_wave *w, const struct isa_insn *i) {
+    return isa_stop_unsupported(w, i, NULL);
+}
+
+enum isa_result isa_exec_next_page(struct isa_wave *w, const struct isa_insn *i) {
+    w->executed--; /* this was no instruction */
+    return isa_wave_jump(w, w->page->address + 4 * (uint64_t)(i - w->page->insn));
+}
+
+static isa_exec_fn find(enum isa_op op) {
+#define GROUP_POINTER(name) name,
+    static const isa_exec_fn *const groups[] = { ISA_GROUPS(GROUP_POINTER) };
+#undef GROUP_POINTER
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        if (groups[g][op])
+            return groups[g][op];
+    return NULL;
+}
+
+int isa_is_executable(enum isa_op op) {
+    return find(op) != NULL;
+}
+
+void isa_bind(struct isa_insn *i) {
+    isa_exec_fn fn = find(i->op);
+    i->kernel = NULL;
+    if (i->op == ISA_OP_NONE)
+        i->exec = exec_unknown;
+    else
+        i->exec = fn ? fn : exec_unsupported;
+}
+
+enum isa_result isa_wave_jump(struct isa_wave *w, uint64_t address) {
+    struct isa_page *p = address % 4 ? NULL : isa_code_page(w->code, address);
+    if (!p) {
+        w->stop = (struct isa_stop){ .pc = address, .address = address };
+        w->ip = NULL;
+        return ISA_BAD_PC;
+    }
+    w->page = p;
+    w->ip = &p->insn[(address - p->address) / 4];
+    return ISA_CONTINUE;
+}
+
+static uint64_t address_of(const struct isa_wave *w, const struct isa_insn *i) {
+    return w->page->address + 4 * (uint64_t)(i - w->page->insn);
+}
+
+uint64_t isa_wave_pc(const struct isa_wave *w) {
+    return w->ip ? address_of(w, w->ip) : w->stop.pc;
+}
+
+void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
+                    const struct isa_memory *memory, const struct isa_host *host) {
+    memset(w, 0, sizeof *w);
+    w->code = code;
+    w->group = group;
+    w->memory = memory;
+    w->host = host;
+    w->mode = ISA_MODE_DEFAULT;
+    ISA_WAVE_EXEC(w) = ~UINT64_C(0);
+}
+
+/* Completes w->stop for the instruction that returned r; the parts that only it knows are there. */
+static enum isa_result stopped(struct isa_wave *w, const struct isa_insn *i, uint64_t pc,
+                               enum isa_result r) {
+    if (r == ISA_BAD_PC)
+        return r;
+    w->stop.pc = pc;
+    w->stop.op = i->op;
+    w->stop.raw[0] = i->raw[0];
+    w->stop.raw[1] = i->words > 1 || i->op == ISA_OP_NONE ? i->raw[1] : 0;
+    return r;
+}
+
+enum isa_result isa_run(struct isa_wave *w, uint64_t budget) {
+    uint64_t end = w->executed + budget;
+    while (w->executed < end) {
+        const struct isa_insn *i = w->ip;
+        const struct isa_page *page = w->page;
+        w->ip = i + i->words;
+        w->executed++;
+        if (w->used)
+            w->used[i->op] = 1;
+        enum isa_result r = i->exec(w, i);
+        if (__builtin_expect(r != ISA_CONTINUE, 0))
+            return stopped(w, i, page->address + 4 * (uint64_t)(i - page->insn), r);
+    }
+    return ISA_SLEEP;
+}
+
+enum isa_result isa_stop_unsupported(struct isa_wave *w, const struct isa_insn *i,
+                                     const char *why) {
+    (void)i;
+    w->stop = (struct isa_stop){ .why = why };
+    return ISA_UNSUPPORTED;
+}
+
+enum isa_result isa_stop_fault(const struct isa_access *a, unsigned lane, uint64_t address,
+                               const char *why) {
+    a->wave->stop = (struct isa_stop){ .space = a->space,
+                                       .kind = a->kind,
+                                       .bytes = a->bytes,
+                                       .lane = lane,
+                                       .address = address,
+                                       .why = why };
+    return ISA_FAULT;
+}
+
+static int print_fault(const struct isa_stop *s, const char *text, char *out, size_t size) {
+    static const char *const spaces[] = { "global memory", "LDS", "scratch" };
+    static const char *const kinds[] = { "load", "store", "atomic" };
+    return snprintf(out, size,
+                    "%s of %u bytes of %s at 0x%" PRIx64 " by lane %u%s%s, pc 0x%" PRIx64 ": %s",
+                    kinds[s->kind], s->bytes, spaces[s->space], s->address, s->lane,
+                    s->why ? ": " : "", s->why ? s->why : "", s->pc, text);
+}
+
+int isa_stop_print(const struct isa_wave *w, enum isa_result r, char *out, size_t size) {
+    const struct isa_stop *s = &w->stop;
+    char text[256] = "";
+    struct isa_insn i;
+    if (r != ISA_BAD_PC) {
+        isa_decode(isa_code_gpu(w->code), s->raw, 2, &i);
+        isa_print(isa_code_gpu(w->code), &i, text, sizeof text);
+    }
+    switch (r) {
+    case ISA_FAULT:
+        return print_fault(s, text, out, size);
+    case ISA_UNKNOWN:
+        return snprintf(out, size,
+                        "unknown instruction at pc 0x%" PRIx64 ": 0x%08x 0x%08x is none of %s",
+                        s->pc, s->raw[0], s->raw[1], isa_gpu_name(isa_code_gpu(w->code)));
+    case ISA_UNSUPPORTED:
+        return snprintf(
+            out, size, "unsupported instruction at pc 0x%" PRIx64 ": %s (0x%08x 0x%08x)%s%s", s->pc,
+            text, s->raw[0], s->raw[1], s->why ? ": " : "", s->why ? s->why : "");
+    case ISA_TRAP:
+        return snprintf(out, size, "trap %u at pc 0x%" PRIx64 ": %s", s->code, s->pc, text);
+    case ISA_BAD_PC:
+        return snprintf(out, size, "jump to 0x%" PRIx64 ", where there is no code", s->pc);
+    case ISA_CONTINUE:
+    case ISA_END:
+    case ISA_BARRIER:
+    case ISA_SLEEP:
+        break;
+    }
+    return snprintf(out, size, "at pc 0x%" PRIx64 ": %s", s->pc, text);
+}

@@ -1,0 +1,56 @@
+/* exec.h - for the files that execute groups of instructions; not for users of the library.
+ *
+ * A group is a table indexed by enum isa_op (NULL where another group is in charge); dispatch.c
+ * joins them. A new group is a new file, a line in GROUPS below, and nothing else. */
+#ifndef ISA_EXEC_H
+#define ISA_EXEC_H
+
+#include "isa/isa.h"
+
+#include <string.h>
+
+#define ISA_GROUPS(G)                                                                              \
+    G(isa_group_salu)                                                                              \
+    G(isa_group_program)
+
+#define ISA_GROUP_DECLARE(name) extern const isa_exec_fn name[ISA_OP_COUNT];
+ISA_GROUPS(ISA_GROUP_DECLARE)
+#undef ISA_GROUP_DECLARE
+
+/* The slot after the last of a page: leads on to the next one (code.h). */
+enum isa_result isa_exec_next_page(struct isa_wave *w, const struct isa_insn *i);
+
+/* Stops of an instruction: fill w->stop and return the result. */
+enum isa_result isa_stop_unsupported(struct isa_wave *w, const struct isa_insn *i, const char *why);
+enum isa_result isa_stop_fault(const struct isa_access *a, unsigned lane, uint64_t address,
+                               const char *why);
+
+/* A scalar source: SGPRs, special registers, constants, literal. Code must be below ISA_VGPR0. */
+uint32_t isa_scalar32(const struct isa_wave *w, const struct isa_insn *i, unsigned code);
+
+/* The same, but a float constant is an f16. */
+uint32_t isa_scalar16(const struct isa_wave *w, const struct isa_insn *i, unsigned code);
+
+/* The same for 64-bit operands. An integer constant is sign-extended, a float constant is a double;
+ * a literal is the upper half of an F64, sign-extended for I64, zero-extended otherwise. */
+uint64_t isa_scalar64(const struct isa_wave *w, const struct isa_insn *i, unsigned code,
+                      enum isa_type type);
+
+static inline void isa_write32(struct isa_wave *w, unsigned code, uint32_t value) {
+    w->sgpr[code] = value;
+}
+static inline void isa_write64(struct isa_wave *w, unsigned code, uint64_t value) {
+    memcpy(&w->sgpr[code], &value, sizeof value);
+}
+
+/* The row of a VGPR or AGPR by operand code. Rows of consecutive registers are consecutive. */
+static inline uint32_t *isa_row(struct isa_wave *w, unsigned code) {
+    return w->vgpr[code - ISA_VGPR0];
+}
+
+/* Device addresses of a global access to host addresses: one span() if the lanes are contiguous or
+ * close together, lanes() otherwise. On ISA_CONTINUE host[l] is set for all lanes in a->lanes. */
+enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
+                          void *host[ISA_LANES]);
+
+#endif
