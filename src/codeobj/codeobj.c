@@ -63,10 +63,8 @@ static enum rc read_header(struct reader *r, struct codeobj_list *list) {
         h.e_machine != MACHINE_AMDGPU || h.e_type != ET_DYN)
         return err_set(r->e, RC_FORMAT, "not an AMDGPU code object");
     list->processor = (enum codeobj_processor)(h.e_flags & MACH_MASK);
-    if (list->processor != CODEOBJ_GFX90A && list->processor != CODEOBJ_GFX942)
-        return err_set(r->e, RC_UNSUPPORTED,
-                       "code object is for processor 0x%x, the device takes gfx90a and gfx942",
-                       (unsigned)list->processor);
+    list->flags = h.e_flags;
+    list->version = h.e_ident[EI_ABIVERSION] + 2u; /* ELFABIVERSION_AMDGPU_HSA_V2 is 0 */
     if (!h.e_shnum || h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shoff % 8 ||
         !inside(r, h.e_shoff, (uint64_t)h.e_shnum * sizeof(Elf64_Shdr)))
         return err_set(r->e, RC_FORMAT, "section headers leave the code object");
@@ -244,9 +242,7 @@ void codeobj_list_close(struct codeobj_list **list) {
         return;
     for (size_t i = 0; i < l->kernel_count; i++) {
         struct codeobj_kernel *k = &l->kernels[i];
-        for (uint32_t a = 0; a < k->argument_count; a++)
-            free(k->arguments[a].name);
-        free(k->arguments);
+        codeobj_free_arguments(k);
         free(k->name);
     }
     for (size_t i = 0; i < l->variable_count; i++)

@@ -3,6 +3,7 @@
  * The document is a map; "amdhsa.kernels" is a list with a map for each kernel, whose ".args" is a
  * list with a map for each argument (AMDGPUUsage, "Code Object V3 Metadata"). The reader walks it
  * once, without building a tree: a value is either taken or skipped. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,74 @@ static void set_u32(uint32_t *out, const struct value *v) {
         *out = (uint32_t)v->number;
 }
 
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+enum value_class { CLASS_UNKNOWN, CLASS_VALUE, CLASS_POINTER, CLASS_OTHER, CLASS_HIDDEN };
+
+static const struct {
+    const char *text;
+    enum value_class class;
+} value_kinds[] = {
+    [CODEOBJ_UNKNOWN] = { "", CLASS_UNKNOWN },
+#define VALUE_KIND(kind, text, class) [CODEOBJ_##kind] = { text, CLASS_##class },
+#include "codeobj/value_kind.def"
+};
+
+static const char *const accesses[] = { "", "read_only", "write_only", "read_write" };
+static const char *const spaces[] = { "",      "private", "global", "constant",
+                                      "local", "generic", "region" };
+
+/* Where in the list the value is; 0 if it is not. */
+static uint8_t word_of(const struct value *v, const char *const *words, size_t count) {
+    for (size_t i = 1; i < count; i++)
+        if (is_text(v, words[i]))
+            return (uint8_t)i;
+    return 0;
+}
+
+static void set_text(char **out, const struct value *v) {
+    if (v->type == VALUE_TEXT && !*out)
+        *out = strndup(v->text, v->length);
+}
+
+static void set_kind(struct codeobj_argument *a, const struct value *v) {
+    a->kind = CODEOBJ_UNKNOWN;
+    for (size_t i = 1; i < sizeof value_kinds / sizeof *value_kinds; i++)
+        if (is_text(v, value_kinds[i].text))
+            a->kind = (uint8_t)i;
+    a->is_pointer = value_kinds[a->kind].class == CLASS_POINTER;
+    /* Also those that newer compilers may have come up with. */
+    a->is_hidden = v->type == VALUE_TEXT && v->length > 7 && !memcmp(v->text, "hidden_", 7);
+}
+
+static void set_argument(struct codeobj_argument *a, const struct value *key,
+                         const struct value *v) {
+    if (is_text(key, ".offset"))
+        set_u32(&a->offset, v);
+    else if (is_text(key, ".size"))
+        set_u32(&a->size, v);
+    else if (is_text(key, ".pointee_align"))
+        set_u32(&a->pointee_align, v);
+    else if (is_text(key, ".value_kind"))
+        set_kind(a, v);
+    else if (is_text(key, ".access"))
+        a->access = word_of(v, accesses, sizeof accesses / sizeof *accesses);
+    else if (is_text(key, ".actual_access"))
+        a->actual_access = word_of(v, accesses, sizeof accesses / sizeof *accesses);
+    else if (is_text(key, ".address_space"))
+        a->address_space = word_of(v, spaces, sizeof spaces / sizeof *spaces);
+    else if (is_text(key, ".is_const"))
+        a->is_const = v->type == VALUE_TRUE;
+    else if (is_text(key, ".is_restrict"))
+        a->is_restrict = v->type == VALUE_TRUE;
+    else if (is_text(key, ".is_volatile"))
+        a->is_volatile = v->type == VALUE_TRUE;
+    else if (is_text(key, ".name"))
+        set_text(&a->name, v);
+    else if (is_text(key, ".type_name"))
+        set_text(&a->type_name, v);
+}
+
 static bool read_argument(struct pack *p, struct codeobj_argument *a) {
     struct value map, key, v;
     if (!take_value(p, &map) || map.type != VALUE_MAP)
@@ -167,22 +236,12 @@ static bool read_argument(struct pack *p, struct codeobj_argument *a) {
     while (map.number--) {
         if (!take_value(p, &key) || !skip_rest(p, &key, 0) || !take_value(p, &v))
             return false;
-        if (is_text(&key, ".offset"))
-            set_u32(&a->offset, &v);
-        else if (is_text(&key, ".size"))
-            set_u32(&a->size, &v);
-        else if (is_text(&key, ".is_const"))
-            a->is_const = v.type == VALUE_TRUE;
-        else if (is_text(&key, ".actual_access") || is_text(&key, ".access"))
-            a->is_const |= is_text(&v, "read_only");
-        else if (is_text(&key, ".value_kind") && v.type == VALUE_TEXT) {
-            a->is_pointer = is_text(&v, "global_buffer");
-            a->is_hidden = v.length > 7 && !memcmp(v.text, "hidden_", 7);
-        } else if (is_text(&key, ".name") && v.type == VALUE_TEXT && !a->name)
-            a->name = strndup(v.text, v.length);
+        set_argument(a, &key, &v);
         if (!skip_rest(p, &v, 0))
             return false;
     }
+    a->is_read_only = a->is_pointer && (a->is_const || a->access == CODEOBJ_READ_ONLY ||
+                                        a->actual_access == CODEOBJ_READ_ONLY);
     return true;
 }
 
@@ -199,6 +258,42 @@ static bool read_arguments(struct pack *p, struct codeobj_kernel *k, uint64_t co
     return true;
 }
 
+/* ---- kernels ------------------------------------------------------------------------------- */
+
+/* Up to room numbers of the list whose head has been taken; what else it holds is skipped. */
+static bool read_numbers(struct pack *p, uint64_t count, uint32_t *out, size_t room) {
+    for (uint64_t i = 0; i < count; i++) {
+        struct value v;
+        if (!take_value(p, &v))
+            return false;
+        if (i < room)
+            set_u32(&out[i], &v);
+        if (!skip_rest(p, &v, 0))
+            return false;
+    }
+    return true;
+}
+
+static void set_kernel(struct codeobj_kernel *k, const struct value *key, const struct value *v) {
+    static const struct {
+        const char *key;
+        size_t offset;
+    } numbers[] = {
+        { ".kernarg_segment_size", offsetof(struct codeobj_kernel, kernarg_bytes) },
+        { ".kernarg_segment_align", offsetof(struct codeobj_kernel, kernarg_align) },
+        { ".max_flat_workgroup_size", offsetof(struct codeobj_kernel, max_threads) },
+        { ".wavefront_size", offsetof(struct codeobj_kernel, wavefront) },
+        { ".vgpr_count", offsetof(struct codeobj_kernel, vgprs) },
+        { ".sgpr_count", offsetof(struct codeobj_kernel, sgprs) },
+        { ".agpr_count", offsetof(struct codeobj_kernel, agprs) },
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (is_text(key, numbers[i].key))
+            set_u32((uint32_t *)(void *)((char *)k + numbers[i].offset), v);
+    if (is_text(key, ".uses_dynamic_stack"))
+        k->uses_dynamic_stack = v->type == VALUE_TRUE;
+}
+
 /* A kernel's map, into `found`; *name is its ".symbol" without ".kd", or its ".name". */
 static bool read_kernel(struct pack *p, struct codeobj_kernel *found, struct value *symbol) {
     struct value map, key, v, name = { 0 };
@@ -208,24 +303,20 @@ static bool read_kernel(struct pack *p, struct codeobj_kernel *found, struct val
     while (map.number--) {
         if (!take_value(p, &key) || !skip_rest(p, &key, 0) || !take_value(p, &v))
             return false;
+        bool list = v.type == VALUE_LIST, good;
         if (is_text(&key, ".symbol"))
             *symbol = v;
         else if (is_text(&key, ".name"))
             name = v;
-        else if (is_text(&key, ".kernarg_segment_size"))
-            set_u32(&found->kernarg_bytes, &v);
-        else if (is_text(&key, ".max_flat_workgroup_size"))
-            set_u32(&found->max_threads, &v);
-        else if (is_text(&key, ".vgpr_count"))
-            set_u32(&found->vgprs, &v);
-        else if (is_text(&key, ".sgpr_count"))
-            set_u32(&found->sgprs, &v);
-        else if (is_text(&key, ".args") && v.type == VALUE_LIST && !found->arguments) {
-            if (!read_arguments(p, found, v.number))
-                return false;
-            continue;
-        }
-        if (!skip_rest(p, &v, 0))
+        else
+            set_kernel(found, &key, &v);
+        if (list && is_text(&key, ".args") && !found->arguments)
+            good = read_arguments(p, found, v.number);
+        else if (list && is_text(&key, ".reqd_workgroup_size"))
+            good = read_numbers(p, v.number, found->required_block, 3);
+        else
+            good = skip_rest(p, &v, 0);
+        if (!good)
             return false;
     }
     if (symbol->type == VALUE_TEXT && symbol->length > 3)
@@ -235,9 +326,11 @@ static bool read_kernel(struct pack *p, struct codeobj_kernel *found, struct val
     return true;
 }
 
-static void free_arguments(struct codeobj_kernel *k) {
-    for (uint32_t i = 0; i < k->argument_count; i++)
+void codeobj_free_arguments(struct codeobj_kernel *k) {
+    for (uint32_t i = 0; i < k->argument_count; i++) {
         free(k->arguments[i].name);
+        free(k->arguments[i].type_name);
+    }
     free(k->arguments);
 }
 
@@ -255,13 +348,18 @@ static void adopt(struct codeobj_list *list, struct codeobj_kernel *found,
             k->kernarg_bytes = found->kernarg_bytes;
         if (found->max_threads)
             k->max_threads = found->max_threads;
+        k->kernarg_align = found->kernarg_align;
+        k->wavefront = found->wavefront;
         k->vgprs = found->vgprs;
         k->sgprs = found->sgprs;
+        k->agprs = found->agprs;
+        k->uses_dynamic_stack = found->uses_dynamic_stack;
+        memcpy(k->required_block, found->required_block, sizeof k->required_block);
         k->arguments = found->arguments;
         k->argument_count = found->argument_count;
         return;
     }
-    free_arguments(found);
+    codeobj_free_arguments(found);
 }
 
 static bool read_kernels(struct pack *p, struct codeobj_list *list, uint64_t count) {
@@ -269,7 +367,7 @@ static bool read_kernels(struct pack *p, struct codeobj_list *list, uint64_t cou
         struct codeobj_kernel found = { 0 };
         struct value name;
         if (!read_kernel(p, &found, &name)) {
-            free_arguments(&found);
+            codeobj_free_arguments(&found);
             return false;
         }
         adopt(list, &found, &name);
@@ -286,6 +384,8 @@ enum rc codeobj_list_read_metadata(struct codeobj_list *list, const unsigned cha
         good = take_value(&p, &key) && skip_rest(&p, &key, 0) && take_value(&p, &v);
         if (good && is_text(&key, "amdhsa.kernels") && v.type == VALUE_LIST)
             good = read_kernels(&p, list, v.number);
+        else if (good && is_text(&key, "amdhsa.version") && v.type == VALUE_LIST)
+            good = read_numbers(&p, v.number, list->metadata, 2);
         else if (good)
             good = skip_rest(&p, &v, 0);
     }

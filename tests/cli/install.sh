@@ -84,5 +84,5 @@ check "its audit log has START and END" audit_log_of_the_example
 # A program with libgcore.a in it is told where the software device is.
 export GRETA_SOFT_LIBRARY=$prefix/lib/soft
 check "the README's example runs with the archive" \
-    example static "$prefix/lib/libgcore.a" -lxxhash -lpthread -ldl -lm
+    example static "$prefix/lib/libgcore.a" -lxxhash -lz -lzstd -lpthread -ldl -lm
 finish

@@ -98,5 +98,5 @@ fi
 # A program with the archive in it is told where the software device is.
 export GRETA_SOFT_LIBRARY=$prefix/lib/soft
 check "a program with the archive tells the story" \
-    story static "$prefix/lib/libgreta.a" -lpcre2-8 -lxxhash -lpthread -ldl -lm
+    story static "$prefix/lib/libgreta.a" -lpcre2-8 -lxxhash -lz -lzstd -lpthread -ldl -lm
 finish

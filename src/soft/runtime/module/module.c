@@ -41,7 +41,7 @@ struct soft_handles *soft_functions(void) {
 
 /* ---- loading ------------------------------------------------------------------------------- */
 
-static hipError_t error_of(enum rc rc) {
+hipError_t soft_module_error(enum rc rc) {
     switch (rc) {
     case RC_OK:
         return hipSuccess;
@@ -49,6 +49,8 @@ static hipError_t error_of(enum rc rc) {
         return hipErrorOutOfMemory;
     case RC_UNSUPPORTED:
         return hipErrorNoBinaryForGpu;
+    case RC_IO:
+        return hipErrorFileNotFound;
     default:
         return hipErrorInvalidImage;
     }
@@ -117,7 +119,9 @@ static hipError_t load(struct soft_module *m) {
     struct err e;
     enum rc rc = codeobj_list_open(&m->list, m->image.bytes, m->image.size, &e);
     if (rc)
-        return error_of(rc);
+        return soft_module_error(rc);
+    if (m->list->processor != CODEOBJ_GFX90A && m->list->processor != CODEOBJ_GFX942)
+        return hipErrorNoBinaryForGpu;
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
     return m->functions ? allocate_variables(m) : hipErrorOutOfMemory;
 }

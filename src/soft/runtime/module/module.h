@@ -7,6 +7,7 @@
 #ifndef SOFT_RUNTIME_MODULE_H
 #define SOFT_RUNTIME_MODULE_H
 
+#include "codeobj/bundle.h"
 #include "codeobj/codeobj.h"
 #include "soft/runtime/soft.h"
 
@@ -31,6 +32,9 @@ hipError_t soft_image_from_file(const char *path, struct soft_image *out);
 /* ---- module.c ------------------------------------------------------------------------------ */
 
 struct soft_module;
+
+/* What HIP says where a code object cannot be read. */
+hipError_t soft_module_error(enum rc rc);
 
 /* A struct soft_function as the pool holds it. A native function has no kernel. */
 struct soft_module_function {
