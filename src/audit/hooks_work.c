@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "audit/descriptor.h"
 #include "audit/fault_observer.h"
 #include "audit/kernel.h"
 
@@ -341,26 +342,39 @@ static unsigned launch_buffers(union event_slot *slot, const struct kernel *kern
     return slots;
 }
 
-/* Fills slots with the launch's event and its extras; returns how many. w: takes what the host
- * reaches too; may be NULL. */
-static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct hook_launch *q,
-                             struct event ev, struct hook_work *w) {
-    struct kernel kernel = kernel_find(q->function);
-    uint64_t bytes, hash = kernel_hash(&kernel, q->params, q->extra);
-    unsigned slots = 2 + launch_buffers(&slot[2], &kernel, q, &bytes, w);
-    ev.dst = (uint64_t)(uintptr_t)q->function;
-    ev.src = (uint64_t)(uintptr_t)(q->params ? q->params : q->extra);
-    ev.len = bytes;
-    ev.name = kernel.record_name;
-    slot[0].event = ev;
+/* Fills slots with what the launch says besides its event; returns how many. */
+static unsigned launch_extras(union event_slot *slot, const struct kernel *kernel,
+                              const struct hook_launch *q, uint64_t *bytes, struct hook_work *w) {
+    uint64_t hash = kernel_hash(kernel, q->params, q->extra);
     struct event_dims dims = {
         .grid = { q->grid[0], q->grid[1], q->grid[2] },
         .block = { q->block[0], q->block[1], q->block[2] },
         .shared = q->shared,
         .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) | hash << EVENT_DIMS_HASH_SHIFT,
     };
-    event_extra_dims(&slot[1], &dims);
-    return slots;
+    event_extra_dims(&slot[0], &dims);
+    return 1 + launch_buffers(&slot[1], kernel, q, bytes, w);
+}
+
+/* Fills slots with the launch's event and, unless a definition has them, its extras; returns how
+ * many. w: takes what the host reaches too; may be NULL. */
+static unsigned launch_slots(union event_slot slot[LAUNCH_SLOTS], const struct hook_launch *q,
+                             struct event ev, struct hook_work *w) {
+    struct kernel kernel = kernel_find(q->function);
+    struct hash_pair key;
+    unsigned slots = 1;
+    bool keyed = !w && descriptor_key_of_launch(&kernel, q, &key);
+    ev.dst = (uint64_t)(uintptr_t)q->function;
+    ev.src = keyed ? descriptor_find(key) : 0;
+    ev.name = kernel.record_name;
+    if (!ev.src) {
+        slots += launch_extras(&slot[1], &kernel, q, &ev.len, w);
+        if (!keyed)
+            key = descriptor_key_of_extras(&slot[1], slots - 1);
+        ev.src = descriptor_meet(key, &slot[1], slots - 1);
+    }
+    slot[0].event = ev;
+    return ev.src ? 1 : slots;
 }
 
 void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook_launch *q) {

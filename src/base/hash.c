@@ -11,6 +11,11 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t seed) {
     return XXH64(data, len, seed);
 }
 
+struct hash_pair hash_pair(const void *data, size_t len, uint64_t seed) {
+    XXH128_hash_t h = XXH3_128bits_withSeed(data, len, seed);
+    return (struct hash_pair){ .low = h.low64, .high = h.high64 };
+}
+
 enum rc hash_open(hash **out, uint64_t seed, struct err *e) {
     XXH64_state_t *state = XXH64_createState();
     if (!state)

@@ -11,8 +11,15 @@
 /* The hash of len bytes. Different seeds give unrelated hashes; 0 is the usual one. */
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed);
 
-/* The same over data that comes in pieces: however it is cut, hash_value equals hash_bytes of the
- * whole. hash_value may be asked at any time and does not end the hash. */
+/* 128 bits (XXH3), for keys that stand for their content: two contents with the same value do not
+ * occur in practice. */
+struct hash_pair {
+    uint64_t low, high;
+};
+struct hash_pair hash_pair(const void *data, size_t len, uint64_t seed);
+
+/* The same as hash_bytes over data that comes in pieces: however it is cut, hash_value equals
+ * hash_bytes of the whole. hash_value may be asked at any time and does not end the hash. */
 typedef struct hash hash;
 NODISCARD enum rc hash_open(hash **out, uint64_t seed, struct err *e);
 void hash_add(hash *h, const void *data, size_t len);

@@ -37,7 +37,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RECORD_VERSION = 1 };
+enum { RECORD_VERSION = 2 };
 #define RECORD_PENDING 0xffffu    /* status of a call that has not returned */
 #define RECORD_NONE    UINT64_MAX /* seq of an event that was lost */
 #define EVENT_NO_SEQ   UINT64_MAX /* a field that refers to an event, and does not know which */
@@ -75,7 +75,7 @@ union event_slot {
     uint64_t word[8];
 };
 
-_Static_assert(RECORD_VERSION == 1 && sizeof(struct event) == 64, "bump RECORD_VERSION");
+_Static_assert(RECORD_VERSION == 2 && sizeof(struct event) == 64, "bump RECORD_VERSION");
 _Static_assert(offsetof(struct event, t_ns) == 8 && offsetof(struct event, dst) == 16 &&
                    offsetof(struct event, len) == 32 && offsetof(struct event, stream) == 40 &&
                    offsetof(struct event, name) == 52 && offsetof(struct event, kind) == 56 &&

@@ -171,6 +171,15 @@ uint32_t record_stream(writer *w, const struct record_stream *s) {
     return define_next(w, DEFINITION_STREAM, &value, sizeof value);
 }
 
+uint32_t record_launch(writer *w, const union event_slot *extras, unsigned count) {
+    if (!w || !count || count > EVENT_EXTRA_MAX)
+        return 0;
+    size_t bytes = count * sizeof *extras;
+    uint64_t hash = intern_hash(DEFINITION_LAUNCH, extras, bytes);
+    uint32_t id = intern_find(w, DEFINITION_LAUNCH, hash, extras, bytes);
+    return id ? id : intern_add(w, DEFINITION_LAUNCH, hash, extras, bytes, NULL, 0);
+}
+
 void record_provenance(writer *w, const char *key, const char *text) {
     if (!w)
         return;

@@ -95,6 +95,8 @@ struct definition {
 /* STRING: the key is the text, the value a NUL. FUNCTIONS: no key; the value is a uint32_t count
  * and that many texts with their NULs. */
 
+/* LAUNCH: the key is an array of struct event_extra, at most EVENT_EXTRA_MAX; there is no value. */
+
 /* SITE: the key is struct site_key and return addresses (uint64_t); the value struct site_value and
  * that many frames. A whole stack (SITE_WHOLE) has all its addresses in the key; otherwise the key
  * has the innermost one, and the stack is that of the first call seen. */
@@ -164,14 +166,14 @@ static inline uint32_t definition_value_offset(uint32_t key_bytes) {
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2,
                "processes share the counters");
 _Static_assert(sizeof(struct record_header) <= RECORD_HEADER_BYTES, "the header outgrew its room");
-_Static_assert(RECORD_VERSION == 1 && offsetof(struct record_header, run_id) == 40 &&
+_Static_assert(RECORD_VERSION == 2 && offsetof(struct record_header, run_id) == 40 &&
                    offsetof(struct record_header, next_seq) == 128 &&
                    offsetof(struct record_header, lost) == 256 &&
                    offsetof(struct record_header, next_definition) == 384 &&
                    offsetof(struct record_header, event_chunk) == 4096 &&
                    offsetof(struct record_header, bucket) == 24576,
                "bump RECORD_VERSION");
-_Static_assert(RECORD_VERSION == 1 && sizeof(struct definition) == 32 &&
+_Static_assert(RECORD_VERSION == 2 && sizeof(struct definition) == 32 &&
                    sizeof(struct site_frame) == 32 && sizeof(struct site_key) == 8 &&
                    sizeof(struct process_value) == 32 && sizeof(struct stream_value) == 24 &&
                    DEFINITION_KINDS <= 16,

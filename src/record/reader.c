@@ -191,6 +191,9 @@ static bool definition_is_sane(const struct definition *d) {
         memcpy(&v, (const unsigned char *)d + offset, sizeof v);
         return v.count <= (value - sizeof v) / sizeof(struct site_frame);
     }
+    case DEFINITION_LAUNCH:
+        return d->key_bytes && d->key_bytes % sizeof(struct event_extra) == 0 &&
+               d->key_bytes / sizeof(struct event_extra) <= EVENT_EXTRA_MAX;
     case DEFINITION_THREAD:
         return value >= sizeof(struct thread_value);
     case DEFINITION_PROCESS:
@@ -359,11 +362,26 @@ static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
                                                                : DETAIL_LOSS_TORN;
 }
 
-/* Reads the extras of out->event, which is at out->seq. Each tells its place and their number, so
- * that those after a torn one are found. */
+/* The extras of a launch that the recording has as a definition. */
+static void copy_extras(const reader *r, struct reader_event *out) {
+    const struct definition *d =
+        out->event.src <= UINT32_MAX ? find(r, DEFINITION_LAUNCH, (uint32_t)out->event.src) : NULL;
+    out->extras_lost = !d;
+    out->extras = d ? d->key_bytes / sizeof out->extra[0] : 0;
+    out->slots = 1;
+    if (d)
+        memcpy(out->extra, d + 1, d->key_bytes);
+}
+
+/* Reads the extras of out->event, which is at out->seq, from the slots after it. Each tells its
+ * place and their number, so that those after a torn one are found. */
 static void read_extras(const reader *r, struct reader_event *out) {
     union event_slot slot;
     unsigned total = EVENT_EXTRA_MAX, torn = 0;
+    if (out->event.kind == EVENT_LAUNCH && out->event.src) {
+        copy_extras(r, out);
+        return;
+    }
     out->extras = 0;
     out->extras_lost = false;
     for (unsigned i = 1; i <= total && out->seq + i < r->info.end_seq; i++) {
@@ -379,6 +397,7 @@ static void read_extras(const reader *r, struct reader_event *out) {
         out->extras_lost = torn;
     }
     out->extras_lost |= out->extras && out->extras < total;
+    out->slots = 1 + out->extras;
 }
 
 struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to) {
@@ -414,6 +433,7 @@ static void make_lost(struct reader_cursor *c, struct reader_event *out, uint64_
                       int why) {
     count_lost(&c->counts, why, n);
     out->seq = first;
+    out->slots = 1;
     out->extras = 0;
     out->extras_lost = false;
     out->event = (struct event){ .ready = first + 1,

@@ -43,10 +43,11 @@ const struct reader_info *reader_info(const reader *r);
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-/* An event with its extras. */
+/* An event with its extras: those in the slots after it, or those of a launch's definition. */
 struct reader_event {
     uint64_t seq;
     struct event event;
+    unsigned slots;   /* of the ring, with those of its extras */
     unsigned extras;  /* how many there are */
     bool extras_lost; /* and there were more */
     struct event_extra extra[EVENT_EXTRA_MAX];

@@ -103,6 +103,10 @@ enum {
 /* A new number at each call, because handles are used again. 0 if there is no room. */
 uint32_t record_stream(writer *w, const struct record_stream *s);
 
+/* The number of a launch's extras, the same for the same extras in all processes of the run; 0 if
+ * there is no room, or if there are none or more than an event can have. */
+uint32_t record_launch(writer *w, const union event_slot *extras, unsigned count);
+
 /* A fact about the run; one key may be given several times. */
 void record_provenance(writer *w, const char *key, const char *value);
 

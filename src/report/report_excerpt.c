@@ -118,7 +118,7 @@ void report_excerpt(FILE *out, const reader *r, const verdict *v) {
             continue;
         if (x->event.seq > expected)
             fputs("  ...\n", out);
-        expected = x->event.seq + 1 + x->event.extras;
+        expected = x->event.seq + x->event.slots;
         fprintf(out, "%c ", sign_of(x, x->event.seq));
         format_event(out, r, &x->event);
         putc('\n', out);
