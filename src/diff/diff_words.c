@@ -108,6 +108,7 @@ static void add_field(struct diff_state *s, struct diff_words *w, const struct e
         if (!strcmp(f->label, "flags") || !strcmp(f->label, "value") || !strcmp(f->label, "mode"))
             add(w, f->label, value);
         return;
+    case EVENT_FORMAT_DEFINITION: /* its extras are compared */
     case EVENT_FORMAT_SEQ:
     case EVENT_FORMAT_NONE:
         return;

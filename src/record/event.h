@@ -302,6 +302,7 @@ enum event_format {
     EVENT_FORMAT_SIGNED,
     EVENT_FORMAT_HEX,
     EVENT_FORMAT_SEQ,
+    EVENT_FORMAT_DEFINITION,
 };
 
 struct event_field {

@@ -47,6 +47,10 @@ static void field_text(FILE *out, const struct event_field *f, uint64_t value) {
         else
             fprintf(out, " %s=#%" PRIu64, f->label, value);
         return;
+    case EVENT_FORMAT_DEFINITION:
+        if (value)
+            fprintf(out, " %s=%" PRIu64, f->label, value);
+        return;
     case EVENT_FORMAT_BYTES:
     case EVENT_FORMAT_NUMBER:
         fprintf(out, " %s=%" PRIu64, f->label, value);
@@ -71,6 +75,7 @@ static void field_json(struct json *j, const struct event_field *f, uint64_t val
         else
             json_u64(j, f->label, value);
         return;
+    case EVENT_FORMAT_DEFINITION:
     case EVENT_FORMAT_BYTES:
     case EVENT_FORMAT_NUMBER:
         json_u64(j, f->label, value);

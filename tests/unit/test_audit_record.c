@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "audit/kernel.h"
 #include "record/reader.h"
 
 static char path[64];
@@ -184,6 +185,51 @@ static void launches(void **state) {
     dims = event_dims_of(reader_extra(e, EXTRA_DIMS));
     assert_int_equal(dims.grid[0], 4); /* 64 threads in blocks of 16 */
     assert_string_equal(reader_string(recording, nth(EVENT_FUNCTION, 0)->event.name), "gemm");
+}
+
+static bool copy_layout(const char *name, struct kernel_layout *out, void *user) {
+    (void)name;
+    (void)user;
+    out->count = 2;
+    out->param[0].size = 8;
+    out->param[0].access = EVENT_ARG_WRITE;
+    out->param[1].size = 4;
+    return true;
+}
+
+static void launch_gemm(hipFunction_t f, void *p, uint32_t n) {
+    void *params[] = { &p, &n };
+    assert_int_equal(api.hipModuleLaunchKernel(f, 2, 1, 1, 64, 1, 1, 0, NULL, params, NULL),
+                     hipSuccess);
+}
+
+static void launches_that_repeat_take_one_slot(void **state) {
+    (void)state;
+    void *p = device_memory(64), *other = device_memory(64);
+    hipFunction_t f;
+    kernel_set_source(copy_layout, NULL);
+    assert_int_equal(api.hipModuleGetFunction(&f, NULL, "gemm"), hipSuccess);
+    for (uint32_t i = 0; i < 4; i++)
+        launch_gemm(f, p, 7);
+    launch_gemm(f, p, 8);     /* another number */
+    launch_gemm(f, other, 7); /* another pointer */
+    launch_gemm(f, p, 7);
+    kernel_set_source(NULL, NULL);
+    finish();
+    for (unsigned i = 0; i < 7; i++) {
+        bool repeats = i > 0 && i != 4 && i != 5;
+        const struct reader_event *e = nth(EVENT_LAUNCH, i);
+        assert_int_equal(e->event.src != 0, repeats);
+        assert_int_equal(e->slots, repeats ? 1 : 3);
+        assert_int_equal(e->extras, 2);
+        assert_false(e->extras_lost);
+        struct event_arg args[EVENT_ARGS_PER_SLOT];
+        assert_int_equal(event_args_of(reader_extra(e, EXTRA_ARGS), args), 2);
+        assert_int_equal(args[0].value, bits(i == 5 ? other : p));
+        assert_int_equal(args[1].value, i == 4 ? 8 : 7);
+        assert_int_equal(event_dims_of(reader_extra(e, EXTRA_DIMS)).block[0], 64);
+    }
+    assert_int_equal(reader_count(recording, DEFINITION_LAUNCH), 1);
 }
 
 static void order_of_streams_and_events(void **state) {
@@ -413,6 +459,7 @@ int main(void) {
         T(allocations_and_frees),
         T(copies_sets_and_their_tensors),
         T(launches),
+        T(launches_that_repeat_take_one_slot),
         T(order_of_streams_and_events),
         T(errors_point_at_the_call_that_failed),
         T(checked_copies_and_their_order),

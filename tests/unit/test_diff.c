@@ -52,7 +52,6 @@ static void write_step(writer *w, const struct run *r, unsigned i, const uint32_
 static void write_launch(writer *w, uint64_t base, uint32_t stream) {
     union event_slot s[3] = { { .event = { .kind = EVENT_LAUNCH,
                                            .dst = base ^ 0x55,
-                                           .src = base ^ 0x77,
                                            .stream = stream,
                                            .name = record_string(w, "rope"),
                                            .aux = event_aux(HIP_FN_hipModuleLaunchKernel, 0) } } };
