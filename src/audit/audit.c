@@ -144,16 +144,26 @@ static enum rc open_logs(const struct audit_config *config, struct err *e) {
     return rc;
 }
 
-void audit_log(const char *fmt, ...) {
+/* Says once that the log cannot be written. */
+static void note_lost_lines(enum rc rc, const struct err *e) {
     const struct log_sink to_stderr = { .fd = 2, .owned = false };
+    if (rc && audit.log.owned && !atomic_exchange(&audit.log_lost, true))
+        log_linef(&to_stderr, "greta: GCORE_D2H_AUDIT_LOG=%s: lines are lost: %s",
+                  audit.config.d2h_log, e->msg);
+}
+
+void audit_log(const char *fmt, ...) {
     struct err e = { 0 };
     va_list ap;
     va_start(ap, fmt);
     enum rc rc = log_linev(&audit.log, &e, fmt, ap);
     va_end(ap);
-    if (rc && audit.log.owned && !atomic_exchange(&audit.log_lost, true))
-        log_linef(&to_stderr, "greta: GCORE_D2H_AUDIT_LOG=%s: lines are lost: %s",
-                  audit.config.d2h_log, e.msg);
+    note_lost_lines(rc, &e);
+}
+
+void audit_log_lines(const char *text, size_t bytes) {
+    struct err e = { 0 };
+    note_lost_lines(log_line(&audit.log, text, bytes, &e), &e);
 }
 
 static void at_exit(void) {

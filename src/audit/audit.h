@@ -116,6 +116,8 @@ bool audit_is_attached(void);
 /* Writes one line of the D2H log. If the file does not take it, standard error is told of the first
  * one that is lost, and all goes on. */
 void audit_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for whole lines that are formatted already. */
+void audit_log_lines(const char *text, size_t bytes);
 
 /* What lies at an address that is one side of a copy. */
 enum d2h_place_kind { D2H_PLACE_NONE, D2H_PLACE_LIVE, D2H_PLACE_FREED };
