@@ -14,10 +14,10 @@
 #include "audit/call.h"
 #include "audit/d2h_internal.h"
 #include "audit/decorate.h"
-#include "audit/fault_observer.h"
 #include "audit/kernel.h"
 #include "audit/order.h"
 #include "audit/provenance.h"
+#include "audit/statements.h"
 #include "base/env.h"
 
 struct audit audit;
@@ -170,6 +170,7 @@ static void at_exit(void) {
     if (!audit_is_attached())
         return;
     d2h_pending_fail(hipErrorNotReady);
+    statements_end();
     record_end(audit.writer);
 }
 
@@ -214,7 +215,8 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     audit.hip_major = options->hip_major ? options->hip_major : 6;
     atomic_fetch_add(&audit_attachment, 1);
     pthread_once(&once, register_process_hooks);
-    fault_attach(options->library);
+    hip_soft_find(&audit.soft, options->library);
+    statements_attach();
     if (audit.writer) {
         provenance_write(audit.writer, &audit.raw, options->library_path);
         record_provenance(audit.writer, "audit.partial", audit.partial ? "1" : "0");
@@ -237,7 +239,7 @@ void audit_detach(void) {
     if (audit_is_attached()) {
         *audit.table = audit.raw;
         atomic_store(&attached, false);
-        fault_detach();
+        statements_detach();
         d2h_pending_reset();
         order_reset();
         kernel_reset();

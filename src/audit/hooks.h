@@ -53,6 +53,7 @@ struct hook_work {
     struct order_stream *stream;
     bool leaves_nothing;    /* complete when the call has returned */
     struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
+    const void *function;   /* a launch's, else NULL */
     unsigned host_uses;     /* memory that audit.host wants to know of; the thread has the list */
 };
 
