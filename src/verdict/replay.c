@@ -401,6 +401,7 @@ static void on_event(struct replay *r, const struct reader_event *e) {
         return;
     r->now_ns = e->event.t_ns;
     errors_on_event(r, e, t);
+    resources_on_event(r, e, t);
     dispatch(r, e, t);
     t->last = e->seq;
     t->last_ns = e->event.t_ns;
@@ -472,6 +473,7 @@ static void free_space(struct space **s) {
     free_clocks(&(*s)->tokens);
     free_clocks(&(*s)->host_fns);
     graph_free_space(*s);
+    resources_free_space(*s);
     for (size_t i = 0; i < (*s)->stream_count; i++)
         if ((*s)->streams[i]->id == 0) { /* the others are in the replay's list */
             vclock_free(&(*s)->streams[i]->clock);

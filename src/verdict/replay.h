@@ -7,6 +7,7 @@
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
+ *   resources.c streams, events, graphs, modules, registrations that are never released
  *   errors.c    failing calls: who reported what, and who looked at it
  *   fault_cause.c the device's own word on where it failed
  *   findings.c  collects what was found
@@ -341,6 +342,13 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
                            struct block *b, bool frees);
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t);
 void races_settle(struct space *s, struct block *b, void *replay);
+
+/* ---- resources.c ----------------------------------------------------------------------------- */
+
+void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* After the last event. failed: the run ended on an error. */
+void resources_finish(struct replay *r, bool failed);
+void resources_free_space(struct space *s);
 
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
