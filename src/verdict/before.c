@@ -344,7 +344,7 @@ static void on_wait(struct replay *r, const struct reader_event *e, struct threa
     if (!s)
         return;
     if (!ev) {
-        r->order_doubt = "a stream waited for an event whose creation was not recorded";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_UNRECORDED);
         return;
     }
     if (ev->capture || s->capture) {
@@ -366,7 +366,7 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
         before_free_event(table_remove(&space->events, e->event.dst));
         if (new_event(r, space, e->event.dst) &&
             r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
-            r->order_doubt = "an event of another process was used";
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_SHARED);
         break;
     case EVENT_EVENT_DESTROY:
         before_free_event(table_remove(&space->events, e->event.dst));
@@ -382,7 +382,7 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
         if (ev && !ev->capture)
             before_wait_clock(r, t, &ev->clock, end_of(&e->event));
         else if (!ev)
-            r->order_doubt = "the host waited for an event whose creation was not recorded";
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_HOST);
         break;
     }
     default:

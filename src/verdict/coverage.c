@@ -145,12 +145,17 @@ void coverage_fill_blocks(struct judge *j) {
 void coverage_fill_remarks(struct judge *j) {
     struct replay *r = j->r;
     const char **out = arena_alloc_array(j->a, r->found.remark_count + 1, sizeof *out);
-    if (!out) {
+    const struct sentence **said = arena_alloc_array(j->a, r->found.remark_count + 1, sizeof *said);
+    if (!out || !said) {
         r->no_memory = true;
         return;
     }
-    for (size_t i = 0; i < r->found.remark_count; i++)
-        out[i] = actors_text(r, j->a, "%s", r->found.remarks[i]);
+    for (size_t i = 0; i < r->found.remark_count; i++) {
+        said[i] = sentence_keep(j->a, r->found.remarks[i]);
+        r->no_memory |= !said[i];
+        out[i] = sentence_text(LANG_EN, said[i]);
+    }
+    j->v->remarks_said = said;
     j->v->remarks = out;
     j->v->remark_count = r->found.remark_count;
 }

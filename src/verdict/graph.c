@@ -235,7 +235,7 @@ static void on_node(struct replay *r, const struct reader_event *e, struct threa
     if (fn == HIP_FN_hipGraphAddChildGraphNode)
         g->opaque = true;
     if (fn == HIP_FN_hipGraphAddEventRecordNode || fn == HIP_FN_hipGraphAddEventWaitNode)
-        r->order_doubt = "a graph records or waits for events";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_EVENTS);
     bool ok = add_node(g, e->event.src, EVENT_NO_SEQ) != NULL;
     uint64_t told = 0;
     for (unsigned i = 0; i < e->extras; i++) {
@@ -248,7 +248,7 @@ static void on_node(struct replay *r, const struct reader_event *e, struct threa
         }
     }
     if (told < e->event.len)
-        r->order_doubt = "a graph's node has more dependencies than the recording keeps";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_DEPS);
     if (!ok) {
         r->no_memory = true;
         return;

@@ -300,7 +300,7 @@ static void on_unfollowed(struct replay *r, const struct reader_event *e, struct
         for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
             if (strstr(hip_fn_name(fn), harmless[i]))
                 return;
-        r->order_doubt = "a graph was changed in a way that is not followed";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_CHANGED);
     }
 }
 
@@ -310,11 +310,11 @@ static void on_call(struct replay *r, const struct reader_event *e, struct threa
     case HIP_FN_hipStreamWaitValue32:
     case HIP_FN_hipStreamWaitValue64:
     case HIP_FN_hipStreamBatchMemOp:
-        r->order_doubt = "streams wait for values in memory";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_VALUES);
         break;
     case HIP_FN_hipWaitExternalSemaphoresAsync:
     case HIP_FN_hipSignalExternalSemaphoresAsync:
-        r->order_doubt = "streams wait for semaphores of another API";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_SEMAPHORES);
         break;
     default:
         on_unfollowed(r, e, t, fn);
@@ -438,6 +438,7 @@ void replay_run(struct replay *r) {
     enum { RELEASE = 1 << 20 }; /* slots, 64 MiB of them */
     struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
     for (uint64_t next = RELEASE; !r->no_memory && reader_next(&c, r->event);) {
+        arena_clear(&r->words);
         on_event(r, r->event);
         if (r->event->seq >= next) {
             reader_release(r->r, r->event->seq);
@@ -503,6 +504,7 @@ void replay_free(struct replay *r) {
         free(r->lanes[i].seqs);
     graph_free(r);
     arena_clear(&r->arena);
+    arena_clear(&r->words);
     findings_free(&r->found);
     free(r->spaces);
     free(r->streams);

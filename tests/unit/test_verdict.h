@@ -7,6 +7,7 @@
 #define TESTS_UNIT_TEST_VERDICT_H
 
 #include "hip/hip_api.h"
+#include "support/verdict_words.h"
 #include "unit/test_record.h"
 #include "verdict/verdict.h"
 
@@ -312,6 +313,7 @@ static inline void judge(void) {
     R = open_reader();
     if (verdict_open(&V, R, &options, &e) != RC_OK)
         fail_msg("%s", e.msg);
+    verdict_check_words(V);
 }
 
 static inline enum verdict_status status_of(enum verdict_hypothesis_id id) {
