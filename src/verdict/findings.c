@@ -53,7 +53,12 @@ static void place(const struct replay *r, uint64_t seq, uint64_t out[2]) {
     out[0] = out[1] = 0;
     if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, e))
         return;
-    out[0] = e->event.site;
+    unsigned frames;
+    const struct site_frame *f = reader_site(r->r, e->event.site, &frames, NULL);
+    if (frames) { /* the call, from wherever the function that makes it was called */
+        const uint64_t words[2] = { f->module, f->module ? f->offset : f->address };
+        out[0] = hash_bytes(words, sizeof words, 0);
+    }
     out[1] = e->event.kind == EVENT_LAUNCH ? e->event.name : 0;
 }
 
