@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "audit/call.h"
+#include "audit/code.h"
 #include "audit/d2h_internal.h"
 #include "audit/decorate.h"
 #include "audit/kernel.h"
@@ -243,6 +244,7 @@ void audit_detach(void) {
         d2h_pending_reset();
         order_reset();
         kernel_reset();
+        code_reset();
         close_all();
         atomic_fetch_add(&audit_attachment, 1);
     }

@@ -354,7 +354,9 @@ static unsigned launch_extras(union event_slot *slot, const struct kernel *kerne
         .grid = { q->grid[0], q->grid[1], q->grid[2] },
         .block = { q->block[0], q->block[1], q->block[2] },
         .shared = q->shared,
-        .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) | hash << EVENT_DIMS_HASH_SHIFT,
+        .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) |
+                 (kernel->layout && kernel->layout->reaches ? EVENT_DIMS_REACHES : 0) |
+                 hash << EVENT_DIMS_HASH_SHIFT,
     };
     event_extra_dims(&slot[0], &dims);
     unsigned slots = 1 + launch_buffers(&slot[1], kernel, q, bytes, w);

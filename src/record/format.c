@@ -121,6 +121,8 @@ static void dims_text(FILE *out, const struct event_extra *x) {
             d.block[0], d.block[1], d.block[2], d.shared);
     if (d.flags & EVENT_DIMS_COOPERATIVE)
         fputs(" cooperative", out);
+    if (d.flags & EVENT_DIMS_REACHES)
+        fputs(" reaches", out);
 }
 
 static const char *arg_access(unsigned flags) {

@@ -168,7 +168,7 @@ static const char *argument_name(struct replay *r, struct arena *a, const struct
                                  const char *kernel) {
     if (f->argument_name)
         return actors_text(r, a, "%s", reader_string(r->r, f->argument_name));
-    char key[160];
+    char key[1024]; /* mangled names are long */
     snprintf(key, sizeof key, "kernel.%s.arguments", kernel ? kernel : "");
     const char *names = reader_provenance_find(r->r, key);
     for (int i = 0; names && i < f->argument; i++) {
