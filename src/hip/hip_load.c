@@ -80,9 +80,7 @@ static const char *open_problem(const char *name) {
 }
 
 static bool is_soft(void *library) {
-    struct hip_soft soft;
-    hip_soft_find(&soft, library);
-    return soft.version != NULL;
+    return dlsym(library, "greta_soft_version") != NULL;
 }
 
 static const struct link_map *map_of(void *library) {
@@ -391,7 +389,6 @@ enum rc hip_load(struct hip_runtime *out, const char *choice, struct err *e) {
     describe(out);
     out->rtc_library = open_rtc(out);
     fill(out);
-    hip_soft_find(&out->soft, out->library);
     return RC_OK;
 }
 

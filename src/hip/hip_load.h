@@ -31,7 +31,6 @@
 
 #include "base/err.h"
 #include "hip/hip_api.h"
-#include "hip/hip_soft.h"
 
 enum hip_device_kind {
     HIP_DEVICE_ROCM,
@@ -40,9 +39,8 @@ enum hip_device_kind {
 
 struct hip_runtime {
     struct hip_api api; /* complete: what the library lacks is an entry that says so when called */
-    struct hip_soft soft; /* all NULL on ROCm */
-    void *library;
-    void *rtc_library; /* libhiprtc where ROCm has it apart, else NULL */
+    void *library;      /* for dlsym() of what is not HIP: greta_soft_* */
+    void *rtc_library;  /* libhiprtc where ROCm has it apart, else NULL */
     enum hip_device_kind kind;
     int major;      /* of the ABI: 5, 6 or 7; see hip_types.h for what differs */
     unsigned found; /* functions of hip_api.def that the library has */
