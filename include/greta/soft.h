@@ -42,6 +42,10 @@ enum {
     GRETA_SOFT_VALUE = 0,   /* plain bytes */
     GRETA_SOFT_POINTER = 1, /* the argument's first 8 bytes are a device pointer */
     GRETA_SOFT_READS = 2,   /* with POINTER: the kernel only reads through it */
+    /* with POINTER: which bytes the kernel reaches through it follows from its arguments, and
+     * whoever records launches knows how. The device then need not look at the slack of that block
+     * after each launch, only when it is freed and at the end. */
+    GRETA_SOFT_FOOTPRINT = 4,
 };
 
 struct greta_soft_param {
@@ -120,37 +124,59 @@ enum greta_soft_checked {
     GRETA_SOFT_CHECKED_EVERY_ACCESS = 3, /* interpreted, byte by byte */
 };
 
+/* The slack of a block is what lies between it and its guards, on either side. Memory that the
+ * program made itself and registered has neither guards nor a pattern. */
 struct greta_soft_check {
     int how;                /* enum greta_soft_checked */
-    uint64_t before, after; /* the most bytes beside a buffer that guards do not catch */
-    int pattern;            /* those bytes are filled with a pattern and looked at */
+    uint64_t before, after; /* the most bytes of slack that a block can have: guards begin there */
+    int pattern;            /* slack is filled with a pattern, so that writes to it show */
 };
 
 /* What the device will check in a launch of this function: a hipFunction_t, or the host address of
  * a __global__ function. Returns 0, or -1 if it does not know the function. */
 GRETA_SOFT_API int greta_soft_check_of(const void *function, struct greta_soft_check *out);
 
+/* Why a launch that was queued did not run. One that cannot even be queued, such as machine code
+ * without a native twin, fails at the call and is not told to the observer. */
 enum greta_soft_not_run {
     GRETA_SOFT_NOT_RUN_NO_NATIVE_TWIN = 1, /* machine code that the device cannot run */
     GRETA_SOFT_NOT_RUN_DEVICE_FAILED = 2,  /* an earlier operation had faulted */
     GRETA_SOFT_NOT_RUN_STOPPED = 5,        /* an instruction the device does not know */
 };
 
+/* Bytes of a block's slack that have lost their pattern. good and bad are tags of launches: after
+ * `good` the slack was still whole (0: never looked at since the block was made), after `bad` it
+ * was not (0: noticed at a free, or at the end). What did it is among the launches in between,
+ * `bad` included, or is the host, where the host reaches the block. */
+struct greta_soft_slack {
+    uint64_t base, size;     /* the block */
+    uint64_t address, bytes; /* from the first to the last byte that differs, on one side */
+    uint64_t good, bad;
+    uint64_t launches; /* that ran on any stream between the two looks */
+};
+
 /* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
 struct greta_soft_launch_observer {
     /* The device did not run `launches` launches of the operation with that tag. */
     void (*not_run)(uint64_t tag, const char *kernel, int reason, uint64_t launches, void *user);
-    /* Bytes beside the allocation at base lost their pattern: after the launch tagged `bad` (0: at
-     * a free, or at the end), and not yet after the one tagged `good` (0: never looked before). */
-    void (*slack)(uint64_t base, uint64_t address, uint64_t bytes, uint64_t good, uint64_t bad,
-                  uint64_t launches, void *user);
+    void (*slack)(const struct greta_soft_slack *damage, void *user);
 };
-/* NULL removes it. */
+
+/* From here on slack has a pattern, and is looked at after each launch that has the block among its
+ * arguments, when the block is freed, in hipDeviceReset, and by greta_soft_look_at_slack(). The
+ * struct must stay valid until it is replaced. NULL removes it: then nothing is looked at. */
 GRETA_SOFT_API void greta_soft_observe_launches(const struct greta_soft_launch_observer *observer,
                                                 void *user);
 
-/* How many launches of the stream the device is done with, in the order they were queued. */
-GRETA_SOFT_API uint64_t greta_soft_launches_done(const void *stream);
+/* A number for a stream that no other stream of the process has, before or after; 0 if the handle
+ * is none. The default streams (NULL, hipStreamLegacy, hipStreamPerThread) are the device's and the
+ * calling thread's own. */
+GRETA_SOFT_API uint64_t greta_soft_stream_number(const void *stream, int device);
+
+/* How many launches of that stream the device is done with, in the order in which they were queued,
+ * those of graphs included. Still answers for a stream that was destroyed, until its memory is used
+ * again, which takes a thousand streams that end after it; then 0. */
+GRETA_SOFT_API uint64_t greta_soft_launches_done(uint64_t stream_number);
 
 /* Looks at the patterns beside all allocations now; what is damaged goes to the observer. */
 GRETA_SOFT_API void greta_soft_look_at_slack(void);

@@ -12,12 +12,13 @@
 #include <unistd.h>
 
 #include "audit/call.h"
+#include "audit/code.h"
 #include "audit/d2h_internal.h"
 #include "audit/decorate.h"
-#include "audit/fault_observer.h"
 #include "audit/kernel.h"
 #include "audit/order.h"
 #include "audit/provenance.h"
+#include "audit/statements.h"
 #include "base/env.h"
 
 struct audit audit;
@@ -144,22 +145,33 @@ static enum rc open_logs(const struct audit_config *config, struct err *e) {
     return rc;
 }
 
-void audit_log(const char *fmt, ...) {
+/* Says once that the log cannot be written. */
+static void note_lost_lines(enum rc rc, const struct err *e) {
     const struct log_sink to_stderr = { .fd = 2, .owned = false };
+    if (rc && audit.log.owned && !atomic_exchange(&audit.log_lost, true))
+        log_linef(&to_stderr, "greta: GCORE_D2H_AUDIT_LOG=%s: lines are lost: %s",
+                  audit.config.d2h_log, e->msg);
+}
+
+void audit_log(const char *fmt, ...) {
     struct err e = { 0 };
     va_list ap;
     va_start(ap, fmt);
     enum rc rc = log_linev(&audit.log, &e, fmt, ap);
     va_end(ap);
-    if (rc && audit.log.owned && !atomic_exchange(&audit.log_lost, true))
-        log_linef(&to_stderr, "greta: GCORE_D2H_AUDIT_LOG=%s: lines are lost: %s",
-                  audit.config.d2h_log, e.msg);
+    note_lost_lines(rc, &e);
+}
+
+void audit_log_lines(const char *text, size_t bytes) {
+    struct err e = { 0 };
+    note_lost_lines(log_line(&audit.log, text, bytes, &e), &e);
 }
 
 static void at_exit(void) {
     if (!audit_is_attached())
         return;
     d2h_pending_fail(hipErrorNotReady);
+    statements_end();
     record_end(audit.writer);
 }
 
@@ -204,7 +216,8 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     audit.hip_major = options->hip_major ? options->hip_major : 6;
     atomic_fetch_add(&audit_attachment, 1);
     pthread_once(&once, register_process_hooks);
-    fault_attach(options->library);
+    hip_soft_find(&audit.soft, options->library);
+    statements_attach();
     if (audit.writer) {
         provenance_write(audit.writer, &audit.raw, options->library_path);
         record_provenance(audit.writer, "audit.partial", audit.partial ? "1" : "0");
@@ -227,10 +240,11 @@ void audit_detach(void) {
     if (audit_is_attached()) {
         *audit.table = audit.raw;
         atomic_store(&attached, false);
-        fault_detach();
+        statements_detach();
         d2h_pending_reset();
         order_reset();
         kernel_reset();
+        code_reset();
         close_all();
         atomic_fetch_add(&audit_attachment, 1);
     }

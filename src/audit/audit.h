@@ -63,8 +63,6 @@ const struct hip_api *gcore_hip(struct err *e);
 /* The runtime that gcore_open loaded; its table is the decorated one. NULL if none is open. */
 const struct hip_runtime *gcore_runtime(void);
 
-struct greta_soft_fault; /* <greta/soft.h> */
-struct greta_soft_kernel;
 struct order_stream;
 
 /* Memory that the host reaches and that queued work uses: pageable memory of a copy; pinned,
@@ -96,10 +94,7 @@ struct audit {
     bool verbose;          /* any of config's three D2H switches is on */
     bool partial;
     int hip_major;
-    void (*soft_tag)(uint64_t tag); /* NULL on ROCm or without a recording */
-    const struct greta_soft_kernel *(*soft_kernel)(const char *name);
-    void (*soft_observe)(void (*observer)(const struct greta_soft_fault *fault, void *user),
-                         void *user);
+    struct hip_soft soft;                   /* all NULL on ROCm */
     const struct audit_host_observer *host; /* NULL: none */
     _Atomic uint64_t next_op_id;
     /* The first sticky device error: what it was, which call reported it, and where. */
@@ -116,6 +111,8 @@ bool audit_is_attached(void);
 /* Writes one line of the D2H log. If the file does not take it, standard error is told of the first
  * one that is lost, and all goes on. */
 void audit_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for whole lines that are formatted already. */
+void audit_log_lines(const char *text, size_t bytes);
 
 /* What lies at an address that is one side of a copy. */
 enum d2h_place_kind { D2H_PLACE_NONE, D2H_PLACE_LIVE, D2H_PLACE_FREED };

@@ -212,8 +212,8 @@ static enum gcore_d2h_code copy_nothing(struct d2h_request *q, struct gcore_d2h_
     uint64_t op_id = new_op_id();
     if (q->kind != hipMemcpyDefault)
         (void)d2h_assign_sides(q, &f);
-    d2h_log_start(q, op_id);
-    d2h_log_end(q, op_id, hipSuccess);
+    d2h_log_start(NULL, q, op_id);
+    d2h_log_end(NULL, q, op_id, hipSuccess);
     return done(result, op_id);
 }
 
@@ -230,7 +230,7 @@ static enum gcore_d2h_code copy_sync(struct d2h_request *q, struct gcore_d2h_res
     uint64_t op_id = new_op_id();
     record_decision(q, op_id, NULL);
     if (audit.verbose) {
-        d2h_log_start(q, op_id);
+        d2h_log_start(NULL, q, op_id);
         d2h_log_trace_before(q);
     }
     hipError_t r = get_behind(q, &behind);
@@ -239,7 +239,7 @@ static enum gcore_d2h_code copy_sync(struct d2h_request *q, struct gcore_d2h_res
     if (r == hipSuccess)
         order_behind_done(&behind);
     if (audit.verbose)
-        d2h_log_end(q, op_id, r);
+        d2h_log_end(NULL, q, op_id, r);
     return r == hipSuccess ? done(result, op_id) : fail_runtime(q, r, op_id, result);
 }
 
@@ -296,7 +296,7 @@ static enum gcore_d2h_code copy_async(struct d2h_request *q, struct gcore_d2h_op
     }
     record_decision(q, op_id, NULL);
     if (audit.verbose) {
-        d2h_log_start(q, op_id);
+        d2h_log_start(NULL, q, op_id);
         d2h_log_trace_before(q);
     }
     r = get_behind(q, &behind);
@@ -370,50 +370,91 @@ static bool item_request(struct d2h_request *q, struct gcore_d2h_item *item, hip
                    &code);
 }
 
-/* Queues one item. The result is OK if it is queued; *error is the runtime's word, kept from item
- * to item, so that a device that failed is not asked again. */
-static void queue_item(struct d2h_request *q, struct gcore_d2h_item *item,
-                       struct order_behind *behind, bool *ordered, hipError_t *error) {
+/* A batch is worked on in groups: the lines of a group's beginnings, and those of its ends, are
+ * written together. */
+enum { GROUP = 16 };
+
+struct group {
+    struct gcore_d2h_item *items;
+    size_t count;
+    hipStream_t stream;
+    const void *caller;
+    struct d2h_request q[GROUP];
+    bool checked[GROUP]; /* to be copied; its START is written */
+    struct d2h_lines lines;
+};
+
+struct batch {
+    struct order_behind behind;
+    bool ordered;
+    hipError_t
+        error; /* the runtime's word, kept, so that a device that failed is not asked again */
+};
+
+/* True if the item is to be copied: its result then has the op_id. */
+static bool check_item(struct group *g, size_t i) {
+    struct gcore_d2h_item *item = &g->items[i];
+    struct d2h_request *q = &g->q[i];
     struct d2h_finding f;
+    if (!item_request(q, item, g->stream, g->caller))
+        return false;
     if (audit.verbose)
         d2h_log_engaged(q);
     if (item->meta.size == 0) {
         (void)copy_nothing(q, &item->result);
-        return;
+        return false;
     }
     if (d2h_check(q, &f) != GCORE_D2H_OK) {
+        d2h_lines_write(&g->lines);
         (void)refuse(q, &f, &item->result);
-        return;
+        return false;
     }
     item->kind = (int)q->kind; /* hipMemcpyDefault is decided now, not again at the end */
-    uint64_t op_id = new_op_id();
-    record_decision(q, op_id, NULL);
+    (void)done(&item->result, new_op_id());
     if (audit.verbose) {
-        d2h_log_start(q, op_id);
+        d2h_log_start(&g->lines, q, item->result.op_id);
         d2h_log_trace_before(q);
     }
-    hipError_t r = *error;
-    if (r == hipSuccess && !*ordered) {
-        r = get_behind(q, behind);
-        *ordered = r == hipSuccess;
+    return true;
+}
+
+/* Queues a checked item; its result stays OK if that works. */
+static void queue_item(struct group *g, size_t i, struct batch *b) {
+    struct gcore_d2h_item *item = &g->items[i];
+    struct d2h_request *q = &g->q[i];
+    uint64_t op_id = item->result.op_id;
+    record_decision(q, op_id, NULL);
+    hipError_t r = b->error;
+    if (r == hipSuccess && !b->ordered) {
+        r = get_behind(q, &b->behind);
+        b->ordered = r == hipSuccess;
     }
     if (r == hipSuccess)
         r = call_copy(q, true);
     if (r == hipSuccess) {
         order_submitted(q->order);
-        (void)done(&item->result, op_id);
         return;
     }
     if (hip_error_is_sticky(r))
-        *error = r;
+        b->error = r;
     if (audit.verbose)
-        d2h_log_end(q, op_id, r);
+        d2h_log_end(NULL, q, op_id, r);
     (void)fail_runtime(q, r, op_id, &item->result);
+}
+
+static void queue_group(struct group *g, struct batch *b) {
+    g->lines.used = 0;
+    for (size_t i = 0; i < g->count; i++)
+        g->checked[i] = check_item(g, i);
+    d2h_lines_write(&g->lines);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->checked[i])
+            queue_item(g, i, b);
 }
 
 /* Tells every queued item how the synchronisation ended. */
 static void end_item(struct gcore_d2h_item *item, hipStream_t stream, const void *caller,
-                     hipError_t r) {
+                     hipError_t r, struct d2h_lines *lines) {
     struct d2h_request q;
     struct d2h_finding f;
     if (item->result.code != GCORE_D2H_OK || item->meta.size == 0 ||
@@ -421,34 +462,45 @@ static void end_item(struct gcore_d2h_item *item, hipStream_t stream, const void
         return;
     (void)d2h_assign_sides(&q, &f);
     if (audit.verbose)
-        d2h_log_end(&q, item->result.op_id, r);
-    if (r != hipSuccess)
-        (void)fail_runtime(&q, r, item->result.op_id, &item->result);
+        d2h_log_end(lines, &q, item->result.op_id, r);
+    if (r == hipSuccess)
+        return;
+    d2h_lines_write(lines);
+    (void)fail_runtime(&q, r, item->result.op_id, &item->result);
+}
+
+/* Waits for what was queued. */
+static void wait_batch(struct batch *b, hipStream_t stream, const void *caller) {
+    struct d2h_request q = { .stream = stream, .caller = caller };
+    if (!b->ordered)
+        return;
+    q.order = order_stream(stream);
+    if (b->error == hipSuccess)
+        b->error = wait_stream(&q);
+    if (b->error == hipSuccess)
+        order_behind_done(&b->behind);
 }
 
 static enum gcore_d2h_code batch(struct gcore_d2h_item *items, size_t count, hipStream_t stream,
                                  struct gcore_d2h_result *result, const void *caller) {
-    struct order_behind behind = { .count = 0 };
-    struct d2h_request q;
-    bool ordered = false;
-    hipError_t error = hipSuccess;
+    struct batch b = { .behind.count = 0, .error = hipSuccess };
+    struct group g;
     const struct gcore_d2h_item *first_bad = NULL;
-    for (size_t i = 0; i < count; i++)
-        if (item_request(&q, &items[i], stream, caller))
-            queue_item(&q, &items[i], &behind, &ordered, &error);
-    if (ordered) { /* q's stream and order are those of all items */
-        q.stream = stream;
-        q.order = order_stream(stream);
-        if (error == hipSuccess)
-            error = wait_stream(&q);
-        if (error == hipSuccess)
-            order_behind_done(&behind);
+    g.stream = stream;
+    g.caller = caller;
+    for (size_t at = 0; at < count; at += g.count) {
+        g.items = items + at;
+        g.count = count - at < GROUP ? count - at : GROUP;
+        queue_group(&g, &b);
     }
+    wait_batch(&b, stream, caller);
+    g.lines.used = 0;
     for (size_t i = 0; i < count; i++) {
-        end_item(&items[i], stream, caller, error);
+        end_item(&items[i], stream, caller, b.error, &g.lines);
         if (!first_bad && items[i].result.code != GCORE_D2H_OK)
             first_bad = &items[i];
     }
+    d2h_lines_write(&g.lines);
     if (!first_bad)
         return done(result, NO_OP_ID);
     if (result)

@@ -66,15 +66,24 @@ enum { D2H_NAME_MAX = 96 };
 /* A copy of a tensor's name that is one word of printable ASCII; "unnamed" for none. */
 void d2h_safe_name(char out[D2H_NAME_MAX], const char *name);
 
+/* Lines that are written together, to save system calls; on the stack of whoever collects them. A
+ * NULL where one is asked for writes the line at once. */
+struct d2h_lines {
+    size_t used;
+    char text[4096];
+};
+void d2h_lines_write(struct d2h_lines *lines);
+
 /* Each writes its line, or nothing if its switch is off. */
 void d2h_log_engaged(const struct d2h_request *q);
-void d2h_log_start(const struct d2h_request *q, uint64_t op_id);
+void d2h_log_start(struct d2h_lines *lines, const struct d2h_request *q, uint64_t op_id);
 void d2h_log_trace_before(const struct d2h_request *q);
 /* The refusal's line: always written. */
 void d2h_log_refusal(const struct d2h_request *q, const struct d2h_finding *f, const char *message);
 
 /* END, the debug line, the trace's second block; or its FATAL block, and then abort(). */
-void d2h_log_end(const struct d2h_request *q, uint64_t op_id, hipError_t result);
+void d2h_log_end(struct d2h_lines *lines, const struct d2h_request *q, uint64_t op_id,
+                 hipError_t result);
 
 /* ---- copies under way ------------------------------------------------------------------------ */
 

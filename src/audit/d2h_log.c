@@ -8,6 +8,7 @@
 
 #include "audit/audit.h"
 #include "base/clock.h"
+#include "base/line.h"
 
 #define X64 "0x%" PRIx64
 
@@ -36,17 +37,84 @@ void d2h_log_engaged(const struct d2h_request *q) {
               q->meta.size, q->meta.alloc);
 }
 
-void d2h_log_start(const struct d2h_request *q, uint64_t op_id) {
+/* ---- START and END: twice for every copy ------------------------------------------------------
+ */
+
+enum {
+    LINE_MAX = 512
+}; /* more than the longest of them: the name is the only part without limit */
+_Static_assert(LINE_MAX > D2H_NAME_MAX + 300, "a whole line");
+
+void d2h_lines_write(struct d2h_lines *lines) {
+    if (lines->used)
+        audit_log_lines(lines->text, lines->used);
+    lines->used = 0;
+}
+
+static void write_line(struct d2h_lines *lines, struct line *l) {
+    line_add_bytes(l, "\n", 1);
+    /* With other lines in between, the order of all of them is what matters. */
+    if (!lines || audit.config.d2h_debug || audit.config.trace_memcpy) {
+        audit_log_lines(l->text, l->used);
+        return;
+    }
+    if (lines->used + l->used > sizeof lines->text)
+        d2h_lines_write(lines);
+    memcpy(lines->text + lines->used, l->text, l->used);
+    lines->used += l->used;
+}
+
+/* What both begin with: op_id, the time, the stream. */
+static void begin_line(struct line *l, const char *title, const struct d2h_request *q,
+                       uint64_t op_id) {
+    uint64_t now = clock_wall_us();
+    line_add(l, title);
+    line_add(l, " op_id=");
+    line_add_u64(l, op_id, 1);
+    line_add(l, " ts=");
+    line_add_u64(l, now / 1000000, 1);
+    line_add(l, ".");
+    line_add_u64(l, now % 1000000, 6);
+    line_add(l, " stream=");
+    line_add_hex(l, bits(q->stream));
+}
+
+void d2h_log_start(struct d2h_lines *lines, const struct d2h_request *q, uint64_t op_id) {
     if (!audit.config.d2h_audit)
         return;
-    char name[D2H_NAME_MAX];
+    char name[D2H_NAME_MAX], text[LINE_MAX];
+    struct line l = { .text = text, .size = sizeof text };
     d2h_safe_name(name, q->meta.tensor);
-    uint64_t now = clock_wall_us();
-    audit_log("[D2H_AUDIT_START] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64 " dev_ptr=" X64
-              " host_ptr=" X64 " bytes=%zu tensor=%s step=%" PRId64 " layer=%" PRId32,
-              op_id, now / 1000000, (unsigned)(now % 1000000), bits(q->stream), q->device, q->other,
-              q->meta.size, name, q->meta.step, q->meta.layer);
+    begin_line(&l, "[D2H_AUDIT_START]", q, op_id);
+    line_add(&l, " dev_ptr=");
+    line_add_hex(&l, q->device);
+    line_add(&l, " host_ptr=");
+    line_add_hex(&l, q->other);
+    line_add(&l, " bytes=");
+    line_add_u64(&l, q->meta.size, 1);
+    line_add(&l, " tensor=");
+    line_add(&l, name);
+    line_add(&l, " step=");
+    line_add_i64(&l, q->meta.step);
+    line_add(&l, " layer=");
+    line_add_i64(&l, q->meta.layer);
+    write_line(lines, &l);
 }
+
+static void log_audit_end(struct d2h_lines *lines, const struct d2h_request *q, uint64_t op_id,
+                          hipError_t result, const char *name) {
+    char text[LINE_MAX];
+    struct line l = { .text = text, .size = sizeof text };
+    begin_line(&l, "[D2H_AUDIT_END]", q, op_id);
+    line_add(&l, " result=");
+    line_add(&l, hip_error_name(result));
+    line_add(&l, " tensor=");
+    line_add(&l, name);
+    write_line(lines, &l);
+}
+
+/* ---- the others -------------------------------------------------------------------------------
+ */
 
 #if GRETA_TRACE_MEMCPY
 void d2h_log_trace_before(const struct d2h_request *q) {
@@ -102,18 +170,14 @@ void d2h_log_refusal(const struct d2h_request *q, const struct d2h_finding *f,
                   bits(q->to), q->meta.offset, q->meta.size, q->meta.alloc, message);
 }
 
-void d2h_log_end(const struct d2h_request *q, uint64_t op_id, hipError_t result) {
+void d2h_log_end(struct d2h_lines *lines, const struct d2h_request *q, uint64_t op_id,
+                 hipError_t result) {
     if (!audit.verbose)
         return;
     char name[D2H_NAME_MAX];
     d2h_safe_name(name, q->meta.tensor);
-    if (audit.config.d2h_audit) {
-        uint64_t now = clock_wall_us();
-        audit_log("[D2H_AUDIT_END] op_id=%" PRIu64 " ts=%" PRIu64 ".%06u stream=" X64
-                  " result=%s tensor=%s",
-                  op_id, now / 1000000, (unsigned)(now % 1000000), bits(q->stream),
-                  hip_error_name(result), name);
-    }
+    if (audit.config.d2h_audit)
+        log_audit_end(lines, q, op_id, result, name);
     if (audit.config.d2h_debug && result == hipSuccess)
         audit_log("[D2H SAFE] async copy succeeded: %s", hip_error_name(result));
     trace_after(q, name, result);

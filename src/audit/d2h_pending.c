@@ -122,7 +122,7 @@ static void finish_locked(struct d2h_pending *p, hipError_t result) {
     atomic_store(&p->result, (int)result);
     if (p->listed)
         unlist_due(p);
-    d2h_log_end(&p->q, p->op_id, result);
+    d2h_log_end(NULL, &p->q, p->op_id, result);
     atomic_store(&p->state, FINISHED);
 }
 
@@ -279,7 +279,7 @@ struct d2h_pending *d2h_watch_begin(const struct call *c, const void *dst, const
         d2h_pending_new(&q, atomic_fetch_add(&audit.next_op_id, 1), false, &error);
     if (p) {
         p->async = async;
-        d2h_log_start(&p->q, p->op_id);
+        d2h_log_start(NULL, &p->q, p->op_id);
     }
     return p;
 }

@@ -274,6 +274,14 @@
 #define HOOK_hipModuleGetFunction ~, , hook_function(&c, r, GOT(function), module, kname)
 #define HOOK_hipModuleGetGlobal  ~, , hook_global(&c, r, GOT(dptr), GOT_SIZE(bytes), hmod, name)
 #define HOOK_hipGetSymbolAddress ~, , hook_symbol_address(&c, r, GOT(devPtr), symbol)
+#define HOOK_hipModuleLoadFatBinary ~, , hook_module_loaded(&c, r, GOT(module), fatbin, NULL)
+#define HOOK_hipLibraryLoadData     ~, , hook_module_loaded(&c, r, GOT(library), code, NULL)
+#define HOOK_hipLibraryLoadFromFile ~, , hook_module_loaded(&c, r, GOT(library), NULL, fileName)
+#define HOOK_hipLibraryUnload       ~, hook_module_unload(&c, library), hook_module_unloaded(&c, r, library)
+#define HOOK_hipLibraryGetKernel    ~, , hook_function(&c, r, GOT(pKernel), library, name)
+#define HOOK_hipGetFuncBySymbol     ~, , hook_function_of_symbol(&c, r, GOT(functionPtr), symbolPtr)
+#define HOOK___hipRegisterFatBinary   ~, PLAIN(data, 0, 0), hook_fatbin(r, data); call_end(&c, 0)
+#define HOOK___hipUnregisterFatBinary ~, PLAIN(modules, 0, 0); hook_fatbin_gone(modules), call_end(&c, 0)
 #define HOOK___hipRegisterFunction ~, , hook_function(&c, hipSuccess, hostFunction, modules, deviceName)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */

@@ -53,6 +53,7 @@ struct hook_work {
     struct order_stream *stream;
     bool leaves_nothing;    /* complete when the call has returned */
     struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
+    const void *function;   /* a launch's, else NULL */
     unsigned host_uses;     /* memory that audit.host wants to know of; the thread has the list */
 };
 
@@ -159,10 +160,14 @@ void hook_error_read(struct call *c, hipError_t r, bool clears);
 
 void hook_module_loaded(struct call *c, hipError_t r, const void *module, const void *image,
                         const char *file);
+void hook_fatbin(const void *handle, const void *wrapper);
+void hook_fatbin_gone(const void *handle);
 void hook_module_unload(struct call *c, const void *module);
 void hook_module_unloaded(struct call *c, hipError_t r, const void *module);
 void hook_function(struct call *c, hipError_t r, const void *function, const void *module,
                    const char *name);
+void hook_function_of_symbol(struct call *c, hipError_t r, const void *function,
+                             const void *symbol);
 void hook_global(struct call *c, hipError_t r, const void *ptr, size_t bytes, const void *module,
                  const char *name);
 /* A symbol that a copy names, if it is not known yet: its size is what the copy is measured by. */

@@ -1,4 +1,5 @@
 /* Hooks of modules, functions and symbols. */
+#include "audit/code.h"
 #include "audit/hooks.h"
 #include "audit/kernel.h"
 
@@ -21,7 +22,19 @@ static void record_code(struct call *c, enum event_kind kind, hipError_t r, cons
 
 void hook_module_loaded(struct call *c, hipError_t r, const void *module, const void *image,
                         const char *file) {
+    if (r == hipSuccess && image)
+        code_enter_image(module, image);
+    else if (r == hipSuccess)
+        code_enter_file(module, file);
     record_code(c, EVENT_MODULE_LOAD, r, module, image, 0, file);
+}
+
+void hook_fatbin(const void *handle, const void *wrapper) {
+    code_enter_fatbin(handle, wrapper);
+}
+
+void hook_fatbin_gone(const void *handle) {
+    code_leave(handle);
 }
 
 void hook_module_unload(struct call *c, const void *module) {
@@ -35,8 +48,15 @@ void hook_module_unloaded(struct call *c, hipError_t r, const void *module) {
 void hook_function(struct call *c, hipError_t r, const void *function, const void *module,
                    const char *name) {
     if (r == hipSuccess)
-        kernel_enter(function, name);
+        kernel_enter(function, name, module);
     record_code(c, EVENT_FUNCTION, r, function, module, 0, name);
+}
+
+void hook_function_of_symbol(struct call *c, hipError_t r, const void *function,
+                             const void *symbol) {
+    if (r == hipSuccess)
+        kernel_alias(function, symbol);
+    record_code(c, EVENT_FUNCTION, r, function, NULL, 0, kernel_find(symbol).name);
 }
 
 static void enter_global(struct call *c, const void *ptr, size_t bytes, const void *module) {

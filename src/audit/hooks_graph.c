@@ -1,6 +1,8 @@
 /* Hooks of stream capture and graphs. */
 #include "audit/hooks.h"
 
+#include "audit/statements.h"
+
 static uint64_t bits(const void *handle) {
     return (uint64_t)(uintptr_t)handle;
 }
@@ -73,8 +75,7 @@ struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct o
         struct event ev = call_event(c, EVENT_GRAPH_LAUNCH, 0, s);
         ev.dst = bits(exec);
         call_begin(c, &ev);
-        if (audit.soft_tag)
-            audit.soft_tag(c->seq + 1);
+        statement_tag(c);
     }
     return (struct hook_work){ .stream = s };
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "audit/descriptor.h"
-#include "audit/fault_observer.h"
 #include "audit/kernel.h"
+#include "audit/statements.h"
 
 /* The recording's number of the tensor that lies at address, 0 if it has no name. */
 static uint32_t tensor_at(const void *address) {
@@ -59,6 +59,10 @@ static void tell_host_uses(const struct call *c, const struct hook_work *w) {
 }
 
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
+    if (w->leaves_nothing)
+        statement_ran(w->stream);
+    if (r != hipSuccess && w->function)
+        statement_refused(c, w->function, r);
     if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream)) {
         order_submitted(w->stream);
         if (w->host_uses)
@@ -116,7 +120,7 @@ void hook_record_copy(struct call *c, const void *dst, const void *src, size_t b
     ev.len = bytes;
     ev.name = tensor ? tensor : tensor_of_copy(dst, src);
     call_begin(c, &ev);
-    fault_tag(c);
+    statement_tag(c);
 }
 
 struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,
@@ -156,7 +160,7 @@ struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hi
         ev.name = tensor_of_copy(rows->dst, rows->src);
         slot[0].event = ev;
         call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
-        fault_tag(c);
+        statement_tag(c);
     }
     if (audit.host && async != HOOK_SYNC && rows->width && rows->height && rows->depth)
         note_copy(&w, rows->dst, rows_extent(rows, rows->dst_pitch, rows->dst_slice), rows->src,
@@ -267,7 +271,7 @@ struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsig
         ev.len = (uint64_t)count * width;
         ev.name = tensor_at(dst);
         call_begin(c, &ev);
-        fault_tag(c);
+        statement_tag(c);
     }
     return set_work(dst, count * width, stream, async);
 }
@@ -283,7 +287,7 @@ struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uin
         ev.name = tensor_at(rows->dst);
         slot[0].event = ev;
         call_begin_slots(c, slot, 1 + rows_slots(&slot[1], rows));
-        fault_tag(c);
+        statement_tag(c);
     }
     bool some = rows->width && rows->height && rows->depth;
     size_t bytes = some ? rows_extent(rows, rows->dst_pitch, rows->dst_slice) : 0;
@@ -292,14 +296,14 @@ struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uin
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* One slot of event, one of dimensions, the rest of ranges or, where those are unknown, pointers.
- */
+/* One slot of event, one of dimensions, one of what is checked, the rest of ranges or, where those
+ * are unknown, pointers. */
 enum {
     LAUNCH_ARGS_MAX = 100,
     LAUNCH_ACCESSES_MAX = 40,
-    LAUNCH_SLOTS = 2 + LAUNCH_ARGS_MAX / EVENT_ARGS_PER_SLOT,
+    LAUNCH_SLOTS = 3 + LAUNCH_ARGS_MAX / EVENT_ARGS_PER_SLOT,
 };
-_Static_assert(LAUNCH_ACCESSES_MAX / EVENT_ACCESSES_PER_SLOT <= LAUNCH_SLOTS - 2, "room");
+_Static_assert(LAUNCH_ACCESSES_MAX / EVENT_ACCESSES_PER_SLOT <= LAUNCH_SLOTS - 3, "room");
 
 /* Notes the buffers of a launch that the host reaches too. */
 static void note_accesses(struct hook_work *w, const struct event_access *a, unsigned count) {
@@ -350,10 +354,15 @@ static unsigned launch_extras(union event_slot *slot, const struct kernel *kerne
         .grid = { q->grid[0], q->grid[1], q->grid[2] },
         .block = { q->block[0], q->block[1], q->block[2] },
         .shared = q->shared,
-        .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) | hash << EVENT_DIMS_HASH_SHIFT,
+        .flags = (q->cooperative ? EVENT_DIMS_COOPERATIVE : 0) |
+                 (kernel->layout && kernel->layout->reaches ? EVENT_DIMS_REACHES : 0) |
+                 hash << EVENT_DIMS_HASH_SHIFT,
     };
     event_extra_dims(&slot[0], &dims);
-    return 1 + launch_buffers(&slot[1], kernel, q, bytes, w);
+    unsigned slots = 1 + launch_buffers(&slot[1], kernel, q, bytes, w);
+    bool footprint = slots > 1 && event_extra_type(&slot[1].extra) == EXTRA_ACCESS;
+    statement_checked(&slot[slots++], q->function, footprint);
+    return slots;
 }
 
 /* Fills slots with the launch's event and, unless a definition has them, its extras; returns how
@@ -381,17 +390,20 @@ void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook
     union event_slot slot[LAUNCH_SLOTS];
     struct event ev = call_event(c, EVENT_LAUNCH, EVENT_CAPTURED, NULL);
     ev.status = (uint16_t)r;
-    record_events(audit.writer, slot, launch_slots(slot, q, ev, NULL));
+    struct call node = *c;
+    node.seq = record_events(audit.writer, slot, launch_slots(slot, q, ev, NULL));
+    if (r != hipSuccess)
+        statement_refused(&node, q->function, r);
 }
 
 struct hook_work hook_launch(struct call *c, const struct hook_launch *launch,
                              struct order_stream *stream) {
-    struct hook_work w = { .stream = stream };
+    struct hook_work w = { .stream = stream, .function = launch->function };
     if (call_is_recorded()) {
         union event_slot slot[LAUNCH_SLOTS];
         struct event ev = call_event(c, EVENT_LAUNCH, 0, stream);
         call_begin_slots(c, slot, launch_slots(slot, launch, ev, audit.host ? &w : NULL));
-        fault_tag(c);
+        statement_tag(c);
     }
     return w;
 }
@@ -454,7 +466,7 @@ struct hook_work hook_queue(struct call *c, const void *a, uint64_t b,
         ev.dst = (uint64_t)(uintptr_t)a;
         ev.src = b;
         call_begin(c, &ev);
-        fault_tag(c);
+        statement_tag(c);
     }
     return (struct hook_work){ .stream = stream };
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "audit/code.h"
 #include "audit/handles.h"
 #include "base/hash.h"
 
@@ -11,7 +12,8 @@ struct kernel_node {
     struct handle_node node; /* key: the function */
     char *name;
     uint32_t record_name;
-    _Atomic int asked; /* the source: 0 not yet, 1 has answered */
+    struct code_module *module; /* NULL: none */
+    _Atomic int asked;          /* the source: 0 not yet, 1 has answered */
     _Atomic(struct kernel_layout *) layout;
 };
 
@@ -41,10 +43,10 @@ void kernel_set_source(kernel_source ask, void *user) {
     source.user = user;
 }
 
-void kernel_enter(const void *function, const char *name) {
+static void enter(const void *function, const char *name, struct code_module *code) {
     uint64_t key = (uint64_t)(uintptr_t)function;
     const struct kernel_node *known = handles_find(&kernels, key);
-    if (!function || !name || (known && strcmp(known->name, name) == 0))
+    if (!function || !name || (known && known->module == code && strcmp(known->name, name) == 0))
         return;
     struct kernel_node *k = calloc(1, sizeof *k);
     char *copy = strdup(name);
@@ -55,20 +57,32 @@ void kernel_enter(const void *function, const char *name) {
     }
     k->node.key = key;
     k->name = copy;
+    k->module = code;
     k->record_name = record_string(audit.writer, name);
     handles_insert(&kernels, &k->node);
 }
 
-static bool find_layout(const char *name, struct kernel_layout *out) {
-    return (source.ask && source.ask(name, out, source.user)) ||
-           (device_source.ask && device_source.ask(name, out, device_source.user));
+void kernel_enter(const void *function, const char *name, const void *module) {
+    enter(function, name, module ? code_find(module) : NULL);
+}
+
+void kernel_alias(const void *function, const void *symbol) {
+    const struct kernel_node *k = handles_find(&kernels, (uint64_t)(uintptr_t)symbol);
+    if (k)
+        enter(function, k->name, k->module);
+}
+
+static bool find_layout(const struct kernel_node *k, struct kernel_layout *out) {
+    return (source.ask && source.ask(k->name, out, source.user)) ||
+           (device_source.ask && device_source.ask(k->name, out, device_source.user)) ||
+           code_layout(k->module, k->name, out);
 }
 
 static const struct kernel_layout *layout_of(struct kernel_node *k) {
     if (!atomic_load_explicit(&k->asked, memory_order_acquire) &&
-        (source.ask || device_source.ask)) {
+        (source.ask || device_source.ask || k->module)) {
         struct kernel_layout *fresh = calloc(1, sizeof *fresh), *none = NULL;
-        if (fresh && find_layout(k->name, fresh) &&
+        if (fresh && find_layout(k, fresh) &&
             atomic_compare_exchange_strong(&k->layout, &none, fresh))
             fresh = NULL;
         free(fresh);
@@ -84,12 +98,36 @@ struct kernel kernel_find(const void *function) {
     return (struct kernel){ k->name, k->record_name, layout_of(k) };
 }
 
+/* Can it be an address of a block of memory? Not a count, and not the bits of a double. */
+static bool is_like_address(uint64_t value) {
+    return value >> 32 && !(value >> 47);
+}
+
+/* The words of a struct that can be addresses. What they really are the verdict finds out: the same
+ * bytes must always give the same arguments. */
+static unsigned pointers_in_struct(const char *bytes, unsigned index, size_t size,
+                                   struct event_arg *out, unsigned room) {
+    unsigned n = 0;
+    for (size_t at = 0; at + sizeof(uint64_t) <= size && n < room; at += sizeof(uint64_t)) {
+        uint64_t value;
+        memcpy(&value, bytes + at, sizeof value);
+        if (is_like_address(value))
+            out[n++] = (struct event_arg){ value, index, EVENT_ARG_GUESSED };
+    }
+    return n;
+}
+
 static unsigned pointers_by_layout(const struct kernel_layout *layout, void **params,
                                    struct event_arg *out, unsigned room) {
     unsigned n = 0;
     for (unsigned i = 0; i < layout->count && n < room; i++) {
         unsigned size = layout->param[i].size, access = layout->param[i].access;
-        if (!params[i] || (access ? size < sizeof(uint64_t) : size != 4 && size != 8))
+        if (!params[i])
+            continue;
+        unsigned found =
+            layout->param[i].opaque ? pointers_in_struct(params[i], i, size, &out[n], room - n) : 0;
+        n += found;
+        if (found || n == room || (access ? size < sizeof(uint64_t) : size != 4 && size != 8))
             continue;
         out[n] = (struct event_arg){ .index = i, .flags = access ? access : EVENT_ARG_NUMBER };
         memcpy(&out[n++].value, params[i], size < 8 ? size : 8);
@@ -127,6 +165,16 @@ static unsigned pointers_by_guess(const char *buffer, size_t bytes, struct event
     return n;
 }
 
+/* Each argument of a block of them, as kernelParams would point at it; NULL beyond its end. */
+static void params_of_block(const struct kernel_layout *layout, const char *block, size_t bytes,
+                            void **out) {
+    for (unsigned i = 0; i < layout->count; i++) {
+        const struct kernel_param *p = &layout->param[i];
+        bool inside = p->size <= bytes && p->offset <= bytes - p->size;
+        out[i] = inside ? (void *)(uintptr_t)(block + p->offset) : NULL;
+    }
+}
+
 unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
                          unsigned room, uint64_t *bytes) {
     *bytes = 0;
@@ -137,7 +185,11 @@ unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, st
     size_t size;
     const void *buffer = extra_buffer(extra, &size);
     *bytes = size;
-    return buffer ? pointers_by_guess(buffer, size, out, room) : 0;
+    if (!buffer || !k->layout || !k->layout->has_offsets)
+        return buffer ? pointers_by_guess(buffer, size, out, room) : 0;
+    void *in_block[KERNEL_PARAMS_MAX];
+    params_of_block(k->layout, buffer, size, in_block);
+    return pointers_by_layout(k->layout, in_block, out, room);
 }
 
 unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,

@@ -14,13 +14,20 @@ enum { KERNEL_PARAMS_MAX = 64 };
 /* How a kernel's arguments lie, so that the pointers among kernelParams can be told. HIP itself
  * does not say; who knows (a table of kernels, the metadata of a code object) registers a source.
  */
+struct kernel_param {
+    uint32_t size;   /* bytes */
+    uint32_t offset; /* in the argument block, where the layout has offsets */
+    uint8_t access;  /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
+    bool place;      /* by its name it says where in a buffer the work is */
+    bool opaque;     /* not a pointer, and may hold some: a struct by value */
+    bool leads_on;   /* a pointer to what may hold pointers: to pointers, to structs */
+};
 struct kernel_layout {
     unsigned count;
-    struct {
-        uint16_t size;  /* bytes */
-        uint8_t access; /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
-        bool place;     /* by its name it says where in a buffer the work is */
-    } param[KERNEL_PARAMS_MAX];
+    bool has_offsets;
+    bool reaches; /* the kernel may find pointers in memory or in structs: what it touches is not
+                     known from its arguments */
+    struct kernel_param param[KERNEL_PARAMS_MAX];
 };
 
 /* Fills *out for a kernel and returns true, or returns false if it does not know it. Called once
@@ -33,8 +40,11 @@ void kernel_set_source(kernel_source source, void *user);
 /* The device's own source, asked where the other does not know a kernel. */
 void kernel_set_device_source(kernel_source source, void *user);
 
-/* function stands for the kernel of that name. */
-void kernel_enter(const void *function, const char *name);
+/* function stands for the kernel of that name, in the module with that handle (NULL: none). */
+void kernel_enter(const void *function, const char *name, const void *module);
+
+/* function stands for the same kernel as the host address `symbol`. */
+void kernel_alias(const void *function, const void *symbol);
 
 struct kernel {
     const char *name;                   /* "?" if unknown */
@@ -44,8 +54,9 @@ struct kernel {
 struct kernel kernel_find(const void *function);
 
 /* Arguments of a launch that may matter: pointers, and numbers of 4 and 8 bytes, by which kernels
- * know sizes; out holds `room`. Returns how many there are. Values of an `extra` buffer count as
- * pointers if they point into the ledger; *bytes is its size. */
+ * know sizes; out holds `room`. Returns how many there are. Words of a struct that can be addresses
+ * count as guessed pointers. Values of an `extra` buffer whose layout is not known do if they point
+ * into the ledger; *bytes is its size. */
 unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
                          unsigned room, uint64_t *bytes);
 

@@ -5,6 +5,7 @@
 
 #include "audit/audit.h"
 #include "audit/call.h"
+#include "audit/statements.h"
 
 enum { ORDER_DEVICES = 64 };
 
@@ -197,6 +198,7 @@ void order_prove(struct order_stream *s, uint64_t mark) {
         ;
     if (audit.host && audit.host->waited)
         audit.host->waited();
+    statement_ran(s);
 }
 
 void order_device_reset(int device) {
@@ -443,6 +445,20 @@ void order_capture_end(struct order_stream *origin) {
 
 /* ---- recording and end ----------------------------------------------------------------------- */
 
+struct order_stream *order_first(void) {
+    return atomic_load_explicit(&order.all, memory_order_acquire);
+}
+
+/* The software device's number for a stream. Another thread's own stream has no handle here. */
+static uint64_t soft_number_of(const struct order_stream *s) {
+    if (!audit.soft.stream_number)
+        return 0;
+    bool mine = s->kind != ORDER_PER_THREAD;
+    for (struct order_stream *own = audit_me()->own_streams; own && !mine; own = own->next_own)
+        mine = own == s;
+    return mine ? audit.soft.stream_number(s->handle, s->device) : 0;
+}
+
 uint32_t order_define(struct order_stream *s) {
     if (!audit.writer)
         return 0;
@@ -459,6 +475,8 @@ uint32_t order_define(struct order_stream *s) {
                                              .device = (uint32_t)s->device,
                                              .flags = s->flags | kind_flag[s->kind],
                                          });
+        atomic_store(&s->soft_number, soft_number_of(s));
+        atomic_store(&s->ran, 0);
         atomic_store_explicit(&s->record_id, id, memory_order_release);
     }
     spin_unlock(&s->lock);

@@ -39,10 +39,12 @@ struct order_stream {
     _Atomic bool live;
     _Atomic bool orphan; /* per-thread: its thread has ended, another may take it over when idle */
     _Atomic uint64_t submitted, done;
-    _Atomic uint32_t capture;   /* number of the capture it takes part in, 0: none */
-    uint64_t capture_seq;       /* of the event that began it */
-    _Atomic uint32_t record_id; /* in the recording, 0: not defined yet */
-    struct spin lock;           /* the next two */
+    _Atomic uint32_t capture;     /* number of the capture it takes part in, 0: none */
+    uint64_t capture_seq;         /* of the event that began it */
+    _Atomic uint32_t record_id;   /* in the recording, 0: not defined yet */
+    _Atomic uint64_t soft_number; /* greta_soft_stream_number(), 0: unknown */
+    _Atomic uint64_t ran;         /* launches that the recording knows to be done */
+    struct spin lock;             /* the next two */
     hipEvent_t event;
     uint64_t event_at;             /* value of submitted that event stands for */
     struct order_stream *next;     /* of all streams; never changes */
@@ -138,6 +140,9 @@ static inline uint32_t order_record_id(struct order_stream *s) {
     uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
     return id ? id : order_define(s);
 }
+
+/* All streams, linked by next. */
+struct order_stream *order_first(void);
 
 /* Forgets everything; for audit_detach. Events are destroyed if the runtime still works. */
 void order_reset(void);

@@ -54,7 +54,7 @@ static bool write_may_go_on(int fd) {
     return poll(&p, 1, -1) >= 0 || errno == EINTR;
 }
 
-static enum rc write_line(const struct log_sink *s, const char *buf, size_t len, struct err *e) {
+enum rc log_line(const struct log_sink *s, const char *buf, size_t len, struct err *e) {
     if (s->fd < 0)
         return RC_OK;
     int saved = errno;
@@ -75,10 +75,6 @@ static enum rc write_line(const struct log_sink *s, const char *buf, size_t len,
     return rc;
 }
 
-enum rc log_line(const struct log_sink *s, const char *buf, size_t len) {
-    return write_line(s, buf, len, NULL);
-}
-
 enum rc log_linev(const struct log_sink *s, struct err *e, const char *fmt, va_list ap) {
     char line[LOG_LINE_MAX];
     int n = vsnprintf(line, sizeof line, fmt, ap);
@@ -86,7 +82,7 @@ enum rc log_linev(const struct log_sink *s, struct err *e, const char *fmt, va_l
         return err_set(e, RC_FORMAT, "the line cannot be formatted");
     size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     line[len] = '\n'; /* over the terminator: log_line takes a length */
-    return write_line(s, line, len + 1, e);
+    return log_line(s, line, len + 1, e);
 }
 
 enum rc log_linef(const struct log_sink *s, const char *fmt, ...) {

@@ -31,8 +31,9 @@ NODISCARD enum rc log_open(struct log_sink *out, const char *path, struct err *e
 void log_close(struct log_sink *s);
 
 /* Writes len bytes, which should be one or more whole lines with their newline. RC_IO if the system
- * refused (disk full, pipe closed); part of it may have been written then. */
-enum rc log_line(const struct log_sink *s, const char *buf, size_t len);
+ * refused (disk full, pipe closed), and e (may be NULL) what it said; part of it may have been
+ * written then. */
+enum rc log_line(const struct log_sink *s, const char *buf, size_t len, struct err *e);
 
 /* Formats one line (a newline is added) and writes it. */
 enum rc log_linef(const struct log_sink *s, const char *fmt, ...)

@@ -252,6 +252,12 @@ void codeobj_list_close(struct codeobj_list **list) {
     free(l);
 }
 
+void codeobj_list_forget_image(struct codeobj_list *list) {
+    list->image = NULL;
+    for (size_t i = 0; i < list->variable_count; i++)
+        list->variables[i].initial = NULL;
+}
+
 const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list,
                                                  const char *name) {
     for (size_t i = 0; i < list->kernel_count; i++)

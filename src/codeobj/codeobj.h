@@ -104,6 +104,9 @@ NODISCARD enum rc codeobj_list_open(struct codeobj_list **out, const void *image
                                     struct err *e);
 void codeobj_list_close(struct codeobj_list **list); /* sets *list to NULL; *list may be NULL */
 
+/* The image may go: kernels and the sizes of variables stay, their initial bytes do not. */
+void codeobj_list_forget_image(struct codeobj_list *list);
+
 /* By name; NULL if there is none. */
 const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list, const char *name);
 const struct codeobj_variable *codeobj_list_variable(const struct codeobj_list *list,

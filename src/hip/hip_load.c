@@ -80,7 +80,9 @@ static const char *open_problem(const char *name) {
 }
 
 static bool is_soft(void *library) {
-    return dlsym(library, "greta_soft_version") != NULL;
+    struct hip_soft soft;
+    hip_soft_find(&soft, library);
+    return soft.version != NULL;
 }
 
 static const struct link_map *map_of(void *library) {
@@ -389,6 +391,7 @@ enum rc hip_load(struct hip_runtime *out, const char *choice, struct err *e) {
     describe(out);
     out->rtc_library = open_rtc(out);
     fill(out);
+    hip_soft_find(&out->soft, out->library);
     return RC_OK;
 }
 

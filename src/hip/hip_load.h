@@ -31,6 +31,7 @@
 
 #include "base/err.h"
 #include "hip/hip_api.h"
+#include "hip/hip_soft.h"
 
 enum hip_device_kind {
     HIP_DEVICE_ROCM,
@@ -39,8 +40,9 @@ enum hip_device_kind {
 
 struct hip_runtime {
     struct hip_api api; /* complete: what the library lacks is an entry that says so when called */
-    void *library;      /* for dlsym() of what is not HIP: greta_soft_* */
-    void *rtc_library;  /* libhiprtc where ROCm has it apart, else NULL */
+    struct hip_soft soft; /* all NULL on ROCm */
+    void *library;
+    void *rtc_library; /* libhiprtc where ROCm has it apart, else NULL */
     enum hip_device_kind kind;
     int major;      /* of the ABI: 5, 6 or 7; see hip_types.h for what differs */
     unsigned found; /* functions of hip_api.def that the library has */

@@ -1,6 +1,5 @@
 #include "infer/engine.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,11 +85,8 @@ static enum rc open_file(gguf **out, const struct engine_options *o, struct err 
 
 static void use_threads(unsigned threads) {
     const struct hip_runtime *runtime = gcore_runtime();
-    void (*set)(unsigned);
-    void *symbol = runtime ? dlsym(runtime->library, "greta_soft_set_threads") : NULL;
-    memcpy(&set, &symbol, sizeof set);
-    if (set && threads)
-        set(threads);
+    if (runtime && runtime->soft.set_threads && threads)
+        runtime->soft.set_threads(threads);
 }
 
 static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tensor_type *kv_type,

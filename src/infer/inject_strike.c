@@ -3,7 +3,6 @@
  *
  * What fails is told to the caller, as the engine does with its own calls, unless not to look is
  * the fault. What does not fail leaves the run as it is: only the audit can tell. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -261,13 +260,12 @@ static enum rc strike_kernel_trap(inject *i, struct shot *s, const struct schedu
                                                    GRETA_SOFT_POINTER | GRETA_SOFT_READS };
     static const struct greta_soft_kernel trap = { "inject_trap", run_trap, &param, 1 };
     const struct device *d = i->scene.device;
-    int (*enter)(const struct greta_soft_kernel *);
-    void *symbol = gcore_runtime_symbol("greta_soft_kernel_register"), *args[] = { &s->view->ptr };
+    const struct hip_runtime *runtime = gcore_runtime();
+    void *args[] = { &s->view->ptr };
     hipModule_t module = NULL;
     hipFunction_t function = NULL;
     (void)b;
-    memcpy(&enter, &symbol, sizeof enter);
-    if (!enter || enter(&trap))
+    if (!runtime || !runtime->soft.kernel_register || runtime->soft.kernel_register(&trap))
         return err_set(e, RC_UNSUPPORTED, "--inject %s: only the software device can do it",
                        s->spec);
     hipError_t r = d->hip->hipModuleLoadData(&module, GRETA_SOFT_NATIVE_IMAGE);

@@ -1,7 +1,6 @@
 /* kern.c - loading the kernels into a HIP runtime, and launching them. */
 #include "kernels/kern.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,15 +34,12 @@ static enum rc hip_failed(const struct hip_api *hip, const char *what, hipError_
 }
 
 /* The software device runs kernels that are host functions; they are made known to it by name. */
-static enum rc register_native(void *library, struct err *e) {
-    int (*enter)(const struct greta_soft_kernel *);
-    void *symbol = dlsym(library, "greta_soft_kernel_register");
-    memcpy(&enter, &symbol, sizeof enter); /* ISO C has no cast from object to function */
-    if (!enter)
+static enum rc register_native(const struct hip_soft *soft, struct err *e) {
+    if (!soft->kernel_register)
         return err_set(e, RC_UNSUPPORTED,
                        "the software device is too old: it lacks greta_soft_kernel_register");
     for (int i = 0; i < KERN_COUNT; i++)
-        if (enter(native_kernel((enum kern_id)i)))
+        if (soft->kernel_register(native_kernel((enum kern_id)i)))
             return err_set(e, RC_MEMORY, "kernel %s: cannot be registered",
                            kern_name((enum kern_id)i));
     return RC_OK;
@@ -168,7 +164,7 @@ enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const st
         return err_set(e, RC_UNSUPPORTED,
                        "this build has no GPU kernels: use the software device (--device soft)");
     enum rc rc = isa_check(e);
-    rc = rc ? rc : register_native(runtime->library, e);
+    rc = rc ? rc : register_native(&runtime->soft, e);
     if (rc)
         return rc;
     kern_device *d = calloc(1, sizeof *d);

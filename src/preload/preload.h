@@ -89,9 +89,6 @@ bool preload_is_internal(const void *address);
 /* True while names asked from a HIP runtime are to be answered with audited functions. */
 bool preload_is_wanted(void);
 
-/* The runtime's handle, for what is not HIP. */
-void *preload_runtime_library(void);
-
 /* The exported function, which calls the audited one. */
 void *preload_exported(enum hip_fn fn);
 

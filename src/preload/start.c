@@ -91,10 +91,6 @@ static int find_range(struct dl_phdr_info *object, size_t size, void *user) {
     return 1;
 }
 
-void *preload_runtime_library(void) {
-    return runtime.library;
-}
-
 /* ---- functions without the audit --------------------------------------------------------------
  */
 

@@ -400,17 +400,10 @@ PRELOAD_EXPORT __sighandler_t signal(int number, __sighandler_t handler) {
     return old;
 }
 
-static void find(const char *name, void *out) {
-    void *symbol = next_dlsym()(preload_runtime_library(), name);
-    memcpy(out, &symbol, sizeof symbol);
-}
-
 bool watch_start(void) {
 #if defined(__x86_64__)
-    void (*observe)(greta_soft_touch_observer, void *);
     page_size = (uint64_t)sysconf(_SC_PAGESIZE);
-    find("greta_soft_is_running", &soft_is_running);
-    find("greta_soft_observe_touches", &observe);
+    soft_is_running = audit.soft.is_running;
     struct sigaction action = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     sigemptyset(&action.sa_mask);
     action.sa_sigaction = handle_step;
@@ -419,8 +412,8 @@ bool watch_start(void) {
     action.sa_sigaction = handle;
     if (NEXT(sigaction)(SIGSEGV, &action, &next_action[0]) != 0)
         return false;
-    if (observe)
-        observe(touch, NULL);
+    if (audit.soft.observe_touches)
+        audit.soft.observe_touches(touch, NULL);
     atomic_store_explicit(&started, true, memory_order_release);
     return true;
 #else

@@ -195,7 +195,12 @@ struct event_dims {
     uint64_t shared;
     uint64_t flags; /* EVENT_DIMS_*, and in the upper half a hash of all arguments, 0: unknown */
 };
-enum { EVENT_DIMS_COOPERATIVE = 1, EVENT_DIMS_HASH_SHIFT = 32 };
+enum {
+    EVENT_DIMS_COOPERATIVE = 1,
+    EVENT_DIMS_REACHES = 2, /* the kernel may find pointers in memory or in structs that it gets by
+                               value: its arguments do not say all that it touches */
+    EVENT_DIMS_HASH_SHIFT = 32,
+};
 
 void event_extra_dims(union event_slot *s, const struct event_dims *dims);
 struct event_dims event_dims_of(const struct event_extra *x);

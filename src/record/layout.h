@@ -39,6 +39,7 @@ enum {
     RECORD_SPARES = 8,
     RECORD_STRING_MAX = 32 << 10,
     RECORD_FRAMES_MAX = 48,
+    RECORD_SITES_WHOLE = 64 << 10, /* beyond, a call has the first stack seen at its address */
 };
 #define RECORD_EVENTS_MIN     UINT64_C(1024)
 #define RECORD_EVENTS_USUAL   (UINT64_C(16) << 20)
@@ -97,16 +98,19 @@ struct definition {
 
 /* LAUNCH: the key is an array of struct event_extra, at most EVENT_EXTRA_MAX; there is no value. */
 
-/* SITE: the key is struct site_key and return addresses (uint64_t); the value struct site_value and
- * that many frames. A whole stack (SITE_WHOLE) has all its addresses in the key; otherwise the key
- * has the innermost one, and the stack is that of the first call seen. */
+/* SITE: the key is struct site_key, return addresses (uint64_t) and a word that tells apart modules
+ * loaded one after another at the same place; the value struct site_value and that many frames. A
+ * whole stack (SITE_WHOLE) has all its addresses in the key. In a recording with very many
+ * different stacks the key of further ones is the innermost address alone, and the stack is that of
+ * the first such call seen. */
 enum { SITE_WHOLE = 1 };
 struct site_key {
     uint32_t image;
     uint32_t flags;
 };
 struct site_frame {
-    uint64_t address;       /* the return address in that process */
+    uint64_t address;       /* the return address in that process; of what a signal
+                               interrupted, one past the instruction's first byte */
     uint64_t offset;        /* from the module's base */
     uint64_t symbol_offset; /* from the symbol */
     uint32_t module;        /* string: the path */

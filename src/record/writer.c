@@ -1,7 +1,6 @@
 #include "record/writer.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,7 +322,7 @@ static enum rc announce(const writer *w, const char *asked, struct err *e) {
     return RC_OK;
 }
 
-/* Memory of this process: flags, site cache, the page that forks wipe, address space. */
+/* Memory of this process: flags, call stacks, the page that forks wipe, address space. */
 static enum rc allocate(writer *w, struct err *e) {
     const struct record_header *h = w->h;
     static _Atomic uint64_t last_id;
@@ -337,10 +336,14 @@ static enum rc allocate(writer *w, struct err *e) {
     w->id = atomic_fetch_add(&last_id, 1) + 1;
     w->event_mapped = calloc(h->event_chunks, 1);
     w->definition_mapped = calloc(h->definition_chunks, 1);
-    w->sites = calloc(1, sizeof *w->sites);
+    w->frames = calloc(KNOWN_FRAMES, sizeof *w->frames);
+    /* Most of this is never touched. */
+    void *memories = mmap(NULL, site_memory_bytes(), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    w->memories = memories == MAP_FAILED ? NULL : memories;
     void *own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     w->page = own == MAP_FAILED ? NULL : own;
-    if (!w->event_mapped || !w->definition_mapped || !w->sites || !w->page)
+    if (!w->event_mapped || !w->definition_mapped || !w->frames || !w->memories || !w->page)
         return err_set(e, RC_MEMORY, "%s: no memory for a recorder", w->path);
     w->check_pid = madvise(w->page, page, MADV_WIPEONFORK) != 0;
 
@@ -432,7 +435,9 @@ static void release(writer *w) {
         close(atomic_load(&w->fd));
     free((void *)w->event_mapped);
     free((void *)w->definition_mapped);
-    free(w->sites);
+    if (w->memories)
+        munmap(w->memories, site_memory_bytes());
+    free(w->frames);
     free(w);
 }
 
@@ -459,9 +464,6 @@ enum rc record_open(writer **out, const struct record_options *o, struct err *e)
     if (o->announce && (rc = announce(w, o->path, e)) != RC_OK)
         goto fail;
     tick_start();
-    /* The first backtrace() loads a library; better now than in a signal handler. */
-    void *frame[2];
-    backtrace(frame, 2);
     w->image = atomic_fetch_add(&w->h->images, 1) + 1;
     attach(w, joined ? PROCESS_JOINED : PROCESS_CREATED);
     *out = w;

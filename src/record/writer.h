@@ -80,13 +80,13 @@ void record_finish_dst(writer *w, uint64_t seq, unsigned status, uint64_t durati
 uint32_t record_string(writer *w, const char *text);
 uint32_t record_string_n(writer *w, const char *text, size_t length);
 
-/* The number of a call site: one for every return address, for instance
- * __builtin_return_address(0) of the hook. Its call stack, from that address outwards, is that of
- * the first call seen. About 3 ns if the address is known. */
+/* The number of the call stack from return_address outwards, for instance
+ * __builtin_return_address(0) of the hook: one for every different stack. A stack that the thread
+ * has been in before costs a comparison of its return addresses, a new one some microseconds. An
+ * address that is not on the stack is a stack of its own. */
 uint32_t record_site(writer *w, const void *return_address);
 
-/* The number of the whole call stack from return_address outwards (NULL: from the caller), one
- * for every different stack. Some microseconds. */
+/* The same; NULL stands for the caller's own place. */
 uint32_t record_site_full(writer *w, const void *return_address);
 
 struct record_stream {

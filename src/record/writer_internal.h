@@ -1,5 +1,6 @@
 /* writer_internal.h - what the parts of the writer share: writer.c (events), grow.c (chunks),
- * create.c (the file), intern.c (definitions), site.c (call stacks). */
+ * create.c (the file), intern.c (definitions), site.c (call stacks), module.c
+ * (what they run through). */
 #ifndef RECORD_WRITER_INTERNAL_H
 #define RECORD_WRITER_INTERNAL_H
 
@@ -21,15 +22,18 @@ struct process_page {
     _Atomic uint32_t pid; /* only used where the kernel cannot wipe */
 };
 
-enum { SITE_CACHE = 4096, SITE_PROBES = 8 };
-
-/* Call sites by return address. Entries are only added: address first, then id. */
-struct site_cache {
-    struct {
-        _Atomic uintptr_t address;
-        _Atomic uint32_t id;
-    } entry[SITE_CACHE];
+/* Frames that have been described: filled once and never changed. */
+enum { KNOWN_FRAMES = 4096 };
+enum known_frame_state { FRAME_NONE, FRAME_COMING, FRAME_KNOWN };
+struct known_frame {
+    _Atomic uint32_t state;
+    uint64_t stamp; /* of the module */
+    struct site_frame frame;
 };
+
+/* Threads that can remember stacks at one time; others unwind at each call. */
+enum { SITE_MEMORIES = 128 };
+struct site_memory;
 
 enum chunk_use { CHUNK_EVENTS, CHUNK_DEFINITIONS };
 enum chunk_state { CHUNK_ABSENT, CHUNK_COMING, CHUNK_MAPPED };
@@ -49,7 +53,9 @@ struct writer {
     bool check_pid; /* the kernel cannot wipe: compare pids */
     uint64_t id;    /* unique in this address space, for the threads' caches */
     uint32_t image;
-    struct site_cache *sites;
+    struct known_frame *frames; /* KNOWN_FRAMES of them */
+    struct site_memory *memories;
+    _Atomic uint32_t memory_owner[SITE_MEMORIES]; /* thread ids */
 
     void *reserved; /* the address space of events and definitions */
     size_t reserved_bytes;
@@ -96,6 +102,17 @@ bool define(writer *w, enum definition_kind kind, uint32_t id, const void *value
 /* The same, with a fresh number. */
 uint32_t define_next(writer *w, enum definition_kind kind, const void *value, size_t bytes);
 uint32_t define_take_id(writer *w, enum definition_kind kind);
+
+/* ---- module.c ------------------------------------------------------------------------------ */
+
+/* Says where a return address is. The result tells its module from others that were or will be at
+ * that place; 0: it is in none. */
+uint64_t module_describe(writer *w, uintptr_t address, struct site_frame *out);
+
+/* ---- site.c -------------------------------------------------------------------------------- */
+
+/* Of the memories of all threads; cleared memory is empty ones. */
+size_t site_memory_bytes(void);
 
 /* ---- writer.c ------------------------------------------------------------------------------ */
 

@@ -71,6 +71,18 @@ static void find_step(struct replay *r, const struct event *e, uint64_t seq,
     }
 }
 
+static enum verdict_access access_of(unsigned kind) {
+    switch (kind) {
+    case EVENT_ALLOC:
+        return VERDICT_ACCESS_ALLOCATES;
+    case EVENT_FREE:
+    case EVENT_HOST_FREE:
+        return VERDICT_ACCESS_FREES;
+    default:
+        return VERDICT_ACCESS_READS;
+    }
+}
+
 struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq) {
     struct verdict_actor out = {
         .event = seq,
@@ -89,6 +101,7 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
     unsigned fn = event_fn(&e);
     uint64_t start = reader_info(r->r)->start_ns;
     out.kind = e.kind;
+    out.access = access_of(e.kind);
     out.api =
         fn == EVENT_NO_FN ? host_api(e.kind) : actors_text(r, a, "%s", reader_function(r->r, fn));
     const char *name = e.name ? actors_text(r, a, "%s", reader_string(r->r, e.name)) : NULL;
@@ -155,7 +168,7 @@ static const char *argument_name(struct replay *r, struct arena *a, const struct
                                  const char *kernel) {
     if (f->argument_name)
         return actors_text(r, a, "%s", reader_string(r->r, f->argument_name));
-    char key[160];
+    char key[1024]; /* mangled names are long */
     snprintf(key, sizeof key, "kernel.%s.arguments", kernel ? kernel : "");
     const char *names = reader_provenance_find(r->r, key);
     for (int i = 0; names && i < f->argument; i++) {
@@ -180,6 +193,9 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
     out->address = f->address;
     out->len = f->len;
     out->writes = f->culprit_writes;
+    out->replay = f->replay;
+    if (out->writes && out->access == VERDICT_ACCESS_READS)
+        out->access = VERDICT_ACCESS_WRITES;
 }
 
 struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f) {
@@ -188,11 +204,13 @@ struct verdict_finding actors_finding(struct replay *r, struct arena *a, const s
         .also = f->also,
         .other = keep_actor(r, a, f->other),
         .messenger = keep_actor(r, a, f->messenger),
-        .text = actors_text(r, a, "%s", f->text),
+        .said = sentence_keep(a, f->said),
         .advice = hypothesis_words(LANG_EN, f->hypothesis)->advice,
         .count = f->count,
         .evidence_count = f->evidence_count,
     };
+    r->no_memory |= !out.said;
+    out.text = sentence_text(LANG_EN, out.said);
     fill_culprit(r, a, f, &out.culprit);
     uint64_t *evidence = arena_alloc_array(a, f->evidence_count + 1, sizeof *evidence);
     struct verdict_block *block = f->has_block ? arena_alloc(a, sizeof *block) : NULL;

@@ -55,7 +55,14 @@ static const char *root_answer(struct judge *j) {
     const struct verdict *v = j->v;
     const struct verdict_finding *f = v->root;
     const char *tail = "";
-    if (v->messenger && v->messenger->event != f->culprit.event)
+    if (v->messenger && v->messenger->status_code == RECORD_PENDING)
+        tail = actors_text(j->r, j->a, "; the program ended in %s", name_of(j, v->messenger));
+    else if (v->messenger && !v->messenger->status_code &&
+             f->hypothesis == HYPOTHESIS_UNCHECKED_ERROR)
+        tail = ""; /* its sentence says where the failure surfaced */
+    else if (v->messenger && !v->messenger->status_code)
+        tail = actors_text(j->r, j->a, "; it surfaced at %s", name_of(j, v->messenger));
+    else if (v->messenger && v->messenger->event != f->culprit.event)
         tail = actors_text(j->r, j->a, "; %s only reported it", name_of(j, v->messenger));
     else if (v->messenger && v->messenger->kind != EVENT_REFUSED)
         tail = actors_text(j->r, j->a, "; it returned %s", v->messenger->status);

@@ -28,7 +28,6 @@
 #include <string.h>
 
 #include "record/writer.h"
-#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 /* ---- lanes --------------------------------------------------------------------------------------
@@ -153,7 +152,6 @@ static struct stream *new_stream(struct replay *r, uint32_t id, struct thread *t
 
 struct stream *before_stream(struct replay *r, uint32_t id, struct thread *t) {
     if (id == 0 || id >= r->stream_count) {
-        (void)effort_steps(t->space->stream_count);
         for (size_t i = 0; i < t->space->stream_count; i++)
             if (t->space->streams[i]->id == 0)
                 return t->space->streams[i];
@@ -253,8 +251,6 @@ bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, ui
         return false;
     if (vclock_covers(&space->published, lane, number))
         known = &space->published;
-    if (!effort_steps(r->thread_count))
-        return replay_no_memory(r);
     for (size_t i = 0; i < r->thread_count && !known; i++) {
         const struct thread *u = &r->threads[i];
         if (u != t && u->space == space && u->known_ns <= r->now_ns &&
@@ -297,7 +293,7 @@ void before_on_stream_destroy(struct replay *r, const struct reader_event *e, st
         retire_lane(r, s->chain_lanes[i]);
     /* Its work goes on: who waits for the device waits for it. */
     struct space *space = s->space;
-    if (!vclock_join(&space->drained, &s->clock) || !effort_steps(space->stream_count))
+    if (!vclock_join(&space->drained, &s->clock))
         r->no_memory = true;
     for (size_t i = 0; i < space->stream_count; i++)
         if (space->streams[i] == s) {
@@ -348,7 +344,7 @@ static void on_wait(struct replay *r, const struct reader_event *e, struct threa
     if (!s)
         return;
     if (!ev) {
-        r->order_doubt = "a stream waited for an event whose creation was not recorded";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_UNRECORDED);
         return;
     }
     if (ev->capture || s->capture) {
@@ -370,7 +366,7 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
         before_free_event(table_remove(&space->events, e->event.dst));
         if (new_event(r, space, e->event.dst) &&
             r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
-            r->order_doubt = "an event of another process was used";
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_SHARED);
         break;
     case EVENT_EVENT_DESTROY:
         before_free_event(table_remove(&space->events, e->event.dst));
@@ -386,7 +382,7 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
         if (ev && !ev->capture)
             before_wait_clock(r, t, &ev->clock, end_of(&e->event));
         else if (!ev)
-            r->order_doubt = "the host waited for an event whose creation was not recorded";
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_HOST);
         break;
     }
     default:

@@ -17,24 +17,19 @@ enum { PAGE_BITS = 12, NEAR_LEAST = 64 << 10 };
 /* ---- words -------------------------------------------------------------------------------------
  */
 
-static const char *verb(const struct use *u) {
-    return u->access == USE_READ ? "reads" : u->access == USE_WRITE ? "writes" : "uses";
+static struct sentence_value verb(const struct use *u) {
+    return A_SENTENCE(sentence_plain(u->access == USE_READ    ? SENTENCE_READS
+                                     : u->access == USE_WRITE ? SENTENCE_WRITES
+                                                              : SENTENCE_USES));
 }
 
 /* "a block of 4 KiB", "tensor logits (4 KiB)". */
-static const char *target(const struct replay *r, const struct space *s, const struct block *b,
-                          uint64_t address, char *out, size_t room) {
-    char bytes[32];
+static struct sentence_value target(struct replay *r, const struct space *s, const struct block *b,
+                                    uint64_t address) {
     const struct space_name *n = space_name_at(s, address);
     if (n)
-        snprintf(out, room, "tensor %s (%s)", reader_string(r->r, n->text),
-                 findings_bytes(n->bytes, bytes, sizeof bytes));
-    else if (b->name)
-        snprintf(out, room, "tensor %s (%s)", reader_string(r->r, b->name),
-                 findings_bytes(b->bytes, bytes, sizeof bytes));
-    else
-        snprintf(out, room, "a block of %s", findings_bytes(b->bytes, bytes, sizeof bytes));
-    return out;
+        return A_SENTENCE(findings_memory(r, reader_string(r->r, n->text), n->bytes));
+    return A_SENTENCE(findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes));
 }
 
 /* ---- entering ----------------------------------------------------------------------------------
@@ -46,8 +41,8 @@ struct check {
     const struct use *use;
     struct thread *t;
     bool failed; /* the call returned an error of its own */
-    bool found;  /* one finding a range is enough */
-    char who[160];
+    bool found;  /* one finding per range is enough */
+    struct sentence_value who;
 };
 
 static bool is_own_failure(const struct op *op) {
@@ -57,13 +52,14 @@ static bool is_own_failure(const struct op *op) {
 
 /* Also fills in c->who, which the caller's text needs. */
 static struct found start_finding(struct check *c, enum verdict_hypothesis_id id) {
-    findings_call(c->r, c->op->seq, c->who, sizeof c->who);
+    c->who = A_SENTENCE(findings_op(c->r, c->op));
     return (struct found){
         .hypothesis = id,
         .culprit = c->op->seq,
         .other = EVENT_NO_SEQ,
         .messenger = c->failed ? c->op->seq : EVENT_NO_SEQ,
         .order = c->op->launch != EVENT_NO_SEQ ? c->op->launch : c->op->seq,
+        .replay = c->op->launch != EVENT_NO_SEQ ? c->op->launch : 0,
         .argument = c->use->argument == EVENT_NO_ARGUMENT ? -1 : c->use->argument,
         .failed = c->failed,
         .culprit_writes = c->use->access & USE_WRITE,
@@ -86,7 +82,7 @@ static void enter_finding(struct check *c, struct found *f) {
  */
 
 static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
-    char where[200], past[32], bytes[32];
+    struct arena *a = &c->r->words;
     const struct use *u = c->use;
     bool shaped = u->flags & USE_SHAPED;
     struct found f =
@@ -94,31 +90,24 @@ static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
     if (!shaped && (u->rows > 1 || u->slices > 1)) /* rows of a width, multiplied out */
         f.also |= 1u << HYPOTHESIS_SHAPE_MISMATCH;
     findings_set_block(c->r, &f, c->t->space, b, u->start);
-    f.address = block_end(b);
-    f.len = end ? end - block_end(b) : 0;
-    snprintf(f.text, sizeof f.text, "%s %s %s at offset %" PRIu64 " of %s: %s past its end", c->who,
-             verb(u), end ? findings_bytes(end - u->start, bytes, sizeof bytes) : "too many bytes",
-             u->start - b->base, target(c->r, c->t->space, b, u->start, where, sizeof where),
-             end ? findings_bytes(end - block_end(b), past, sizeof past) : "far");
+    f.said =
+        SAY(a, PAST_END, c->who, verb(u),
+            end ? A_BYTES(end - u->start) : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
+            A_NUMBER(u->start - b->base), target(c->r, c->t->space, b, u->start),
+            end ? A_BYTES(end - block_end(b)) : A_SENTENCE(sentence_plain(SENTENCE_FAR)));
     enter_finding(c, &f);
 }
 
 static void leaves_tensor(struct check *c, const struct block *b, const struct space_name *n,
                           uint64_t end) {
-    char bytes[32], past[32];
     const struct use *u = c->use;
     bool shaped = u->flags & USE_SHAPED;
     struct found f =
         start_finding(c, shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH);
     findings_set_block(c->r, &f, c->t->space, b, u->start);
-    f.address = n->at + n->bytes;
-    f.len = end - f.address;
-    snprintf(f.text, sizeof f.text,
-             "%s %s %s at offset %" PRIu64
-             " of tensor %s: %s past its end, in memory that belongs to "
-             "another",
-             c->who, verb(u), findings_bytes(end - u->start, bytes, sizeof bytes), u->start - n->at,
-             reader_string(c->r->r, n->text), findings_bytes(f.len, past, sizeof past));
+    f.said = SAY(&c->r->words, PAST_TENSOR, c->who, verb(u), A_BYTES(end - u->start),
+                 A_NUMBER(u->start - n->at), A_NAME(reader_string(c->r->r, n->text)),
+                 A_BYTES(end - n->at - n->bytes));
     enter_finding(c, &f);
 }
 
@@ -158,9 +147,8 @@ static void kind_mismatch(struct check *c, const struct block *b, bool is_device
     struct found f = start_finding(c, HYPOTHESIS_KIND_MISMATCH);
     if (b)
         findings_set_block(c->r, &f, c->t->space, b, c->use->start);
-    snprintf(f.text, sizeof f.text, "%s says %s, but its %s is %s memory", c->who,
-             kind_names[c->op->copy_kind], c->use->access == USE_WRITE ? "destination" : "source",
-             is_device ? "device" : "plain host");
+    f.said = SAY(&c->r->words, WRONG_DIRECTION, c->who, A_NAME(kind_names[c->op->copy_kind]),
+                 A_NUMBER(c->use->access == USE_WRITE), A_BYTES(f.len), A_NUMBER(is_device));
     enter_finding(c, &f);
 }
 
@@ -184,15 +172,25 @@ static void check_kind(struct check *c, const struct block *b) {
  */
 
 static void use_after_free(struct check *c, const struct block *b) {
-    char free_call[160], where[200];
     const struct use *u = c->use;
     struct found f = start_finding(c, HYPOTHESIS_USE_AFTER_FREE);
     findings_set_block(c->r, &f, c->t->space, b, u->start);
     findings_evidence(&f, b->free);
-    snprintf(f.text, sizeof f.text, "%s %s offset %" PRIu64 " of %s that %s had freed", c->who,
-             verb(u), u->start - b->base,
-             target(c->r, c->t->space, b, u->start, where, sizeof where),
-             findings_call(c->r, b->free, free_call, sizeof free_call));
+    /* A captured operation came first and runs later; else what comes later frees under it. */
+    bool under = b->free != EVENT_NO_SEQ && b->free > f.order;
+    const struct sentence_value offset = A_NUMBER(u->start - b->base),
+                                memory = target(c->r, c->t->space, b, u->start),
+                                freed = A_SENTENCE(findings_event(c->r, b->free)),
+                                bytes = f.len ? A_BYTES(f.len)
+                                              : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES));
+    struct arena *a = &c->r->words;
+    if (u->flags & USE_VAGUE) {
+        f.said = SAY(a, FREED_POINTER, c->who, offset, memory, freed);
+        f.len = 0;
+    } else {
+        f.said = under ? SAY(a, FREED_UNDER, c->who, verb(u), bytes, offset, memory, freed)
+                       : SAY(a, FREED_BEFORE, c->who, verb(u), bytes, offset, memory, freed);
+    }
     enter_finding(c, &f);
 }
 
@@ -205,21 +203,31 @@ static bool is_near(const struct block *b, uint64_t distance) {
     return distance <= (near < NEAR_LEAST ? NEAR_LEAST : near);
 }
 
-static void bad_pointer(struct check *c, const char *what) {
+static void bad_pointer(struct check *c, enum sentence_id what) {
     struct found f = start_finding(c, HYPOTHESIS_INVALID_POINTER);
-    snprintf(f.text, sizeof f.text, "%s got %s as %s: 0x%" PRIx64, c->who, what,
-             c->use->access == USE_WRITE ? "destination" : "source", c->use->start);
+    const struct sentence_value values[] = {
+        c->who,
+        A_NUMBER(c->use->access == USE_WRITE),
+        AN_ADDRESS(c->use->start),
+    };
+    f.said = sentence_make(&c->r->words, what, values, sizeof values / sizeof *values);
+    f.len = 0;
     enter_finding(c, &f);
 }
 
 static void bad_offset(struct check *c, const struct block *b, uint64_t distance) {
-    char where[200], bytes[32];
     bool before = c->use->start < b->base;
     struct found f = start_finding(c, HYPOTHESIS_BAD_OFFSET);
     findings_set_block(c->r, &f, c->t->space, b, before ? b->base : block_end(b) - 1);
-    snprintf(f.text, sizeof f.text, "%s starts %s %s %s", c->who,
-             findings_bytes(distance, bytes, sizeof bytes), before ? "before" : "past the end of",
-             target(c->r, c->t->space, b, b->base, where, sizeof where));
+    const struct sentence_value values[] = {
+        c->who,
+        verb(c->use),
+        f.len ? A_BYTES(f.len) : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
+        A_BYTES(distance),
+        target(c->r, c->t->space, b, b->base),
+    };
+    f.said = sentence_make(&c->r->words, before ? SENTENCE_STARTS_BEFORE : SENTENCE_STARTS_PAST,
+                           values, sizeof values / sizeof *values);
     enter_finding(c, &f);
 }
 
@@ -252,7 +260,7 @@ static void check_unknown(struct check *c) {
         return;
     if (start < NULL_REGION) {
         if (op->status != hipSuccess)
-            bad_pointer(c, start ? "an address near null" : "a null pointer");
+            bad_pointer(c, start ? SENTENCE_NEAR_NULL : SENTENCE_NULL_POINTER);
         return;
     }
     if (!(c->use->flags & USE_DEVICE) && op->what != SHADOW_LAUNCH)
@@ -272,7 +280,7 @@ static void check_unknown(struct check *c) {
     } else if (b && is_near(b, distance)) {
         bad_offset(c, b, distance);
     } else {
-        bad_pointer(c, "an address that no allocation has");
+        bad_pointer(c, SENTENCE_NEVER_ALLOCATED);
     }
 }
 
@@ -312,12 +320,9 @@ static void check_use(struct check *c) {
         return;
     }
     if (freed->free < s->gap)
-        findings_doubt(r, HYPOTHESIS_USE_AFTER_FREE,
-                       "freed memory was used after a hole in the history, in which it may have "
-                       "been allocated again");
+        findings_undecided(r, HYPOTHESIS_USE_AFTER_FREE, sentence_plain(SENTENCE_FREED_IN_GAP));
     else if (u->flags & USE_GUESSED)
-        findings_doubt(r, HYPOTHESIS_USE_AFTER_FREE,
-                       "a kernel got what looks like a pointer into freed memory");
+        findings_undecided(r, HYPOTHESIS_USE_AFTER_FREE, sentence_plain(SENTENCE_GUESSED_FREED));
     else if (freed->family == DETAIL_FAMILY_REGISTERED && c->op->what == SHADOW_COPY)
         return; /* no longer registered, and still the host's */
     else
@@ -349,14 +354,13 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
     c.use = &op->use[op->count > 1 && op->use[1].pitch < op->use[0].pitch];
     if (op->status == hipErrorInvalidMemcpyDirection) {
         struct found f = start_finding(&c, HYPOTHESIS_KIND_MISMATCH);
-        snprintf(f.text, sizeof f.text, "%s was given a direction that does not exist", c.who);
+        f.said = SAY(&r->words, NO_SUCH_DIRECTION, c.who);
         enter_finding(&c, &f);
     } else if (op->status == hipErrorInvalidPitchValue) {
         struct found f = start_finding(&c, HYPOTHESIS_SHAPE_MISMATCH);
-        char width[32], pitch[32];
-        snprintf(f.text, sizeof f.text, "%s has rows of %s and a pitch of only %s", c.who,
-                 findings_bytes(c.use->bytes, width, sizeof width),
-                 findings_bytes(c.use->pitch, pitch, sizeof pitch));
+        f.said =
+            SAY(&r->words, PITCH_TOO_SMALL, c.who, A_BYTES(c.use->bytes), A_BYTES(c.use->pitch));
+        f.len = c.use->bytes;
         enter_finding(&c, &f);
     }
 }
@@ -365,7 +369,8 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
  */
 
 static void free_finding(struct replay *r, const struct reader_event *e, struct thread *t,
-                         enum verdict_hypothesis_id id, const struct block *b, const char *text) {
+                         enum verdict_hypothesis_id id, const struct block *b,
+                         const struct sentence *said) {
     struct found f = {
         .hypothesis = id,
         .culprit = e->seq,
@@ -376,11 +381,11 @@ static void free_finding(struct replay *r, const struct reader_event *e, struct 
         .failed = true,
         .address = e->event.dst,
         .process = t->space->process,
+        .said = said,
     };
     findings_set_block(r, &f, t->space, b, e->event.dst);
     if (b)
         findings_evidence(&f, b->free);
-    snprintf(f.text, sizeof f.text, "%s", text);
     findings_add(r, &f);
     struct failure *failure = errors_find(r, e->seq);
     if (failure)
@@ -398,30 +403,23 @@ static bool may_fail(const struct replay *r, const struct reader_event *e, const
 static void failed_free(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
     uint64_t at = e->event.dst;
-    char who[160], before[160], text[400];
+    struct arena *a = &r->words;
     const struct block *live = space_at(s, at), *freed = live ? NULL : space_freed_at(s, at);
-    findings_call(r, e->seq, who, sizeof who);
+    const struct sentence_value who = A_SENTENCE(findings_event(r, e->seq));
     if (freed && freed->base == at) {
-        snprintf(text, sizeof text, "%s frees memory that %s had freed before", who,
-                 findings_call(r, freed->free, before, sizeof before));
-        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, text);
+        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed,
+                     SAY(a, FREED_TWICE, who, A_SENTENCE(findings_event(r, freed->free))));
     } else if (live && live->base != at) {
-        snprintf(text, sizeof text,
-                 "%s frees an address %" PRIu64 " bytes inside a block of %" PRIu64 " bytes", who,
-                 at - live->base, live->bytes);
-        free_finding(r, e, t, HYPOTHESIS_BAD_OFFSET, live, text);
+        free_finding(r, e, t, HYPOTHESIS_BAD_OFFSET, live,
+                     SAY(a, FREES_INSIDE, who, A_BYTES(at - live->base), A_BYTES(live->bytes)));
     } else if (live) {
-        snprintf(text, sizeof text, "%s does not free memory of %s", who,
-                 findings_call(r, live->alloc, before, sizeof before));
-        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, live, text);
+        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, live,
+                     SAY(a, FREES_OTHER_KIND, who, A_SENTENCE(findings_event(r, live->alloc))));
     } else if (freed) {
-        snprintf(text, sizeof text, "%s frees an address inside a block that was freed before",
-                 who);
-        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, text);
+        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, SAY(a, FREES_INSIDE_FREED, who));
     } else if (knows_all(r, s)) {
-        snprintf(text, sizeof text, "%s frees an address that was never allocated: 0x%" PRIx64, who,
-                 at);
-        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, NULL, text);
+        free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, NULL,
+                     SAY(a, FREES_NEVER_ALLOCATED, who, AN_ADDRESS(at)));
     }
 }
 
@@ -492,9 +490,10 @@ void bounds_on_refused(struct replay *r, const struct reader_event *e, struct th
         .process = s->process,
     };
     findings_set_block(r, &f, s, b, e->event.src);
-    snprintf(f.text, sizeof f.text,
-             "a checked copy of %s (offset %" PRIu64 ", %" PRIu64 " bytes) was refused: %s",
-             e->event.name ? reader_string(r->r, e->event.name) : "an unnamed tensor", safe.offset,
-             e->event.len, event_detail_text(&e->event) ? event_detail_text(&e->event) : "?");
+    f.said = SAY(&r->words, COPY_REFUSED,
+                 e->event.name ? A_NAME(reader_string(r->r, e->event.name))
+                               : A_SENTENCE(sentence_plain(SENTENCE_UNNAMED_TENSOR)),
+                 A_NUMBER(safe.offset), A_BYTES(e->event.len),
+                 A_NAME(event_detail_text(&e->event) ? event_detail_text(&e->event) : "?"));
     findings_add(r, &f);
 }

@@ -88,20 +88,18 @@ void cause_find_failures(struct judge *j) {
 /* Failing calls that no hypothesis is about. */
 void cause_remark_failures(struct judge *j) {
     struct replay *r = j->r;
-    char who[160];
     for (size_t i = 0; i < r->failure_count; i++) {
         const struct failure *f = &r->failures[i];
         if (f->explained || f->sticky)
             continue;
-        findings_remark(r, "%s failed with %s%s", findings_call(r, f->seq, who, sizeof who),
-                        hip_error_name((hipError_t)f->status),
-                        f->looked    ? "; the program asked about it"
-                        : f->went_on ? "; the program went on"
-                                     : "");
+        const struct sentence_value values[] = { A_SENTENCE(findings_event(r, f->seq)),
+                                                 A_NAME(hip_error_name((hipError_t)f->status)) };
+        findings_note(r, sentence_make(&r->words,
+                                       f->looked    ? SENTENCE_CALL_FAILED_ASKED
+                                       : f->went_on ? SENTENCE_CALL_FAILED_WENT_ON
+                                                    : SENTENCE_CALL_FAILED,
+                                       values, 2));
     }
     if (j->v->coverage.pairs_by_time)
-        findings_remark(r,
-                        "%" PRIu64 " pairs of operations are ordered only by when the program's "
-                        "threads happened to run",
-                        j->v->coverage.pairs_by_time);
+        findings_note(r, SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(j->v->coverage.pairs_by_time)));
 }

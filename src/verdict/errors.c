@@ -278,7 +278,6 @@ static uint64_t find_surface(const struct replay *r, const struct failure *f) {
 }
 
 static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced) {
-    char who[160], where[160];
     struct found x = {
         .hypothesis = HYPOTHESIS_UNCHECKED_ERROR,
         .culprit = f->seq,
@@ -289,10 +288,9 @@ static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced
         .failed = true,
         .process = f->space->process,
     };
-    snprintf(x.text, sizeof x.text,
-             "%s failed with %s and the program went on; the failure came up at %s",
-             findings_call(r, f->seq, who, sizeof who), hip_error_name((hipError_t)f->status),
-             findings_call(r, surfaced, where, sizeof where));
+    x.said =
+        SAY(&r->words, UNCHECKED, A_SENTENCE(findings_event(r, f->seq)),
+            A_NAME(hip_error_name((hipError_t)f->status)), A_SENTENCE(findings_event(r, surfaced)));
     findings_add(r, &x);
     struct failure *g = errors_find(r, surfaced);
     if (g && !f->sticky)
@@ -315,9 +313,8 @@ static void check_unchecked(struct replay *r) {
         if (surfaced != EVENT_NO_SEQ)
             add_unchecked(r, f, surfaced);
         else if (!f->explained && !f->sticky && f->kind != EVENT_ALLOC)
-            findings_doubt(r, HYPOTHESIS_UNCHECKED_ERROR,
-                           "a call failed and the program went on; whether it had looked at the "
-                           "result cannot be seen");
+            findings_undecided(r, HYPOTHESIS_UNCHECKED_ERROR,
+                               sentence_plain(SENTENCE_DOUBT_LOOKED));
     }
 }
 
@@ -406,7 +403,6 @@ static struct in_flight launches_in_flight(struct replay *r, const struct space 
 }
 
 static void explain_sticky(struct replay *r, struct failure *f) {
-    char who[160];
     for (size_t i = 0; i < r->found.count; i++) {
         struct found *x = &r->found.at[i];
         if (may_fault(x->hypothesis) && !x->failed && x->order < f->seq &&
@@ -429,23 +425,16 @@ static void explain_sticky(struct replay *r, struct failure *f) {
         .failed = true,
         .process = f->space->process,
     };
-    findings_call(r, f->seq, who, sizeof who);
     if (launches.count == 0) {
-        findings_doubt(r, HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
-                       "a sticky error was reported although the recording shows no kernel that "
-                       "could still have been running");
+        findings_undecided(r, HYPOTHESIS_UPSTREAM_KERNEL_FAULT,
+                           sentence_plain(SENTENCE_DOUBT_STICKY));
         return;
     }
-    if (launches.count == 1)
-        snprintf(x.text, sizeof x.text,
-                 "%s reported %s; the only kernel that had not been waited for is %s", who,
-                 hip_error_name((hipError_t)f->status), launches.names);
-    else
-        snprintf(x.text, sizeof x.text,
-                 "%s reported %s; one of %" PRIu64 " launches that had not been waited for did it "
-                 "(%s%s)",
-                 who, hip_error_name((hipError_t)f->status), launches.count, launches.names,
-                 launches.count > 3 ? ", ..." : "");
+    const struct sentence_value who = A_SENTENCE(findings_event(r, f->seq)),
+                                error = A_NAME(hip_error_name((hipError_t)f->status));
+    x.said = launches.count == 1 ? SAY(&r->words, STICKY_ONE, who, error, A_NAME(launches.names))
+                                 : SAY(&r->words, STICKY_MANY, who, error, A_NUMBER(launches.count),
+                                       A_NAME(launches.names), A_NUMBER(launches.count > 3));
     findings_evidence(&x, launches.first);
     findings_add(r, &x);
     f->explained = launches.count == 1;

@@ -8,7 +8,6 @@
  * is for us to say: an index can be wrong by gigabytes, but an address that is further away comes
  * from a pointer that the kernel found in memory. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -214,81 +213,82 @@ static enum verdict_hypothesis_id classify(struct fault_facts *x) {
     return outside(x);
 }
 
-static void add_text(struct found *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add_text(struct found *f, const char *fmt, ...) {
-    size_t used = strlen(f->text);
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(f->text + used, sizeof f->text - used, fmt, args);
-    va_end(args);
+/* " through its argument pos"; nothing where none is known. */
+static struct sentence_value through_words(struct replay *r, const struct fault_facts *x,
+                                           const struct found *f) {
+    if (x->argument_name)
+        return A_SENTENCE(
+            SAY(&r->words, THROUGH_ARGUMENT, A_NAME(reader_string(r->r, x->argument_name))));
+    if (f->argument >= 0)
+        return A_SENTENCE(SAY(&r->words, THROUGH_NUMBER, A_NUMBER(f->argument)));
+    return A_SENTENCE(sentence_plain(SENTENCE_NOTHING));
 }
 
-static void describe_fault(struct replay *r, const struct reader_event *e,
-                           const struct fault_facts *x, struct found *f) {
-    char who[160], through[100] = "", bytes[32], past[32], where[200] = "an address";
+/* What a kernel's sizes say about the bytes it needs. */
+static struct sentence_value need_words(struct replay *r, const struct fault_facts *x) {
+    const struct sentence *said = sentence_plain(SENTENCE_NOTHING), *sizes = NULL;
+    if (x->need)
+        said = SAY(&r->words, FAULT_NEEDS, A_BYTES(x->need));
+    for (unsigned i = 0; i < SIZES_MAX && x->sizes[i]; i++)
+        sizes = sizes ? SAY(&r->words, SIZE_TIMES, A_SENTENCE(sizes), A_NUMBER(x->sizes[i]))
+                      : SAY(&r->words, SIZE_FIRST, A_NUMBER(x->sizes[i]));
+    if (sizes)
+        said = SAY(&r->words, FAULT_SIZES, A_SENTENCE(said), A_SENTENCE(sizes));
+    return A_SENTENCE(said);
+}
+
+static const struct sentence *fault_words(struct replay *r, const struct fault_facts *x,
+                                          const struct found *f, struct sentence_value who) {
+    struct arena *a = &r->words;
     const struct block *b = f->has_block ? &f->block : NULL;
     const uint64_t start = b ? b->base : x->address, end = b ? block_end(b) : x->address;
-    const char *did = x->access == DETAIL_ACCESS_READ    ? "read"
-                      : x->access == DETAIL_ACCESS_WRITE ? "wrote"
-                                                         : "touched";
-    findings_call(r, f->culprit, who, sizeof who);
-    if (f->culprit == EVENT_NO_SEQ)
-        snprintf(who, sizeof who, "%s", reader_string(r->r, e->event.name));
-    if (x->argument_name)
-        snprintf(through, sizeof through, " through its argument %s",
-                 reader_string(r->r, x->argument_name));
-    else if (f->argument >= 0)
-        snprintf(through, sizeof through, " through its argument #%d", f->argument);
-    if (b && f->name.bytes)
-        snprintf(where, sizeof where, "tensor %s (%s)", reader_string(r->r, f->name.text),
-                 findings_bytes(b->bytes, bytes, sizeof bytes));
-    else if (b)
-        snprintf(where, sizeof where, "a block of %s",
-                 findings_bytes(b->bytes, bytes, sizeof bytes));
+    const struct sentence_value
+        through = through_words(r, x, f),
+        did = A_SENTENCE(sentence_plain(x->access == DETAIL_ACCESS_READ    ? SENTENCE_READ
+                                        : x->access == DETAIL_ACCESS_WRITE ? SENTENCE_WROTE
+                                                                           : SENTENCE_TOUCHED)),
+        where = A_SENTENCE(
+            b ? findings_memory(r, f->name.bytes ? reader_string(r->r, f->name.text) : NULL,
+                                b->bytes)
+              : sentence_plain(SENTENCE_MEMORY_ADDRESS)),
+        past = x->address == end ? A_SENTENCE(sentence_plain(SENTENCE_JUST))
+                                 : A_BYTES(x->address - end);
     switch (f->hypothesis) {
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_SHAPE_MISMATCH:
-        snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
-                 x->address == end ? "just" : findings_bytes(x->address - end, past, sizeof past),
-                 where, through);
-        if (x->need)
-            add_text(f, ": by its sizes it needs %s", findings_bytes(x->need, bytes, sizeof bytes));
-        for (unsigned i = 0; i < SIZES_MAX && x->sizes[i]; i++)
-            add_text(f, i ? " x %" PRIu64 : ": it was told a size of %" PRIu64, x->sizes[i]);
-        break;
+        return SAY(a, FAULT_PAST_END, who, did, past, where, through, need_words(r, x));
     case HYPOTHESIS_BAD_OFFSET:
         if (x->address < start)
-            snprintf(f->text, sizeof f->text, "%s %s %s before the start of %s%s", who, did,
-                     findings_bytes(start - x->address, past, sizeof past), where, through);
-        else
-            snprintf(f->text, sizeof f->text, "%s %s %s past the end of %s%s", who, did,
-                     findings_bytes(x->address - end, past, sizeof past), where, through);
-        break;
+            return SAY(a, FAULT_BEFORE, who, did, A_BYTES(start - x->address), where, through);
+        return SAY(a, FAULT_PAST_END, who, did, past, where, through,
+                   A_SENTENCE(sentence_plain(SENTENCE_NOTHING)));
     case HYPOTHESIS_USE_AFTER_FREE: {
-        char freed[160];
-        snprintf(f->text, sizeof f->text, "%s %s %s that %s had freed%s", who, did, where,
-                 findings_call(r, b ? b->free : EVENT_NO_SEQ, freed, sizeof freed), through);
-        break;
+        const struct sentence_value freed =
+            A_SENTENCE(findings_event(r, b ? b->free : EVENT_NO_SEQ));
+        if (b && f->culprit == b->free && f->other != EVENT_NO_SEQ)
+            return SAY(a, FAULT_FREED_UNDER, who, did, where, freed);
+        return SAY(a, FAULT_FREED, who, did, where, freed, through);
     }
     case HYPOTHESIS_STREAM_UNSYNCED:
-        snprintf(f->text, sizeof f->text,
-                 "%s %s %s before the stream that allocates it had come that far%s", who, did,
-                 where, through);
-        break;
+        return SAY(a, FAULT_TOO_EARLY, who, did, where, through);
     case HYPOTHESIS_INVALID_POINTER:
-        snprintf(f->text, sizeof f->text, "%s %s address 0x%" PRIx64 ", where nothing is%s", who,
-                 did, x->address, through);
-        break;
-    case HYPOTHESIS_UPSTREAM_KERNEL_FAULT:
-        if (x->access == DETAIL_ACCESS_EXECUTE) {
-            snprintf(f->text, sizeof f->text, "%s ran into a trap", who);
-            break;
-        }
-        /* fallthrough */
+        return SAY(a, FAULT_NOWHERE, who, did, AN_ADDRESS(x->address), through);
     default:
-        snprintf(f->text, sizeof f->text, "%s faulted at 0x%" PRIx64 "%s", who, x->address,
-                 through);
+        return x->access == DETAIL_ACCESS_EXECUTE
+                   ? SAY(a, FAULT_TRAP, who)
+                   : SAY(a, FAULT_AT, who, AN_ADDRESS(x->address), through);
     }
+}
+
+/* The operation that faulted, by its event, or by its kernel's name. */
+static void describe_fault(struct replay *r, const struct reader_event *e,
+                           const struct fault_facts *x, struct found *f) {
+    uint64_t seq = f->other != EVENT_NO_SEQ ? f->other : f->culprit;
+    const struct sentence *who =
+        seq == EVENT_NO_SEQ
+            ? SAY(&r->words, KERNEL_NAMED, A_NAME(reader_string(r->r, e->event.name)))
+            : findings_replayed(r, seq, f->replay);
+    f->said = fault_words(r, x, f, A_SENTENCE(who));
 }
 
 /* A race that was found before and whose operation now faults where it was: the same thing once
@@ -320,6 +320,7 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         .other = EVENT_NO_SEQ,
         .messenger = EVENT_NO_SEQ,
         .order = x.queued != EVENT_NO_SEQ ? x.queued : e->seq,
+        .replay = x.queued != x.launch && x.queued != EVENT_NO_SEQ ? x.queued : 0,
         .argument =
             x.has_extra && x.extra.argument != EVENT_NO_ARGUMENT ? (int)x.extra.argument : -1,
         .argument_name = x.argument_name,
@@ -328,7 +329,6 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         .failed = true,
         .culprit_writes = x.access == DETAIL_ACCESS_WRITE,
         .address = x.address,
-        .len = 1,
     };
     if (x.sizes[0]) /* as it follows from the numbers alone, it may be a plain count, too */
         f.also |= 1u << HYPOTHESIS_SIZE_MISMATCH;
@@ -353,7 +353,6 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
     } else if (entered) {
         entered->fault = true;
         /* Suspected before from its sizes alone: now the device has said it. */
-        entered->address = f.address;
         if (entered->argument == f.argument)
             entered->argument_name = f.argument_name;
     }

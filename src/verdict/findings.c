@@ -53,7 +53,12 @@ static void place(const struct replay *r, uint64_t seq, uint64_t out[2]) {
     out[0] = out[1] = 0;
     if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, e))
         return;
-    out[0] = e->event.site;
+    unsigned frames;
+    const struct site_frame *f = reader_site(r->r, e->event.site, &frames, NULL);
+    if (frames) { /* the call, from wherever the function that makes it was called */
+        const uint64_t words[2] = { f->module, f->module ? f->offset : f->address };
+        out[0] = hash_bytes(words, sizeof words, 0);
+    }
     out[1] = e->event.kind == EVENT_LAUNCH ? e->event.name : 0;
 }
 
@@ -100,19 +105,23 @@ struct found *findings_add(struct replay *r, struct found *f) {
         r->no_memory = true;
         return NULL;
     }
+    if (!f->said)
+        f->said = SAY(&r->words, VERBATIM, A_NAME(f->text));
     all->at[all->count] = *f;
+    all->at[all->count].said = findings_keep(r, f->said);
     return &all->at[all->count++];
 }
 
-void findings_remark(struct replay *r, const char *fmt, ...) {
+const struct sentence *findings_keep(struct replay *r, const struct sentence *said) {
+    const struct sentence *kept = sentence_keep(&r->arena, said);
+    r->no_memory |= said && !kept;
+    return kept;
+}
+
+void findings_note(struct replay *r, const struct sentence *said) {
     struct findings *all = &r->found;
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     for (size_t i = 0; i < all->remark_count; i++)
-        if (!strcmp(all->remarks[i], text))
+        if (sentence_same(all->remarks[i], said))
             return;
     if (all->remark_count == REMARKS_MAX)
         return;
@@ -120,10 +129,17 @@ void findings_remark(struct replay *r, const char *fmt, ...) {
         r->no_memory = true;
         return;
     }
-    if (!(all->remarks[all->remark_count] = strdup(text)))
-        r->no_memory = true;
-    else
+    if ((all->remarks[all->remark_count] = findings_keep(r, said)))
         all->remark_count++;
+}
+
+void findings_remark(struct replay *r, const char *fmt, ...) {
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    findings_note(r, SAY(&r->words, VERBATIM, A_NAME(text)));
 }
 
 void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why) {
@@ -131,9 +147,15 @@ void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char 
         r->doubt[id] = why;
 }
 
+void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
+                        const struct sentence *why) {
+    if (r->doubts[id]++)
+        return;
+    r->undecided[id] = findings_keep(r, why);
+    r->doubt[id] = sentence_text(LANG_EN, r->undecided[id]);
+}
+
 void findings_free(struct findings *f) {
-    for (size_t i = 0; i < f->remark_count; i++)
-        free(f->remarks[i]);
     free(f->remarks);
     free(f->at);
     table_clear(&f->by_key);
@@ -160,16 +182,51 @@ const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_
     return out;
 }
 
-const char *findings_bytes(uint64_t bytes, char *out, size_t room) {
-    if (bytes == 1)
-        snprintf(out, room, "1 byte");
-    else if (bytes >= UINT64_C(1) << 30 && bytes % (UINT64_C(1) << 30) == 0)
-        snprintf(out, room, "%" PRIu64 " GiB", bytes >> 30);
-    else if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
-        snprintf(out, room, "%" PRIu64 " MiB", bytes >> 20);
-    else if (bytes >= 4 << 10 && bytes % (1 << 10) == 0)
-        snprintf(out, room, "%" PRIu64 " KiB", bytes >> 10);
+static const char *name_of(const struct replay *r, const struct reader_event *e) {
+    if (e->event.kind == EVENT_LAUNCH) {
+        const char *name = reader_string(r->r, e->event.name);
+        return *name ? name : "?";
+    }
+    return event_fn(&e->event) == EVENT_NO_FN ? event_kind_text(e->event.kind)
+                                              : reader_function(r->r, event_fn(&e->event));
+}
+
+const struct sentence *findings_replayed(struct replay *r, uint64_t seq, uint64_t replay) {
+    struct reader_event *e = r->other;
+    const struct sentence *said;
+    if (seq == EVENT_NO_SEQ)
+        return sentence_plain(SENTENCE_CALL_UNKNOWN);
+    if (!reader_event(r->r, seq, e))
+        said = SAY(&r->words, CALL_LOST, A_NUMBER(seq));
+    else if (replay)
+        said = e->event.kind == EVENT_LAUNCH
+                   ? SAY(&r->words, CALL_KERNEL_REPLAYED, A_NAME(name_of(r, e)), A_NUMBER(seq),
+                         A_NUMBER(replay))
+                   : SAY(&r->words, CALL_REPLAYED, A_NAME(name_of(r, e)), A_NUMBER(seq),
+                         A_NUMBER(replay));
     else
-        snprintf(out, room, "%" PRIu64 " bytes", bytes);
-    return out;
+        said = e->event.kind == EVENT_LAUNCH
+                   ? SAY(&r->words, CALL_KERNEL, A_NAME(name_of(r, e)), A_NUMBER(seq))
+                   : SAY(&r->words, CALL, A_NAME(name_of(r, e)), A_NUMBER(seq));
+    r->no_memory |= !said;
+    return said;
+}
+
+const struct sentence *findings_event(struct replay *r, uint64_t seq) {
+    return findings_replayed(r, seq, 0);
+}
+
+const struct sentence *findings_op(struct replay *r, const struct op *op) {
+    return findings_replayed(r, op->seq, op->launch == EVENT_NO_SEQ ? 0 : op->launch);
+}
+
+const struct sentence *findings_memory(struct replay *r, const char *name, uint64_t bytes) {
+    const struct sentence *said = name ? SAY(&r->words, MEMORY_TENSOR, A_NAME(name), A_BYTES(bytes))
+                                       : SAY(&r->words, MEMORY_BLOCK, A_BYTES(bytes));
+    r->no_memory |= !said;
+    return said;
+}
+
+const char *findings_bytes(uint64_t bytes, char *out, size_t room) {
+    return sentence_bytes(bytes, out, room);
 }

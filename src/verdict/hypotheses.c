@@ -26,6 +26,11 @@ const char *verdict_status_name(enum verdict_status status) {
     return (unsigned)status < sizeof names / sizeof *names ? names[status] : "?";
 }
 
+const char *verdict_access_name(enum verdict_access access) {
+    static const char *const names[] = { "reads", "writes", "uses", "allocates", "frees" };
+    return (unsigned)access < sizeof names / sizeof *names ? names[access] : "?";
+}
+
 const char *verdict_overall_name(enum verdict_overall overall) {
     static const char *const names[] = { "CLEAN", "ROOT_CAUSE", "FINDINGS", "NOT_REPRODUCED",
                                          "INCONCLUSIVE" };

@@ -24,6 +24,7 @@ static void judge_all(struct judge *j) {
     ends_settle(r);
     cause_find_failures(j);
     leaks_check(j);
+    resources_finish(r, j->failed);
     coverage_fill(j);
     coverage_fill_provenance(j);
     const struct found *root = j->stale ? NULL : cause_find(r);

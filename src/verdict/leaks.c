@@ -18,7 +18,6 @@ static bool can_leak(const struct block *b) {
 
 static void add_leak(struct judge *j, const struct space *s, const struct block *b) {
     struct replay *r = j->r;
-    char who[160], bytes[32];
     struct found f = {
         .hypothesis = HYPOTHESIS_LEAK,
         .culprit = b->alloc,
@@ -30,16 +29,21 @@ static void add_leak(struct judge *j, const struct space *s, const struct block 
         .len = b->bytes,
     };
     findings_set_block(r, &f, s, b, b->base);
-    snprintf(f.text, sizeof f.text, "%s of %s was never freed",
-             findings_call(r, b->alloc, who, sizeof who),
-             findings_bytes(b->bytes, bytes, sizeof bytes));
+    f.said = SAY(&r->words, LEAK_ONE, A_SENTENCE(findings_event(r, b->alloc)), A_BYTES(b->bytes));
     struct found *known = findings_add(r, &f);
-    if (known && known->count > 1) {
+    if (known && known->count > 1)
         known->len += b->bytes;
-        snprintf(known->text, sizeof known->text,
-                 "%" PRIu64 " allocations from one place (first %s, %s in all) were never freed",
-                 known->count, findings_call(r, known->culprit, who, sizeof who),
-                 findings_bytes(known->len, bytes, sizeof bytes));
+    arena_clear(&r->words);
+}
+
+/* What is said of several from one place, when all are counted. */
+static void describe_many(struct replay *r) {
+    for (size_t i = 0; i < r->found.count; i++) {
+        struct found *f = &r->found.at[i];
+        if (f->hypothesis == HYPOTHESIS_LEAK && f->count > 1)
+            f->said =
+                findings_keep(r, SAY(&r->words, LEAK_MANY, A_NUMBER(f->count),
+                                     A_SENTENCE(findings_event(r, f->culprit)), A_BYTES(f->len)));
     }
 }
 
@@ -63,6 +67,6 @@ void leaks_check(struct judge *j) {
         }
     }
     if (alive && (stopped || j->failed))
-        findings_doubt(r, HYPOTHESIS_LEAK,
-                       "the program stopped on an error; what was alive then need not be a leak");
+        findings_undecided(r, HYPOTHESIS_LEAK, sentence_plain(SENTENCE_DOUBT_STOPPED));
+    describe_many(r);
 }

@@ -54,25 +54,39 @@ struct race {
     struct block *block;
 };
 
-static const char NO_ORDER[] = "nothing in the recording orders the two";
-
 /* ---- words -------------------------------------------------------------------------------------
  */
 
-static const char *verb(bool writes, bool reads) {
-    return writes && reads ? "uses" : writes ? "writes" : "reads";
+static struct sentence_value verb(bool writes, bool reads) {
+    return A_SENTENCE(sentence_plain(writes && reads ? SENTENCE_USES
+                                     : writes        ? SENTENCE_WRITES
+                                                     : SENTENCE_READS));
 }
 
-static void describe(const struct race *x, struct found *f, bool other_writes) {
-    char who[160], other[160], bytes[32], where[160] = "";
-    if (f->tensor)
-        snprintf(where, sizeof where, " of tensor %s", reader_string(x->r->r, f->tensor));
-    snprintf(f->text, sizeof f->text, "%s %s %s%s that %s %s: %s",
-             findings_call(x->r, f->culprit, who, sizeof who),
-             verb(f->culprit_writes, x->use && x->use->access & USE_READ),
-             f->len ? findings_bytes(f->len, bytes, sizeof bytes) : "memory", where,
-             findings_call(x->r, f->other, other, sizeof other), other_writes ? "writes" : "reads",
-             NO_ORDER);
+/* "4 KiB of tensor logits". */
+static struct sentence_value amount(struct replay *r, const struct found *f) {
+    const char *tensor = f->tensor ? reader_string(r->r, f->tensor) : NULL;
+    if (!f->len && !tensor)
+        return A_SENTENCE(sentence_plain(SENTENCE_MEMORY));
+    return A_SENTENCE(!f->len  ? SAY(&r->words, MEMORY_OF_TENSOR, A_NAME(tensor))
+                      : tensor ? SAY(&r->words, AMOUNT_OF_TENSOR, A_BYTES(f->len), A_NAME(tensor))
+                               : SAY(&r->words, AMOUNT, A_BYTES(f->len)));
+}
+
+/* other: what the other one is, enum shadow_what. */
+static void describe(const struct race *x, struct found *f, unsigned other) {
+    struct replay *r = x->r;
+    const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
+                                they = A_SENTENCE(findings_event(r, f->other)), what = amount(r, f),
+                                does = verb(f->culprit_writes, x->use && x->use->access & USE_READ);
+    if (x->me.what == SHADOW_FREE)
+        f->said = SAY(&r->words, FREES_UNORDERED, who, what, they, A_NUMBER(f->other_writes));
+    else if (other == SHADOW_FREE)
+        f->said = SAY(&r->words, UNORDERED_FREE, who, does, what, they);
+    else if (other == SHADOW_ALLOC)
+        f->said = SAY(&r->words, UNORDERED_ALLOC, who, does, what, they);
+    else
+        f->said = SAY(&r->words, UNORDERED, who, does, what, they, A_NUMBER(f->other_writes));
 }
 
 /* ---- which hypothesis ------------------------------------------------------------------------ */
@@ -103,6 +117,7 @@ static struct found make_found(struct race *x, const struct shadow_mark *other, 
         .other = other->seq,
         .messenger = EVENT_NO_SEQ,
         .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
+        .replay = x->op->launch != EVENT_NO_SEQ ? x->op->launch : 0,
         .argument = x->use && x->use->argument != EVENT_NO_ARGUMENT ? x->use->argument : -1,
         .culprit_writes = x->use && x->use->access & USE_WRITE,
         .other_writes = other_writes,
@@ -112,14 +127,14 @@ static struct found make_found(struct race *x, const struct shadow_mark *other, 
     f.hypothesis = hypothesis_of(x->me.what, other->what, x->block->family, &f.also);
     findings_set_block(x->r, &f, x->t->space, x->block, start);
     findings_evidence(&f, x->op->launch);
-    describe(x, &f, other_writes);
+    describe(x, &f, other->what);
     return f;
 }
 
 /* An order that greta does not understand may be what orders them. */
 static bool cannot_tell(struct replay *r, enum verdict_hypothesis_id id) {
     if (r->order_doubt)
-        findings_doubt(r, id, r->order_doubt);
+        findings_undecided(r, id, r->order_doubt);
     return r->order_doubt != NULL;
 }
 
@@ -191,10 +206,7 @@ void races_settle(struct space *space, struct block *b, void *replay) {
     (void)space;
     for (struct suspect *s = b->use->suspects; s; s = s->next) {
         if (is_divided(b->use, s) || s->differs)
-            findings_doubt(
-                r, s->found.hypothesis,
-                "kernels of unknown extent work in several streams on one block, perhaps "
-                "on different parts of it");
+            findings_undecided(r, s->found.hypothesis, sentence_plain(SENTENCE_DOUBT_PARTS));
         else if (!cannot_tell(r, s->found.hypothesis))
             findings_add(r, &s->found);
     }
@@ -217,6 +229,7 @@ static void add_suspect(struct race *x, const struct suspect *what) {
         return;
     }
     *s = *what;
+    s->found.said = findings_keep(x->r, what->found.said);
     s->next = u->suspects;
     u->suspects = s;
 }
@@ -256,8 +269,7 @@ static void compare_with_vague(struct race *x, uint64_t start, uint64_t end, boo
         if (surely_conflicts(writes, v) && !(v->guessed && v->pointer != x->block->base))
             add_suspect(x, &s);
         else
-            findings_doubt(x->r, s.found.hypothesis,
-                           "it is not known whether a kernel writes through a pointer it got");
+            findings_undecided(x->r, s.found.hypothesis, sentence_plain(SENTENCE_DOUBT_WRITES));
     }
 }
 
@@ -276,9 +288,8 @@ static void compare_two_vague(struct race *x, const struct vague *mine) {
             continue;
         bool sure = (mine->writes && !mine->guessed) || (v->writes && !v->guessed);
         if (!sure || mine->pointer != v->pointer) {
-            findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
-                           "kernels of unknown extent got pointers into one block in several "
-                           "streams");
+            findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED,
+                               sentence_plain(SENTENCE_DOUBT_EXTENT));
             continue;
         }
         struct suspect s = {
@@ -309,8 +320,7 @@ static void remember_vague(struct race *x, const struct vague *mine) {
     }
     enum { VAGUE_MAX = 256 };
     if (u->vague_count == VAGUE_MAX) {
-        findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
-                       "too many kernels got pointers into one block");
+        findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_MANY));
         return;
     }
     if (u->vague_count == u->vague_room) {
@@ -357,8 +367,7 @@ static uint64_t compare_vague_with_shadow(struct race *x, const struct vague *mi
         if (c->other_writes || (mine->writes && !mine->guessed))
             add_suspect(x, &s);
         else
-            findings_doubt(x->r, s.found.hypothesis,
-                           "it is not known whether a kernel writes through a pointer it got");
+            findings_undecided(x->r, s.found.hypothesis, sentence_plain(SENTENCE_DOUBT_WRITES));
     }
     return answer.undefined;
 }
@@ -388,7 +397,6 @@ static bool gets_it_twice(const struct race *x) {
  * that is written in part is not known. */
 static void check_vague_undefined(struct race *x, const struct vague *mine, uint64_t undefined) {
     struct replay *r = x->r;
-    char who[160], made[160];
     if (!mine->reads || mine->writes || mine->guessed || !can_be_undefined(x->block))
         return;
     r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
@@ -406,10 +414,9 @@ static void check_vague_undefined(struct race *x, const struct vague *mine, uint
         .len = undefined,
     };
     findings_set_block(r, &f, x->t->space, x->block, mine->pointer);
-    snprintf(f.text, sizeof f.text,
-             "%s reads through its argument #%d, and nothing has written there since %s",
-             findings_call(r, x->op->seq, who, sizeof who), f.argument,
-             findings_call(r, x->block->alloc, made, sizeof made));
+    f.said = SAY(&r->words, UNDEFINED_ARGUMENT, A_SENTENCE(findings_op(r, x->op)), A_BYTES(f.len),
+                 A_NUMBER(f.argument < 0 ? 0 : f.argument),
+                 A_SENTENCE(findings_event(r, x->block->alloc)));
     findings_add(r, &f);
 }
 
@@ -456,7 +463,6 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
     struct replay *r = x->r;
     const struct use *u = x->use;
     const struct space *s = x->t->space;
-    char who[160], some[32], all[32], made[160];
     if (u->access != USE_READ || !can_be_undefined(x->block))
         return;
     r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
@@ -464,14 +470,13 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
         return;
     bool whole = a->undefined == total;
     if (may_be_written(x)) {
-        findings_doubt(r, HYPOTHESIS_UNINITIALISED_READ,
-                       "kernels of unknown extent may have written what was read");
+        findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ,
+                           sentence_plain(SENTENCE_DOUBT_WRITTEN));
         return;
     }
     if (r->gap > x->block->alloc || u->flags & USE_BOUND || (!whole && !goes_to_host(x))) {
-        findings_doubt(r, HYPOTHESIS_UNINITIALISED_READ,
-                       "some of the bytes that were read had not been written; whether they matter "
-                       "is not known");
+        findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ,
+                           sentence_plain(SENTENCE_DOUBT_MATTERS));
         return;
     }
     struct found f = {
@@ -485,17 +490,11 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
         .len = a->undefined,
     };
     findings_set_block(r, &f, s, x->block, a->undefined_at);
-    findings_call(r, x->op->seq, who, sizeof who);
-    if (whole)
-        snprintf(f.text, sizeof f.text, "%s reads %s that nothing has written since %s", who,
-                 findings_bytes(total, all, sizeof all),
-                 findings_call(r, x->block->alloc, made, sizeof made));
-    else
-        snprintf(f.text, sizeof f.text,
-                 "%s reads %s, of which nothing has written %s (from offset %" PRIu64 ") since %s",
-                 who, findings_bytes(total, all, sizeof all),
-                 findings_bytes(a->undefined, some, sizeof some), a->undefined_at - x->block->base,
-                 findings_call(r, x->block->alloc, made, sizeof made));
+    const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
+                                made = A_SENTENCE(findings_event(r, x->block->alloc));
+    f.said = whole ? SAY(&r->words, UNDEFINED_ALL, who, A_BYTES(total), made)
+                   : SAY(&r->words, UNDEFINED_PART, who, A_BYTES(total), A_BYTES(a->undefined),
+                         A_NUMBER(a->undefined_at - x->block->base), made);
     findings_add(r, &f);
 }
 
@@ -521,10 +520,9 @@ static void check_exact(struct race *x) {
     if (!end || end > block_end(x->block))
         return; /* it left its block: that is the finding */
     if (rows > ROWS_MAX || rows / u->rows != u->slices) {
-        findings_doubt(x->r, HYPOTHESIS_STREAM_UNSYNCED,
-                       "a copy has more rows than are followed one by one");
-        findings_doubt(x->r, HYPOTHESIS_OVERLAPPING_COPIES,
-                       "a copy has more rows than are followed one by one");
+        findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_ROWS));
+        findings_undecided(x->r, HYPOTHESIS_OVERLAPPING_COPIES,
+                           sentence_plain(SENTENCE_DOUBT_ROWS));
         x->block->leaves_mark = true;
         return;
     }
@@ -646,7 +644,6 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
 
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {
-    char copy[160], bytes[32];
     bool frees = e->event.kind == EVENT_HOST_FREE;
     struct found f = {
         .hypothesis = frees                                    ? HYPOTHESIS_HOST_BUFFER_LIFETIME
@@ -663,12 +660,13 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         .len = c->end - c->start,
     };
     findings_set_block(r, &f, t->space, space_at(t->space, c->start), c->start);
-    findings_call(r, c->other.seq, copy, sizeof copy);
-    snprintf(f.text, sizeof f.text, "the host %s %s of %s before it was known to be done",
-             frees    ? "gives back"
-             : writes ? "overwrites"
-                      : "reads",
-             findings_bytes(f.len, bytes, sizeof bytes), copy);
+    const struct sentence_value values[] = { A_BYTES(f.len),
+                                             A_SENTENCE(findings_event(r, c->other.seq)) };
+    f.said = sentence_make(&r->words,
+                           frees    ? SENTENCE_HOST_RELEASES
+                           : writes ? SENTENCE_HOST_OVERWRITES
+                                    : SENTENCE_HOST_READS,
+                           values, 2);
     if (!cannot_tell(r, f.hypothesis))
         findings_add(r, &f);
 }
@@ -712,8 +710,7 @@ void races_on_host_access(struct replay *r, const struct reader_event *e, struct
             continue;
         struct shadow_conflict c = { v->mark, v->writes, a.start, a.end };
         if (v->guessed || is_elsewhere(b->use, v, a.start))
-            findings_doubt(r, HYPOTHESIS_STREAM_UNSYNCED,
-                           "the host used memory that a kernel of unknown extent may have used");
+            findings_undecided(r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_HOST));
         else
             host_finding(r, e, t, &c, writes);
     }

@@ -4,24 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verdict/effort.h"
-
 /* ---- processes and threads ------------------------------------------------------------------- */
 
 struct space *replay_space(struct replay *r, uint32_t process) {
-    struct space *known = table_find(&r->space_of, process);
-    if (known)
-        return known;
+    for (size_t i = 0; i < r->space_count; i++)
+        if (r->spaces[i]->process == process)
+            return r->spaces[i];
     struct space **spaces = realloc(r->spaces, (r->space_count + 1) * sizeof *spaces);
     if (spaces)
         r->spaces = spaces;
     struct space *s = spaces ? space_open(process) : NULL;
-    if (!s || !table_set(&r->space_of, process, s)) {
-        space_close(&s);
+    if (!s) {
         r->no_memory = true;
         return NULL;
     }
-    s->born = r->gap;
     s->settle = races_settle;
     s->user = r;
     const struct process_value *p = reader_process(r->r, process);
@@ -275,12 +271,8 @@ static void on_lost(struct replay *r, const struct reader_event *e) {
     /* Something may have been allocated, freed or waited for in the hole. What is missing at the
      * beginning cannot come between two events that are there. */
     r->gap = e->seq + n;
-}
-
-/* The hole is in the history of every process that was there. */
-static void note_gap(const struct replay *r, struct space *s) {
-    if (r->gap > s->born && s->gap < r->gap)
-        s->gap = r->gap;
+    for (size_t i = 0; i < r->space_count; i++)
+        r->spaces[i]->gap = r->gap;
 }
 
 static void on_mark(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -308,7 +300,7 @@ static void on_unfollowed(struct replay *r, const struct reader_event *e, struct
         for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
             if (strstr(hip_fn_name(fn), harmless[i]))
                 return;
-        r->order_doubt = "a graph was changed in a way that is not followed";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_CHANGED);
     }
 }
 
@@ -318,11 +310,11 @@ static void on_call(struct replay *r, const struct reader_event *e, struct threa
     case HIP_FN_hipStreamWaitValue32:
     case HIP_FN_hipStreamWaitValue64:
     case HIP_FN_hipStreamBatchMemOp:
-        r->order_doubt = "streams wait for values in memory";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_VALUES);
         break;
     case HIP_FN_hipWaitExternalSemaphoresAsync:
     case HIP_FN_hipSignalExternalSemaphoresAsync:
-        r->order_doubt = "streams wait for semaphores of another API";
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_SEMAPHORES);
         break;
     default:
         on_unfollowed(r, e, t, fn);
@@ -407,9 +399,9 @@ static void on_event(struct replay *r, const struct reader_event *e) {
     struct thread *t = replay_thread(r, e->event.thread);
     if (!t)
         return;
-    note_gap(r, t->space);
     r->now_ns = e->event.t_ns;
     errors_on_event(r, e, t);
+    resources_on_event(r, e, t);
     dispatch(r, e, t);
     t->last = e->seq;
     t->last_ns = e->event.t_ns;
@@ -438,47 +430,29 @@ static bool open_replay(struct replay *r) {
     return r->event && r->other && r->op && r->threads && r->streams;
 }
 
-/* Following the recording costs more than its size allows: the rest of it counts as missing. */
-static void give_up(struct replay *r, uint64_t left) {
-    struct reader_event rest = { .seq = r->event->seq,
-                                 .event = { .kind = EVENT_LOST,
-                                            .dst = r->event->seq,
-                                            .len = left,
-                                            .aux = event_aux(EVENT_NO_FN, DETAIL_LOSS_TORN) } };
-    on_lost(r, &rest);
-    r->seen.unread = left;
-    r->no_memory = false;
-    effort_end(); /* what is left to do is little */
-}
-
 void replay_run(struct replay *r) {
     if (!open_replay(r)) {
         r->no_memory = true;
         return;
     }
     enum { RELEASE = 1 << 20 }; /* slots, 64 MiB of them */
-    const struct reader_info *info = reader_info(r->r);
     struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
-    effort_begin(info->data_bytes / sizeof(union event_slot), info->data_bytes);
     for (uint64_t next = RELEASE; !r->no_memory && reader_next(&c, r->event);) {
+        arena_clear(&r->words);
         on_event(r, r->event);
         if (r->event->seq >= next) {
             reader_release(r->r, r->event->seq);
             next = r->event->seq + RELEASE;
         }
     }
-    if (effort_is_spent())
-        give_up(r, info->end_seq - r->event->seq);
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];
-        note_gap(r, s);
         for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at))
             space_forget_use(s, at->value);
         r->seen.processes_ended += s->ended;
     }
     if (!r->no_memory)
         errors_finish(r);
-    effort_end();
 }
 
 static void free_clocks(struct table *t) {
@@ -500,6 +474,7 @@ static void free_space(struct space **s) {
     free_clocks(&(*s)->tokens);
     free_clocks(&(*s)->host_fns);
     graph_free_space(*s);
+    resources_free_space(*s);
     for (size_t i = 0; i < (*s)->stream_count; i++)
         if ((*s)->streams[i]->id == 0) { /* the others are in the replay's list */
             vclock_free(&(*s)->streams[i]->clock);
@@ -529,8 +504,8 @@ void replay_free(struct replay *r) {
         free(r->lanes[i].seqs);
     graph_free(r);
     arena_clear(&r->arena);
+    arena_clear(&r->words);
     findings_free(&r->found);
-    table_clear(&r->space_of);
     free(r->spaces);
     free(r->streams);
     free(r->threads);

@@ -7,6 +7,7 @@
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
+ *   resources.c streams, events, graphs, modules, registrations that are never released
  *   errors.c    failing calls: who reported what, and who looked at it
  *   fault_cause.c the device's own word on where it failed
  *   findings.c  collects what was found
@@ -150,7 +151,9 @@ struct found {
     uint64_t evidence[EVIDENCE_MAX];
     unsigned evidence_count;
     uint64_t count, key;
-    char text[600];
+    const struct sentence *said; /* what happened */
+    uint64_t replay;             /* the graph launch that ran the culprit; 0: none */
+    char text[600];              /* the same in English, where said is NULL */
 };
 
 struct findings {
@@ -158,7 +161,7 @@ struct findings {
     size_t count, room, max;
     uint64_t left_out;
     struct table by_key;
-    char **remarks;
+    const struct sentence **remarks;
     size_t remark_count, remark_room;
 };
 
@@ -206,7 +209,6 @@ struct replay {
     enum hip_fn fn[EVENT_FN_MAX + 1]; /* the recording's function numbers in this build's */
     struct space **spaces;
     size_t space_count;
-    struct table space_of;  /* by process */
     struct thread *threads; /* by definition number; [0]: unknown */
     size_t thread_count;
     struct stream **streams; /* by definition number; [0] unused */
@@ -216,6 +218,7 @@ struct replay {
     uint32_t *idle_lanes; /* of destroyed streams */
     uint32_t idle_count, idle_room;
     struct arena arena; /* for what lives as long as the replay */
+    struct arena words; /* sentences of the current event; findings_add() keeps what it enters */
     struct capture *captures;
     struct findings found;
     struct failure *failures;
@@ -225,7 +228,9 @@ struct replay {
     uint64_t checked[HYPOTHESIS_COUNT];
     uint64_t doubts[HYPOTHESIS_COUNT];   /* cases that could be neither confirmed nor refuted */
     const char *doubt[HYPOTHESIS_COUNT]; /* why, the first of them */
-    const char *order_doubt; /* a way to order things that is not understood was used; NULL: none */
+    const struct sentence *undecided[HYPOTHESIS_COUNT]; /* the same as facts; NULL: none */
+    const struct sentence
+        *order_doubt;    /* a way to order things that is not understood was used; NULL: none */
     uint64_t gap;        /* what came before this event and what comes after cannot be compared */
     uint64_t host_syncs; /* HOST_RELEASE and HOST_ACQUIRE */
     uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
@@ -343,6 +348,13 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t);
 void races_settle(struct space *s, struct block *b, void *replay);
 
+/* ---- resources.c ----------------------------------------------------------------------------- */
+
+void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* After the last event. failed: the run ended on an error. */
+void resources_finish(struct replay *r, bool failed);
+void resources_free_space(struct space *s);
+
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* Every event of a call passes here once, before it is replayed. */
@@ -372,6 +384,22 @@ void findings_remark(struct replay *r, const char *fmt, ...) __attribute__((form
 /* A case of the hypothesis that cannot be decided, and why (static text). */
 void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why);
 void findings_free(struct findings *f);
+
+/* The same, with the sentence that says why. */
+void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
+                        const struct sentence *why);
+/* A sentence that is no finding, as facts. */
+void findings_note(struct replay *r, const struct sentence *said);
+/* Makes a sentence last as long as the replay. */
+const struct sentence *findings_keep(struct replay *r, const struct sentence *said);
+
+/* How an event is called in sentences; findings_op() names the graph launch that runs a captured
+ * operation, too. */
+const struct sentence *findings_event(struct replay *r, uint64_t seq);
+const struct sentence *findings_op(struct replay *r, const struct op *op);
+const struct sentence *findings_replayed(struct replay *r, uint64_t seq, uint64_t replay);
+/* "tensor logits (4 KiB)", "a block of 4 KiB"; name may be NULL. */
+const struct sentence *findings_memory(struct replay *r, const char *name, uint64_t bytes);
 
 /* "hipMemcpyAsync (event 12)", "kernel rope (event 7)": how an event is called in sentences. */
 const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room);

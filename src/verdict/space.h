@@ -23,6 +23,16 @@ enum { SPACE_FREED_MAX = 1 << 20, SPACE_HULLS = 4, SPACE_NULLS = 16, SPACE_UNKNO
 /* Whose side memory is on. Pinned, registered and managed memory is on both. */
 enum space_side { SPACE_UNKNOWN, SPACE_DEVICE, SPACE_BOTH };
 
+/* What is made and released by handle; see resources.c. */
+enum space_resource {
+    SPACE_RESOURCE_STREAM,
+    SPACE_RESOURCE_EVENT,
+    SPACE_RESOURCE_GRAPH,
+    SPACE_RESOURCE_EXEC,
+    SPACE_RESOURCE_MODULE,
+    SPACE_RESOURCES,
+};
+
 struct block {
     uint64_t base, bytes;
     uint64_t alloc, free; /* events; EVENT_NO_SEQ: none */
@@ -33,6 +43,7 @@ struct block {
     uint8_t family;        /* DETAIL_FAMILY_* */
     bool found;            /* not allocated before the recording's eyes: its past is unknown */
     bool free_async;       /* freed in the order of a stream */
+    bool given_back;       /* host memory that was freed under a copy */
     bool leaves_mark;      /* kernels of unknown extent may have written to it */
     uint64_t owner;        /* module of a symbol, 0: none */
     struct block_use *use; /* what operations of several lanes do with it, NULL: nothing yet */
@@ -65,6 +76,7 @@ struct space {
     unsigned recent_next;
     shadow *shadow;
     struct table events, graphs, execs, tokens; /* by handle */
+    struct table resources[SPACE_RESOURCES];    /* by handle; see resources.c */
     struct table host_fns;                      /* by event number */
     struct table host_pages;                    /* pages that copies have taken for plain memory */
     struct stream **streams;                    /* those that are not destroyed */
@@ -80,7 +92,6 @@ struct space {
     /* Sticky errors of the process; see errors.c. */
     uint64_t sticky, fault;
     uint64_t gap;            /* event before which the history has a hole; 0: none */
-    uint64_t born;           /* holes that end here or before came before the process */
     uint64_t unknown_launch; /* last launch about which nothing is known; EVENT_NO_SEQ: none */
     struct {
         uint32_t lane, number;

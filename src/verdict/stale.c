@@ -85,7 +85,8 @@ static bool same_model(const char *a, const char *b) {
 }
 
 struct expectation {
-    const char *what, *wanted;
+    enum sentence_id what;
+    const char *wanted;
     const char *(*found)(const struct claims *c);
     bool (*same)(const char *a, const char *b);
 };
@@ -102,19 +103,17 @@ static void add_stale(struct replay *r, const struct expectation *x, const struc
         .other = EVENT_NO_SEQ,
         .messenger = EVENT_NO_SEQ,
         .argument = -1,
-        .address = (uint64_t)process << 8 | (unsigned char)x->what[0],
+        .address = (uint64_t)process << 8 | (unsigned)x->what,
     };
     const char *found = c ? x->found(c) : "", *path = c ? c->path : "";
     const char *slash = strrchr(path, '/');
-    if (!c)
-        snprintf(f.text, sizeof f.text,
-                 "the program made no HIP call that could be recorded, so that its %s is not in "
-                 "the recording; expected %s",
-                 x->what, x->wanted);
-    else
-        snprintf(f.text, sizeof f.text, "the %s of %s is %s, expected %s", x->what,
-                 *path ? slash ? slash + 1 : path : "the binary",
-                 *found ? found : "not in the recording", x->wanted);
+    const struct sentence_value what = A_SENTENCE(sentence_plain(x->what));
+    f.said = c ? SAY(&r->words, STALE_IS, what,
+                     *path ? A_NAME(slash ? slash + 1 : path)
+                           : A_SENTENCE(sentence_plain(SENTENCE_STALE_THE_BINARY)),
+                     *found ? A_NAME(found) : A_SENTENCE(sentence_plain(SENTENCE_STALE_NOT_THERE)),
+                     A_NAME(x->wanted))
+               : SAY(&r->words, STALE_NO_CALL, what, A_NAME(x->wanted));
     findings_add(r, &f);
 }
 
@@ -143,16 +142,15 @@ static bool check(struct replay *r, const struct expectation *x, bool model) {
 static void doubt_dirty(struct replay *r) {
     struct claims c = claims_of(r->r, 0);
     if (is_dirty(&c))
-        findings_doubt(r, HYPOTHESIS_STALE_BINARY,
-                       "the binary was built from a changed source tree");
+        findings_undecided(r, HYPOTHESIS_STALE_BINARY, sentence_plain(SENTENCE_DOUBT_DIRTY));
 }
 
 bool stale_check(struct replay *r) {
     const struct verdict_options *o = r->options;
     const struct expectation all[] = {
-        { "commit", o->expect_commit, commit_of, same_prefix },
-        { "build id", o->expect_build_id, id_of, same_prefix },
-        { "hash of the model", o->expect_model_hash, model_of, same_model },
+        { SENTENCE_STALE_COMMIT, o->expect_commit, commit_of, same_prefix },
+        { SENTENCE_STALE_BUILD_ID, o->expect_build_id, id_of, same_prefix },
+        { SENTENCE_STALE_MODEL, o->expect_model_hash, model_of, same_model },
     };
     bool stale = false;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

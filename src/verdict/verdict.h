@@ -47,28 +47,39 @@ enum verdict_overall {
     VERDICT_INCONCLUSIVE,   /* a failure that the recording does not explain, or half a history */
 };
 
+/* What an operation does with its bytes. Of one that failed: what it would have done. */
+enum verdict_access {
+    VERDICT_ACCESS_READS,
+    VERDICT_ACCESS_WRITES,
+    VERDICT_ACCESS_USES, /* both, or one of the two */
+    VERDICT_ACCESS_ALLOCATES,
+    VERDICT_ACCESS_FREES,
+};
+
 /* A call or operation of the run: the messenger that reported an error, the culprit that caused it,
  * or another that takes part. Exactly one of api and kernel is the better name: kernel if it is
  * set.
  */
 struct verdict_actor {
-    uint64_t event;        /* its number in the recording; EVENT_NO_SEQ: unknown */
-    uint16_t kind;         /* enum event_kind */
-    const char *api;       /* HIP function; "" if none is behind it */
-    const char *kernel;    /* NULL: not a kernel */
-    const char *argument;  /* of the kernel: its name, else "#2"; NULL: none in particular */
-    int argument_index;    /* -1: none */
-    const char *tensor;    /* NULL: none */
-    const char *site;      /* "function+0x12 (module)"; "-" if unknown */
-    uint32_t site_id;      /* reader_site(); 0: unknown */
-    uint32_t stream;       /* reader_stream(); 0: none */
-    uint32_t thread;       /* reader_thread(); 0: unknown */
-    const char *status;    /* "hipErrorIllegalAddress"; "pending" if the call never returned */
-    unsigned status_code;  /* hipError_t or RECORD_PENDING */
-    uint64_t t_ns;         /* since the recording's start */
-    uint64_t address, len; /* the bytes in question; len 0: none */
-    bool writes;           /* it wrote (or would have written) them */
-    int64_t step, layer;   /* as safe copies and marks said; -1: unknown */
+    uint64_t event;             /* its number in the recording; EVENT_NO_SEQ: unknown */
+    uint16_t kind;              /* enum event_kind */
+    const char *api;            /* HIP function; "" if none is behind it */
+    const char *kernel;         /* NULL: not a kernel */
+    const char *argument;       /* of the kernel: its name, else "#2"; NULL: none in particular */
+    int argument_index;         /* -1: none */
+    const char *tensor;         /* NULL: none */
+    const char *site;           /* "function+0x12 (module)"; "-" if unknown */
+    uint32_t site_id;           /* reader_site(); 0: unknown */
+    uint32_t stream;            /* reader_stream(); 0: none */
+    uint32_t thread;            /* reader_thread(); 0: unknown */
+    const char *status;         /* "hipErrorIllegalAddress"; "pending" if the call never returned */
+    unsigned status_code;       /* hipError_t or RECORD_PENDING */
+    uint64_t t_ns;              /* since the recording's start */
+    uint64_t address, len;      /* the bytes in question; len 0: none */
+    enum verdict_access access; /* what it did with them */
+    bool writes;                /* it wrote (or would have written) them */
+    uint64_t replay;            /* captured: the graph launch that ran it; 0: none */
+    int64_t step, layer;        /* as safe copies and marks said; -1: unknown */
 };
 
 /* The allocation a finding is about. */
@@ -90,8 +101,10 @@ struct verdict_finding {
     const struct verdict_actor *other;     /* the one it collides with; NULL: none */
     const struct verdict_actor *messenger; /* the call that reported it; NULL: nothing did */
     const struct verdict_block *block;     /* NULL: none */
-    const char *text;                      /* one sentence: what happened */
-    const char *advice;                    /* one sentence: what to do */
+    const struct sentence *said;           /* what happened; NULL: only text says */
+    const char *text;                      /* the same in English */
+    const char *advice;                    /* what to do, in English */
+    const struct sentence *advised;        /* the same; NULL: as the hypothesis's row advises */
     uint64_t count;                        /* how often, at the same place */
     const uint64_t *evidence;              /* event numbers, ascending */
     size_t evidence_count;
@@ -100,9 +113,10 @@ struct verdict_finding {
 struct verdict_hypothesis {
     enum verdict_hypothesis_id id;
     enum verdict_status status;
-    uint64_t checked;         /* how much was examined */
-    const char *text;         /* one sentence: the answer and why */
-    const uint64_t *evidence; /* event numbers, ascending, the first few */
+    uint64_t checked;            /* how much was examined */
+    const struct sentence *said; /* the answer and why; NULL: only text says */
+    const char *text;            /* the same in English */
+    const uint64_t *evidence;    /* event numbers, ascending, the first few */
     size_t evidence_count;
     uint64_t findings;
 };
@@ -111,10 +125,10 @@ struct verdict_hypothesis {
 struct verdict_coverage {
     uint64_t events;                       /* whole ones */
     uint64_t lost, torn, overwritten, cut; /* slots that are missing, by reason */
-    uint64_t unread;  /* of those, in torn: not examined, because it would have cost too much */
-    bool complete;    /* none are, and no calls bypassed the audit */
-    const char *gaps; /* what is missing, in words; "" if nothing */
-    uint64_t copies, copies_safe; /* all, and those through <gcore/d2h.h> */
+    bool complete;                         /* none are, and no calls bypassed the audit */
+    const char *gaps;                      /* what is missing, in English; "" if nothing */
+    const struct sentence *gaps_said;      /* the same; NULL: nothing, or only gaps says */
+    uint64_t copies, copies_safe;          /* all, and those through <gcore/d2h.h> */
     uint64_t copies_d2h, copies_d2h_safe;
     uint64_t copies_refused;
     uint64_t sets, launches, graph_launches, host_functions;
@@ -128,8 +142,9 @@ struct verdict_coverage {
     uint64_t pairs_by_time; /* of those: ordered only by when host threads ran */
     uint64_t calls;         /* HIP calls; without any there is nothing to judge */
     uint64_t calls_failed;
-    bool ended;         /* every process came to its end in good order */
-    const char *end;    /* if not: one sentence, how and where the history ends; else "" */
+    bool ended;      /* every process came to its end in good order */
+    const char *end; /* if not: how and where the history ends, in English; else "" */
+    const struct sentence *end_said; /* the same; NULL: nothing, or only end says */
     uint64_t end_event; /* the last one of processes that did not end; EVENT_NO_SEQ: none */
     int exit_signal;    /* what ended the program, as who ran it saw; -1: no signal, or unknown */
     int exit_status;    /* its own status; -1: none, or unknown */
@@ -157,7 +172,8 @@ struct verdict_provenance {
 
 struct verdict {
     enum verdict_overall overall;
-    const char *answer;                 /* the first line of every report */
+    const char *answer;                 /* the first line of every report, in English */
+    const struct sentence *answer_said; /* the same; NULL: only answer says */
     const char *recording;              /* as the options named it; "" if they did not */
     const struct verdict_finding *root; /* the cause; NULL unless ROOT_CAUSE */
     const struct verdict_actor
@@ -167,7 +183,8 @@ struct verdict {
     const struct verdict_finding *findings; /* the root cause first, then in order of the run */
     size_t finding_count;
     uint64_t findings_left_out; /* more of the same than are kept */
-    const char *const *remarks; /* what is odd, or uncertain, and no finding */
+    const char *const *remarks; /* what is odd, or uncertain, and no finding; in English */
+    const struct sentence *const *remarks_said; /* the same; NULL: only remarks says */
     size_t remark_count;
     struct verdict_coverage coverage;
     struct verdict_provenance provenance;
@@ -208,5 +225,6 @@ const char *hypothesis_name(enum verdict_hypothesis_id id); /* "SIZE_MISMATCH" *
 const struct hypothesis_words *hypothesis_words(enum lang lang, enum verdict_hypothesis_id id);
 const char *verdict_status_name(enum verdict_status status);    /* "RULED_OUT" */
 const char *verdict_overall_name(enum verdict_overall overall); /* "ROOT_CAUSE" */
+const char *verdict_access_name(enum verdict_access access);    /* "reads" */
 
 #endif

@@ -181,14 +181,14 @@ void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id) {
         h->status = j->v->coverage.complete && j->v->coverage.ended && !j->stale
                         ? VERDICT_STATUS_NOT_APPLICABLE
                         : VERDICT_STATUS_INCONCLUSIVE;
-        h->text = h->status == VERDICT_STATUS_NOT_APPLICABLE
-                      ? actors_text(r, j->a, "does not apply: %s",
-                                    hypothesis_words(LANG_EN, id)->absent)
-                      : missing(j, id);
+        h->text =
+            h->status == VERDICT_STATUS_NOT_APPLICABLE
+                ? actors_text(r, j->a, "does not apply: %s", hypothesis_words(LANG_EN, id)->absent)
+                : missing(j, id);
         if (id == HYPOTHESIS_STALE_BINARY || !h->text) {
             h->status = VERDICT_STATUS_NOT_APPLICABLE;
-            h->text = actors_text(r, j->a, "does not apply: %s",
-                                  hypothesis_words(LANG_EN, id)->absent);
+            h->text =
+                actors_text(r, j->a, "does not apply: %s", hypothesis_words(LANG_EN, id)->absent);
         }
     } else if (why) {
         h->status = VERDICT_STATUS_INCONCLUSIVE;

@@ -1,11 +1,11 @@
 /* bench_record - what an event costs, in the same run as what clock_gettime costs.
  *
  * The limits are in clock_gettime calls: 4 for an event with one thread, 8 with four threads on two
- * cores. Costs are processor time of the process by the number of events, so that what else runs on
- * the machine does not count; the time stamp of the event, growing the file and page faults do. The
- * elapsed time that one of four threads sees, which has everything else on the machine in it, is
- * printed beside what clock_gettime costs such a thread. One line a figure; exit status 1 if a
- * limit is exceeded. */
+ * cores, 3 for a call with its call stack. Costs are processor time of the process by the number of
+ * events, so that what else runs on the machine does not count; the time stamp of the event,
+ * growing the file and page faults do. The elapsed time that one of four threads sees, which has
+ * everything else on the machine in it, is printed beside what clock_gettime costs such a thread.
+ * One line a figure; exit status 1 if a limit is exceeded. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,19 +124,65 @@ static double median(double *v) {
     return v[ROUNDS / 2];
 }
 
-static double site_cost(void) {
+/* ---- calls with their stacks ----------------------------------------------------------------- */
+
+enum { DEPTH = 12 };
+
+/* What a hook does for a call: the stack, an event, its completion. */
+__attribute__((noinline)) static void hook(writer *w, uint64_t n) {
+    struct event e = { .kind = EVENT_COPY,
+                       .dst = 0x7f0000001000,
+                       .len = n,
+                       .status = RECORD_PENDING,
+                       .aux = event_aux(7, DETAIL_COPY_KIND_D2H),
+                       .site = record_site(w, __builtin_return_address(0)) };
+    record_finish(w, record_begin(w, &e), 0, n);
+}
+
+/* A call site deep in a program: DEPTH frames up to here. */
+__attribute__((noinline)) static void call_from(writer *w, unsigned depth, unsigned calls) {
+    if (depth)
+        call_from(w, depth - 1, calls);
+    else
+        for (unsigned i = 0; i < calls; i++)
+            hook(w, i);
+    __asm__ volatile("");
+}
+
+/* The same call through a wrapper from many places, whose stacks differ in one return address. */
+#define CALLER(n)                                                                                  \
+    __attribute__((noinline)) static void caller_##n(writer *w) {                                  \
+        call_from(w, DEPTH - 2, 1);                                                                \
+        __asm__ volatile("" ::"i"(n));                                                             \
+    }
+CALLER(0)
+CALLER(1)
+CALLER(2)
+CALLER(3)
+CALLER(4)
+CALLER(5)
+CALLER(6)
+CALLER(7)
+static void (*const callers[])(writer *) = { caller_0, caller_1, caller_2, caller_3,
+                                             caller_4, caller_5, caller_6, caller_7 };
+
+/* Processor time of a call with its stack. */
+static double call_cost(bool changing) {
     struct record_options o = { .path = path };
     writer *w;
     if (record_open(&w, &o, NULL) != RC_OK)
         exit(1);
-    uint32_t sum = record_site(w, __builtin_return_address(0));
+    call_from(w, DEPTH, 1);
     uint64_t begin = processor_ns();
-    for (int i = 0; i < CLOCKS; i++)
-        sum += record_site(w, __builtin_return_address(0));
+    if (changing)
+        for (int i = 0; i < CLOCKS; i++)
+            callers[i % (int)(sizeof callers / sizeof *callers)](w);
+    else
+        call_from(w, DEPTH, CLOCKS);
     double cost = (double)(processor_ns() - begin) / CLOCKS;
     record_close(&w);
     unlink(path);
-    return sum ? cost : 0;
+    return cost;
 }
 
 static int report(const char *what, const char *name, double cost, double clock, double limit) {
@@ -149,13 +195,15 @@ int main(void) {
     snprintf(path, sizeof path, "%s/bench_record.%d.gcr", dir && *dir ? dir : "/tmp",
              (int)getpid());
     double clock[ROUNDS], one[ROUNDS], both[ROUNDS], four[ROUNDS];
-    double seen[ROUNDS], clock_seen[ROUNDS], unused;
+    double seen[ROUNDS], clock_seen[ROUNDS], same[ROUNDS], changing[ROUNDS], unused;
     for (int i = 0; i < ROUNDS; i++) {
         clock[i] = clock_cost();
         one[i] = event_cost(1, EVENT_ONLY, &unused);
         both[i] = event_cost(1, EVENT_FINISHED, &unused);
         four[i] = event_cost(MAX_THREADS, EVENT_ONLY, &seen[i]);
         event_cost(MAX_THREADS, CLOCK_ONLY, &clock_seen[i]);
+        same[i] = call_cost(false);
+        changing[i] = call_cost(true);
     }
     double c = median(clock), elapsed = median(seen), clock_elapsed = median(clock_seen);
     printf("%-44s %7.1f ns\n", "clock_gettime", c);
@@ -166,6 +214,8 @@ int main(void) {
     printf("%-44s %7.1f ns = %.2f of the clock_gettime (%.1f ns) it sees, %d cores\n",
            "event, 4 threads, elapsed for one of them", elapsed, elapsed / clock_elapsed,
            clock_elapsed, cpu_count());
-    printf("%-44s %7.1f ns\n", "call site that is known", site_cost());
+    failed |= report("call with its stack, 14 frames", "record.call_clocks", median(same), c, 3);
+    failed |= report("the same from 8 callers in turn, 15 frames", "record.changing_call_clocks",
+                     median(changing), c, 5);
     return failed;
 }

@@ -220,8 +220,11 @@ static void launches_that_repeat_take_one_slot(void **state) {
         bool repeats = i > 0 && i != 4 && i != 5;
         const struct reader_event *e = nth(EVENT_LAUNCH, i);
         assert_int_equal(e->event.src != 0, repeats);
-        assert_int_equal(e->slots, repeats ? 1 : 3);
-        assert_int_equal(e->extras, 2);
+        assert_int_equal(e->slots, repeats ? 1 : 4);
+        assert_int_equal(e->extras, 3);
+        /* A runtime that is not the software device states nothing. */
+        assert_int_equal(event_checked_of(reader_extra(e, EXTRA_CHECKED)).how,
+                         DETAIL_CHECKED_NOTHING);
         assert_false(e->extras_lost);
         struct event_arg args[EVENT_ARGS_PER_SLOT];
         assert_int_equal(event_args_of(reader_extra(e, EXTRA_ARGS), args), 2);

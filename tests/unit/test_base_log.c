@@ -118,7 +118,7 @@ static void *write_lines(void *arg) {
         int at = snprintf(line, sizeof line, "%d %d ", w->id, i), fill = fill_of_line(i);
         memset(line + at, 'a' + w->id, (size_t)fill);
         memcpy(line + at + fill, ".\n", 2);
-        log_line(w->sink, line, (size_t)(at + fill + 2));
+        log_line(w->sink, line, (size_t)(at + fill + 2), NULL);
     }
     return NULL;
 }

@@ -7,6 +7,7 @@
 #define TESTS_UNIT_TEST_VERDICT_H
 
 #include "hip/hip_api.h"
+#include "support/verdict_words.h"
 #include "unit/test_record.h"
 #include "verdict/verdict.h"
 
@@ -29,6 +30,16 @@ static uint64_t clock_ns; /* of the next event if not 0 */
 static uint64_t took_ns;  /* by the next call */
 static struct verdict_options options;
 
+/* Streams, events, graphs and modules that the run has made; judge() releases them first, unless
+ * the test is about that. */
+static struct {
+    uint16_t kind;
+    uint64_t handle;
+    uint32_t stream;
+} made[64];
+static unsigned made_count;
+static bool keeps_all;
+
 static const char *fn_name_of(unsigned fn) {
     return hip_fn_name((enum hip_fn)fn);
 }
@@ -47,6 +58,8 @@ static inline int verdict_setup(void **state) {
     status = 0;
     site = 0;
     clock_ns = took_ns = 0;
+    made_count = 0;
+    keeps_all = false;
     options = (struct verdict_options){ 0 };
     open_run(1 << 16);
     return 0;
@@ -63,12 +76,35 @@ static inline int verdict_teardown(void **state) {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* The kind of event that releases what one of `kind` makes; 0: it makes nothing. */
+static inline uint16_t release_of(unsigned kind) {
+    switch (kind) {
+    case EVENT_STREAM_CREATE:
+        return EVENT_STREAM_DESTROY;
+    case EVENT_EVENT_CREATE:
+        return EVENT_EVENT_DESTROY;
+    case EVENT_CAPTURE_END:
+    case EVENT_GRAPH_CREATE:
+    case EVENT_GRAPH_INSTANTIATE:
+        return EVENT_GRAPH_DESTROY;
+    case EVENT_MODULE_LOAD:
+        return EVENT_MODULE_UNLOAD;
+    default:
+        return 0;
+    }
+}
+
 /* slots[0] holds the event; the rest its extras. */
 static inline uint64_t put_slots(union event_slot *slots, unsigned count) {
     slots[0].event.site = site;
     slots[0].event.status = (uint16_t)status;
     slots[0].event.t_ns = clock_ns;
     uint64_t seq = record_events(W, slots, count);
+    if (release_of(slots[0].event.kind) && made_count < sizeof made / sizeof *made) {
+        made[made_count].kind = slots[0].event.kind;
+        made[made_count].handle = slots[0].event.dst;
+        made[made_count++].stream = slots[0].event.stream;
+    }
     if (took_ns)
         record_finish(W, seq, status, took_ns);
     status = 0;
@@ -259,13 +295,25 @@ static inline uint64_t error_read(unsigned error, uint64_t from) {
 /* ---- the verdict ------------------------------------------------------------------------------
  */
 
+/* By nobody's call, so that it is not what the program did last. */
+static inline void release_made(void) {
+    for (unsigned i = 0; W && i < made_count; i++) {
+        bool exec = made[i].kind == EVENT_GRAPH_INSTANTIATE;
+        put((enum event_kind)release_of(made[i].kind), EVENT_NO_FN, 0, exec ? 0 : made[i].handle,
+            exec ? made[i].handle : 0, 0, made[i].stream, NULL);
+    }
+}
+
 /* Ends the recording and judges it. */
 static inline void judge(void) {
     struct err e = { 0 };
+    if (!keeps_all)
+        release_made();
     record_close(&W);
     R = open_reader();
     if (verdict_open(&V, R, &options, &e) != RC_OK)
         fail_msg("%s", e.msg);
+    verdict_check_words(V);
 }
 
 static inline enum verdict_status status_of(enum verdict_hypothesis_id id) {

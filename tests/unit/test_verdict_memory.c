@@ -15,8 +15,10 @@ static void a_copy_past_its_block(void **state) {
     expect_messenger(bad);
     expect_overall(ROOT_CAUSE);
     assert_int_equal(V->findings[0].block->alloc, block);
-    assert_int_equal(V->findings[0].culprit.len, KIB);
+    assert_int_equal(V->findings[0].culprit.len, 4 * KIB);
+    assert_int_equal(V->findings[0].culprit.address, DEVICE_AT + KIB);
     assert_non_null(strstr(V->answer, "SIZE_MISMATCH"));
+    assert_non_null(strstr(V->answer, ": 1024 bytes past its end"));
     expect_status(BAD_OFFSET, RULED_OUT);
 }
 

@@ -23,6 +23,7 @@ enum { FLOATS = 4096, BYTES = FLOATS * 4 };
  */
 
 static const struct hip_api *hip;
+static hipModule_t module;
 static hipFunction_t fill_fn, add_fn;
 
 /* The kernels do on purpose what sanitizers would stop. */
@@ -80,7 +81,6 @@ static void stop(void) {
 static void open_device(void) {
     char message[512];
     int (*enter)(const struct greta_soft_kernel *);
-    hipModule_t module;
     if (gcore_open("soft", message, sizeof message) != 0) {
         fprintf(stderr, "%s\n", message);
         _exit(9);
@@ -447,6 +447,7 @@ static void record(const struct program *p, bool bug, const char *schedule) {
         setenv("GRETA_SOFT_SCHEDULE", schedule, 1);
         open_device();
         p->run(bug);
+        (void)hip->hipModuleUnload(module); /* it may be the device that failed */
         exit(0);
     }
     int status;

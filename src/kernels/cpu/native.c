@@ -33,10 +33,10 @@ static void describe(void) {
     for (int i = 0; i < KERN_COUNT; i++) {
         const struct spec *s = &spec_table[i];
         for (uint32_t p = 0; p < s->param_count; p++) {
-            unsigned flags = s->params[p].access == SPEC_VALUE ? GRETA_SOFT_VALUE
-                             : s->params[p].access == SPEC_READ
-                                 ? GRETA_SOFT_POINTER | GRETA_SOFT_READS
-                                 : GRETA_SOFT_POINTER;
+            const unsigned buffer = GRETA_SOFT_POINTER | GRETA_SOFT_FOOTPRINT;
+            unsigned flags = s->params[p].access == SPEC_VALUE  ? GRETA_SOFT_VALUE
+                             : s->params[p].access == SPEC_READ ? buffer | GRETA_SOFT_READS
+                                                                : buffer;
             params[i][p] =
                 (struct greta_soft_param){ s->params[p].name, s->params[p].size, (uint16_t)flags };
         }

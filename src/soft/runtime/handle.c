@@ -98,6 +98,13 @@ bool soft_handle_valid(const struct soft_handles *p, const void *object) {
     return atomic_load_explicit(&((const struct soft_handle *)object)->live, memory_order_acquire);
 }
 
+void *soft_handle_at(struct soft_handles *p, size_t index) {
+    pthread_mutex_lock(&p->lock);
+    bool made = index < p->fresh;
+    pthread_mutex_unlock(&p->lock);
+    return made ? p->base + index * p->stride : NULL;
+}
+
 void soft_handles_each(struct soft_handles *p, void (*visit)(void *object, void *user),
                        void *user) {
     pthread_mutex_lock(&p->lock);

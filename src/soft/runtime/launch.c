@@ -95,6 +95,21 @@ const struct greta_soft_kernel *greta_soft_kernel_find(const char *name) {
     return name ? soft_kernel_find(name) : NULL;
 }
 
+int greta_soft_check_of(const void *function, struct greta_soft_check *out) {
+    struct soft_function *f = (struct soft_function *)(uintptr_t)function;
+    if (!out || soft_start() != hipSuccess)
+        return -1;
+    if (!soft_handle_valid(soft_functions(), f) &&
+        soft_function_for_host(function, &f) != hipSuccess)
+        return -1;
+    *out = (struct greta_soft_check){ .how = GRETA_SOFT_CHECKED_NOTHING };
+    if (f->native) {
+        out->how = GRETA_SOFT_CHECKED_GUARDS;
+        soft_slack_limits(out);
+    }
+    return 0;
+}
+
 /* ---- queueing ------------------------------------------------------------------------------- */
 
 static uint32_t argument_bytes(const struct greta_soft_kernel *k) {

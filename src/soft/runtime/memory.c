@@ -262,6 +262,7 @@ static hipError_t alloc_host(struct soft_block *b, struct soft_block **out) {
     }
     b->map = (uint64_t)(uintptr_t)at + PAGE;
     b->addr = block_address(b->map, b->map_size, b->size);
+    soft_slack_fill(b);
     if (!table_insert(b)) {
         munmap(at, whole);
         free(b);
@@ -296,6 +297,7 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
 hipError_t soft_memory_commit(struct soft_block *b) {
     if (!map_block(b))
         return hipErrorOutOfMemory;
+    soft_slack_fill(b);
     spin_lock(&table_lock);
     b->state = SOFT_LIVE;
     spin_unlock(&table_lock);
@@ -303,9 +305,12 @@ hipError_t soft_memory_commit(struct soft_block *b) {
 }
 
 static void free_host(struct soft_block *b) {
+    struct soft_slacks found;
     spin_lock(&table_lock);
     rangemap_remove(&table, b->addr, NULL);
     spin_unlock(&table_lock);
+    soft_slack_look(b, 0, &found);
+    soft_slack_tell(&found);
     if (b->kind == SOFT_PINNED)
         munmap((void *)(uintptr_t)(b->map - PAGE), b->map_size + 2 * PAGE);
     free(b);
@@ -316,8 +321,11 @@ void soft_memory_free(struct soft_block *b) {
         free_host(b);
         return;
     }
+    struct soft_slacks found = { 0 };
     spin_lock(&table_lock);
     bool mine = b->state != SOFT_FREED;
+    if (b->state == SOFT_LIVE)
+        soft_slack_look(b, 0, &found);
     if (mine) {
         b->state = SOFT_FREED;
         used[b->device] -= cost(b);
@@ -325,6 +333,7 @@ void soft_memory_free(struct soft_block *b) {
     spin_unlock(&table_lock);
     if (!mine)
         return;
+    soft_slack_tell(&found);
     unmap_block(b);
     spin_lock(&table_lock); /* only now may its addresses be given away */
     b->next_freed = NULL;
@@ -385,6 +394,45 @@ void soft_memory_reset(int device) {
     uint64_t at = 0;
     for (struct soft_block *b; (b = next_live(device, &at));)
         soft_memory_free(b);
+}
+
+/* ---- slack ---------------------------------------------------------------------------------- */
+
+static bool is_in_pages(const struct range *r, uint64_t addr) {
+    const struct soft_block *b = r ? r->value : NULL;
+    return b && addr - b->map < b->map_size;
+}
+
+void soft_memory_look(uint64_t addr, uint64_t tag) {
+    struct soft_slacks found = { 0 };
+    spin_lock(&table_lock);
+    struct range *r = rangemap_find_first_at_or_after(&table, addr);
+    if (!is_in_pages(r, addr))
+        r = rangemap_find_last_before(&table, addr);
+    struct soft_block *b = is_in_pages(r, addr) ? r->value : NULL;
+    if (b && b->state == SOFT_LIVE)
+        soft_slack_look(b, tag, &found);
+    spin_unlock(&table_lock);
+    soft_slack_tell(&found);
+}
+
+void soft_memory_look_at_all(bool fill) {
+    struct soft_slacks found = { 0 };
+    uint64_t at = 0;
+    for (bool more = true; more;) {
+        spin_lock(&table_lock);
+        struct range *r = rangemap_find_first_at_or_after(&table, at);
+        struct soft_block *b = r ? r->value : NULL;
+        found.count = 0;
+        if (b && b->state == SOFT_LIVE && fill)
+            soft_slack_fill(b);
+        else if (b && b->state == SOFT_LIVE)
+            soft_slack_look(b, 0, &found);
+        more = b && b->addr + b->size > at;
+        at = b ? b->addr + b->size : at;
+        spin_unlock(&table_lock);
+        soft_slack_tell(&found);
+    }
 }
 
 /* ---- questions ------------------------------------------------------------------------------ */

@@ -160,6 +160,10 @@ void soft_op_run(struct soft_op *op) {
     int kind;
     if (op->kind == SOFT_OP_HOST)
         run_host(&op->u.host, failed);
-    else if (!failed && !run_payload(op, &address, &kind))
+    else if (failed)
+        soft_launch_skipped(op);
+    else if (!run_payload(op, &address, &kind))
         soft_fault_report(op, address, kind);
+    else
+        soft_launch_done(op);
 }

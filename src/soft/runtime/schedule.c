@@ -277,6 +277,10 @@ static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
  * sees the sleeper. Who is woken in vain says again what it waits for. */
 static void complete(struct soft_op *op) {
     struct soft_stream *st = op->stream;
+    if (op->kind == SOFT_OP_LAUNCH) {
+        uint64_t launches = atomic_load_explicit(&st->launches, memory_order_relaxed);
+        atomic_store_explicit(&st->launches, launches + 1, memory_order_relaxed);
+    }
     atomic_store(&st->completed, op->seq);
     if (!atomic_load(&s.progress_sleepers) || !is_awaited(st, op->seq))
         return;

@@ -6,6 +6,7 @@
  * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
  *
  *   memory.c        address ranges, blocks, guards, quarantine
+ *   slack.c         patterns beside blocks, and who is told about launches
  *   alloc.c         the hipMalloc family
  *   schedule.c      the scheduler: dispatcher, watchdog, four policies
  *   stream.c        streams and their rules
@@ -114,6 +115,8 @@ void soft_handle_free(struct soft_handles *pool, void *object);
 bool soft_handle_close(void *object); /* false if it was closed already */
 void soft_handle_recycle(struct soft_handles *pool, void *object);
 bool soft_handle_valid(const struct soft_handles *pool, const void *object);
+/* The object with that index, live or not; NULL if none has been made. */
+void *soft_handle_at(struct soft_handles *pool, size_t index);
 /* Calls visit for every live object. */
 void soft_handles_each(struct soft_handles *pool, void (*visit)(void *object, void *user),
                        void *user);
@@ -145,6 +148,10 @@ struct soft_block {
     bool claimed;                  /* somebody frees it: waits for the device or for a stream */
     bool keep;                     /* belongs to a module: hipDeviceReset leaves it */
     struct soft_block *next_freed; /* quarantine, oldest first */
+    /* slack.c; under the table's lock */
+    bool has_pattern;
+    uint8_t damages;              /* that were told */
+    uint64_t good_tag, good_runs; /* the last look that found it whole: after which launch */
 };
 
 /* Reserves the address ranges; called once. */
@@ -175,6 +182,10 @@ bool soft_memory_nearest(uint64_t addr, struct soft_block *out);
 /* True for every address of the device ranges, allocated or not. */
 bool soft_memory_is_device_address(uint64_t addr);
 void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total);
+/* Looks at the slack of the block in whose pages addr lies, after the launch with that tag. */
+void soft_memory_look(uint64_t addr, uint64_t tag);
+/* The same for all blocks (tag 0), or gives them a pattern if fill. */
+void soft_memory_look_at_all(bool fill);
 
 /* The address at which host code (kernels, copies) reaches a program address. */
 static inline void *soft_reach(uint64_t addr);
@@ -192,6 +203,29 @@ static inline void *soft_reach(uint64_t addr) {
     return (void *)(uintptr_t)(addr - soft_layout.base < soft_layout.span ? addr + soft_layout.alias
                                                                           : addr);
 }
+
+/* ---- slack.c: the bytes between a block and its guards ------------------------------------------
+ */
+
+struct soft_slacks { /* one for each side, at most */
+    unsigned count;
+    struct greta_soft_slack at[2];
+};
+
+/* Gives a block that was just mapped its pattern, if somebody wants to know. */
+void soft_slack_fill(struct soft_block *block);
+/* Looks at a block that is mapped, after the launch with that tag (0: none). Under the table's
+ * lock, or where nobody else knows the block. What is damaged goes to *out and is repaired. */
+void soft_slack_look(struct soft_block *block, uint64_t tag, struct soft_slacks *out);
+/* The most slack that a block can have, and whether it has a pattern. */
+void soft_slack_limits(struct greta_soft_check *out);
+/* Tells the observer; without locks. */
+void soft_slack_tell(const struct soft_slacks *found);
+/* An operation is over: if it is a launch, it is counted, and its arguments' blocks are looked at.
+ */
+void soft_launch_done(const struct soft_op *op);
+/* An operation was skipped, because its device has failed. */
+void soft_launch_skipped(const struct soft_op *op);
 
 /* ---- mempool.c ------------------------------------------------------------------------------ */
 
@@ -330,12 +364,14 @@ struct soft_stream {
     struct soft_op *head, *tail;
     struct soft_stream *next_active, *prev_active;
     bool active;
+    uint64_t first; /* the seq before its first */
     uint64_t submitted;
     uint64_t allowed;     /* the schedule lets operations up to this seq run */
     uint64_t wanted;      /* lazy: somebody waits for operations up to this seq */
     struct soft_op *held; /* the first operation past allowed, or NULL */
     bool closed;          /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
+    _Atomic uint64_t launches;            /* completed; written by who completes them, in order */
     _Atomic uint64_t awaited;             /* the first seq that somebody sleeps for, or 0 */
     struct soft_capture *_Atomic capture; /* not NULL while capturing: capture.c */
 };

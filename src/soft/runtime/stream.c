@@ -9,7 +9,8 @@
 
 #include "soft/runtime/soft.h"
 
-enum { STREAMS_MAX = 65536 };
+/* 2^40 operations for each of 2^24 streams */
+enum { STREAMS_MAX = 65536, EPOCH_BITS = 40 };
 
 static struct soft_handles *streams;
 static struct soft_stream null_streams[SOFT_DEVICES_MAX];
@@ -51,12 +52,39 @@ static struct soft_stream *new_stream(int device, unsigned flags, int priority) 
     st->device = device;
     st->flags = flags;
     st->priority = priority;
-    /* 2^40 operations for each of 2^24 streams */
-    uint64_t start = atomic_fetch_add(&next_epoch, 1) << 40;
-    st->submitted = st->allowed = start;
+    uint64_t start = atomic_fetch_add(&next_epoch, 1) << EPOCH_BITS;
+    st->first = st->submitted = st->allowed = start;
     atomic_store(&st->completed, start);
     return st;
 }
+
+/* ---- streams by number ---------------------------------------------------------------------- */
+
+/* A stream's number: its epoch, its place among the handles, and 1; a default stream's: twice its
+ * device + 1. */
+enum { NUMBER_BITS = 17 };
+_Static_assert(STREAMS_MAX <= 1 << (NUMBER_BITS - 1), "room for an index");
+
+static uint64_t epoch_of(const struct soft_stream *st) {
+    return st->first >> EPOCH_BITS;
+}
+
+static struct soft_stream *find_number(uint64_t number) {
+    if (!(number & 1)) {
+        uint64_t device = number / 2;
+        return device && device <= SOFT_DEVICES_MAX ? soft_stream_null((int)device - 1) : NULL;
+    }
+    struct soft_stream *st =
+        soft_handle_at(soft_streams(), (number & ((1u << NUMBER_BITS) - 1)) >> 1);
+    return st && epoch_of(st) == number >> NUMBER_BITS ? st : NULL;
+}
+
+uint64_t greta_soft_launches_done(uint64_t number) {
+    const struct soft_stream *st = find_number(number);
+    return st ? atomic_load_explicit(&st->launches, memory_order_acquire) : 0;
+}
+
+/* ---- handles -------------------------------------------------------------------------------- */
 
 static hipError_t per_thread_stream(int device, struct soft_stream **out) {
     soft_streams();
@@ -86,6 +114,18 @@ hipError_t soft_stream_resolve(hipStream_t handle, struct soft_stream **out) {
         return hipErrorContextIsDestroyed;
     *out = (struct soft_stream *)handle;
     return hipSuccess;
+}
+
+uint64_t greta_soft_stream_number(const void *stream, int device) {
+    hipStream_t handle = (hipStream_t)(uintptr_t)stream;
+    struct soft_stream *st = NULL;
+    if (soft_start() != hipSuccess || soft_check_device(device) != hipSuccess)
+        return 0;
+    if (!handle || handle == hipStreamLegacy)
+        return ((uint64_t)device + 1) * 2;
+    hipError_t r = handle == hipStreamPerThread ? per_thread_stream(device, &st)
+                                                : soft_stream_resolve(handle, &st);
+    return r == hipSuccess ? epoch_of(st) << NUMBER_BITS | (uint64_t)st->handle.index << 1 | 1 : 0;
 }
 
 /* ---- submitting ----------------------------------------------------------------------------- */

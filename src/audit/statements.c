@@ -1,0 +1,213 @@
+#include "audit/statements.h"
+
+#include <greta/soft.h>
+
+#include <string.h>
+
+#include "audit/kernel.h"
+
+/* The event that made the block at base, live or freed; EVENT_NO_SEQ if none is known. */
+static uint64_t made_by(uint64_t base) {
+    readlock_token t = ledger_read_begin(audit.ledger);
+    const struct ledger_entry *entry = ledger_at(audit.ledger, base);
+    if (!entry)
+        entry = ledger_freed_at(audit.ledger, base);
+    uint64_t seq = entry ? entry->made.event : EVENT_NO_SEQ;
+    ledger_read_end(t);
+    return seq;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static void observe_fault(const struct greta_soft_fault *fault, void *user) {
+    (void)user;
+    static const unsigned access[] = {
+        [GRETA_SOFT_FAULT_READ] = DETAIL_ACCESS_READ,
+        [GRETA_SOFT_FAULT_WRITE] = DETAIL_ACCESS_WRITE,
+        [GRETA_SOFT_FAULT_UNKNOWN] = DETAIL_ACCESS_UNKNOWN,
+        [GRETA_SOFT_FAULT_TRAP] = DETAIL_ACCESS_EXECUTE,
+    };
+    bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
+    union event_slot slot[3];
+    unsigned slots = 2;
+    slot[0].event = (struct event){
+        .kind = EVENT_FAULT,
+        .dst = fault->address,
+        .src = fault->tag ? fault->tag - 1 : EVENT_NO_SEQ,
+        .name = record_string(audit.writer, fault->operation),
+        .status =
+            fault->kind == GRETA_SOFT_FAULT_TRAP ? hipErrorLaunchFailure : hipErrorIllegalAddress,
+        .aux = event_aux(EVENT_NO_FN, known ? access[fault->kind] : DETAIL_ACCESS_UNKNOWN),
+    };
+    struct event_fault extra = {
+        .argument = fault->argument >= 0 ? (uint64_t)fault->argument : EVENT_NO_ARGUMENT,
+        .alloc_base = fault->allocation_base,
+        .alloc_bytes = fault->allocation_size,
+        .alloc_seq = made_by(fault->allocation_base),
+    };
+    event_extra_fault(&slot[1], &extra);
+    if (fault->argument >= 0 && fault->argument_name)
+        event_extra_argument(&slot[slots++], (uint64_t)fault->argument,
+                             record_string(audit.writer, fault->argument_name));
+    record_events(audit.writer, slot, slots);
+}
+
+/* Is it the name of an offset, an index, a part? */
+static bool names_a_place(const char *name) {
+    static const char *const words[] = { "off",  "start", "begin", "end",   "index", "idx",
+                                         "part", "chunk", "slice", "first", "last",  "row",
+                                         "col",  "pos",   "tile",  "lane",  "rank",  "id" };
+    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* What the software device knows about a kernel in host code. */
+static bool describe_native(const char *name, struct kernel_layout *out, void *user) {
+    (void)user;
+    const struct greta_soft_kernel *k = audit.soft.kernel_find(name);
+    if (!k || k->param_count > KERNEL_PARAMS_MAX)
+        return false;
+    out->count = k->param_count;
+    for (uint32_t i = 0; i < k->param_count; i++) {
+        bool pointer = k->params[i].flags & GRETA_SOFT_POINTER;
+        bool reads = k->params[i].flags & GRETA_SOFT_READS;
+        out->param[i].size = k->params[i].size;
+        out->param[i].place = !pointer && names_a_place(k->params[i].name);
+        out->param[i].access = !pointer ? 0
+                               : reads  ? EVENT_ARG_READ
+                                        : EVENT_ARG_READ | EVENT_ARG_WRITE;
+    }
+    return true;
+}
+
+/* ---- launches -------------------------------------------------------------------------------- */
+
+void statement_checked(union event_slot *slot, const void *function, bool footprint) {
+    struct greta_soft_check check = { 0 };
+    if (audit.soft.check_of && audit.soft.check_of(function, &check) != 0)
+        check = (struct greta_soft_check){ 0 };
+    bool guards = check.how == GRETA_SOFT_CHECKED_GUARDS;
+    struct event_checked checked = {
+        .how = guards && footprint                            ? DETAIL_CHECKED_FOOTPRINTS
+               : guards                                       ? DETAIL_CHECKED_GUARDS
+               : check.how == GRETA_SOFT_CHECKED_EVERY_ACCESS ? DETAIL_CHECKED_EVERY_ACCESS
+                                                              : DETAIL_CHECKED_NOTHING,
+        .before = check.before,
+        .after = check.after,
+        .flags = check.pattern ? EVENT_CHECKED_PATTERN : 0,
+    };
+    event_extra_checked(slot, &checked);
+}
+
+static void record_not_run(const void *function, uint64_t launch, uint64_t launches,
+                           unsigned reason, uint32_t kernel) {
+    struct event ev = {
+        .kind = EVENT_NOT_RUN,
+        .dst = (uint64_t)(uintptr_t)function,
+        .src = launch,
+        .len = launches,
+        .name = kernel,
+        .aux = event_aux(EVENT_NO_FN, reason),
+    };
+    record_event(audit.writer, &ev);
+}
+
+static bool is_machine_code(const void *function) {
+    struct greta_soft_check check;
+    return audit.soft.check_of && audit.soft.check_of(function, &check) == 0 &&
+           check.how == GRETA_SOFT_CHECKED_NOTHING;
+}
+
+void statement_refused(const struct call *c, const void *function, hipError_t r) {
+    if (c->seq == RECORD_NONE)
+        return;
+    unsigned reason = hip_error_is_sticky(r) ? DETAIL_REASON_DEVICE_FAILED
+                      : r == hipErrorNotSupported && is_machine_code(function)
+                          ? DETAIL_REASON_NO_NATIVE_TWIN
+                          : DETAIL_REASON_REFUSED;
+    record_not_run(function, c->seq, 1, reason, kernel_find(function).record_name);
+}
+
+static void observe_not_run(uint64_t tag, const char *kernel, int reason, uint64_t launches,
+                            void *user) {
+    (void)user;
+    static const unsigned reasons[] = {
+        [GRETA_SOFT_NOT_RUN_NO_NATIVE_TWIN] = DETAIL_REASON_NO_NATIVE_TWIN,
+        [GRETA_SOFT_NOT_RUN_DEVICE_FAILED] = DETAIL_REASON_DEVICE_FAILED,
+        [GRETA_SOFT_NOT_RUN_STOPPED] = DETAIL_REASON_STOPPED,
+    };
+    bool known = reason > 0 && (size_t)reason < sizeof reasons / sizeof *reasons;
+    record_not_run(NULL, tag ? tag - 1 : EVENT_NO_SEQ, launches,
+                   known ? reasons[reason] : DETAIL_REASON_UNKNOWN,
+                   record_string(audit.writer, kernel));
+}
+
+static void observe_slack(const struct greta_soft_slack *d, void *user) {
+    (void)user;
+    union event_slot slot[2];
+    bool before = d->address < d->base;
+    slot[0].event = (struct event){
+        .kind = EVENT_SLACK,
+        .dst = d->address,
+        .src = made_by(d->base),
+        .len = d->bytes,
+        .aux = event_aux(EVENT_NO_FN, before ? DETAIL_SIDE_BEFORE : DETAIL_SIDE_AFTER),
+    };
+    event_extra_looks(&slot[1], d->good ? d->good - 1 : EVENT_NO_SEQ,
+                      d->bad ? d->bad - 1 : EVENT_NO_SEQ, d->launches);
+    record_events(audit.writer, slot, 2);
+}
+
+/* The number in the recording is read first: where a stream's memory has been given to another one
+ * meanwhile, that number has changed, and nothing is said. */
+void statement_ran(struct order_stream *s) {
+    if (!s || !audit.writer || !audit.soft.launches_done)
+        return;
+    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
+    uint64_t number = atomic_load(&s->soft_number), told = atomic_load(&s->ran);
+    uint64_t done = id && number ? audit.soft.launches_done(number) : 0;
+    if (done <= told || atomic_load(&s->soft_number) != number ||
+        !atomic_compare_exchange_strong(&s->ran, &told, done))
+        return;
+    struct event ev = {
+        .kind = EVENT_RAN,
+        .dst = done,
+        .stream = id,
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    record_event(audit.writer, &ev);
+}
+
+/* ---- attaching ------------------------------------------------------------------------------- */
+
+void statements_attach(void) {
+    static const struct greta_soft_launch_observer launches = { observe_not_run, observe_slack };
+    kernel_set_device_source(NULL, NULL);
+    if (!audit.writer)
+        return;
+    if (audit.soft.kernel_find)
+        kernel_set_device_source(describe_native, NULL);
+    if (audit.soft.observe_faults)
+        audit.soft.observe_faults(observe_fault, NULL);
+    if (audit.soft.observe_launches)
+        audit.soft.observe_launches(&launches, NULL);
+}
+
+void statements_end(void) {
+    if (!audit.writer)
+        return;
+    if (audit.soft.look_at_slack)
+        audit.soft.look_at_slack();
+    for (struct order_stream *s = order_first(); s; s = s->next)
+        statement_ran(s);
+}
+
+void statements_detach(void) {
+    statements_end();
+    if (audit.soft.observe_faults)
+        audit.soft.observe_faults(NULL, NULL);
+    if (audit.soft.observe_launches)
+        audit.soft.observe_launches(NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* slack.c - what the device states about launches: which it did not run, and which bytes beside
+ * blocks were written.
+ *
+ * A block seldom fills its pages. The rest, its slack, is accessible to native kernels, and a write
+ * there does not fault: in checked mode, where a block ends at the end of a page, up to a page in
+ * front of it, else up to a page behind it. So slack is filled with a pattern, and the pattern is
+ * looked at: after each launch that has the block among its arguments, when the block is freed, and
+ * at the end. Reads do not show. Neither do writes that happen to store the pattern, so the pattern
+ * is no constant: a byte depends on its place in the page.
+ *
+ * Nothing is filled and nothing looked at unless somebody observes. Kernels whose arguments say
+ * which bytes they touch (GRETA_SOFT_FOOTPRINT) are not looked at launch by launch: that is for
+ * kernels of which nobody knows. A block that keeps being damaged is told DAMAGES_MAX times. */
+#include <string.h>
+
+#include "soft/runtime/soft.h"
+
+enum { PAGE = 4096, DAMAGES_MAX = 16 };
+
+static _Atomic(const struct greta_soft_launch_observer *) observer;
+static _Atomic(void *) observer_user;
+static _Atomic uint64_t runs; /* launches that ran to their end, of all streams */
+static unsigned char pattern[PAGE];
+
+static bool is_observed(void) {
+    return atomic_load_explicit(&observer, memory_order_acquire) != NULL;
+}
+
+void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, void *user) {
+    if (o && !is_observed()) {
+        uint32_t x = 0x9E3779B9u;
+        for (int i = 0; i < PAGE; i++) {
+            x = x * 1664525u + 1013904223u;
+            pattern[i] = (unsigned char)(x >> 24);
+        }
+    }
+    atomic_store(&observer_user, user);
+    atomic_store(&observer, o);
+    if (o)
+        soft_memory_look_at_all(true); /* blocks from before */
+}
+
+void greta_soft_look_at_slack(void) {
+    if (is_observed())
+        soft_memory_look_at_all(false);
+}
+
+void soft_slack_limits(struct greta_soft_check *out) {
+    bool checked = soft_settings()->checked;
+    out->before = checked ? PAGE - 1 : 0;
+    out->after = checked ? 0 : PAGE - 1;
+    out->pattern = is_observed();
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+/* Program addresses; before comes first. */
+struct side {
+    uint64_t from, bytes;
+};
+
+static void find_sides(const struct soft_block *b, struct side side[2]) {
+    bool has = b->kind != SOFT_REGISTERED;
+    side[0] = (struct side){ b->map, has ? b->addr - b->map : 0 };
+    side[1] =
+        (struct side){ b->addr + b->size, has ? b->map + b->map_size - (b->addr + b->size) : 0 };
+}
+
+static void fill(const struct side *s) {
+    if (s->bytes)
+        memcpy(soft_reach(s->from), pattern + s->from % PAGE, s->bytes);
+}
+
+void soft_slack_fill(struct soft_block *b) {
+    struct side side[2];
+    if (!is_observed())
+        return;
+    find_sides(b, side);
+    fill(&side[0]);
+    fill(&side[1]);
+    b->has_pattern = side[0].bytes || side[1].bytes;
+    b->good_tag = 0;
+    b->good_runs = atomic_load(&runs);
+}
+
+/* From the first byte that differs to the last; false if none does. */
+static bool compare(const struct side *s, struct greta_soft_slack *out) {
+    const unsigned char *is = soft_reach(s->from), *was = pattern + s->from % PAGE;
+    uint64_t first = 0, end = s->bytes;
+    if (!s->bytes || !memcmp(is, was, s->bytes))
+        return false;
+    while (is[first] == was[first])
+        first++;
+    while (is[end - 1] == was[end - 1])
+        end--;
+    out->address = s->from + first;
+    out->bytes = end - first;
+    return true;
+}
+
+void soft_slack_look(struct soft_block *b, uint64_t tag, struct soft_slacks *out) {
+    struct side side[2];
+    out->count = 0;
+    if (!b->has_pattern)
+        return;
+    find_sides(b, side);
+    uint64_t now = atomic_load(&runs);
+    for (int i = 0; i < 2; i++) {
+        struct greta_soft_slack d = { .base = b->addr,
+                                      .size = b->size,
+                                      .good = b->good_tag,
+                                      .bad = tag,
+                                      .launches = now - b->good_runs };
+        if (!compare(&side[i], &d))
+            continue;
+        fill(&side[i]);
+        if (b->damages < DAMAGES_MAX) {
+            b->damages++;
+            out->at[out->count++] = d;
+        }
+    }
+    if (tag)
+        b->good_tag = tag; /* what was damaged is whole again */
+    b->good_runs = now;
+}
+
+/* ---- telling -------------------------------------------------------------------------------- */
+
+void soft_slack_tell(const struct soft_slacks *found) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    for (unsigned i = 0; o && o->slack && i < found->count; i++)
+        o->slack(&found->at[i], atomic_load(&observer_user));
+}
+
+static void look_at_arguments(const struct soft_op *op) {
+    const struct greta_soft_kernel *k = op->u.launch.function->native;
+    for (uint32_t i = 0, at = 0; k && i < k->param_count; i++) {
+        uint64_t pointer;
+        uint32_t from = soft_param_offset(at, k->params[i].size);
+        at = from + k->params[i].size;
+        if ((k->params[i].flags & (GRETA_SOFT_POINTER | GRETA_SOFT_FOOTPRINT)) !=
+            GRETA_SOFT_POINTER)
+            continue;
+        memcpy(&pointer, op->data + from, sizeof pointer);
+        soft_memory_look(pointer, op->tag);
+    }
+}
+
+void soft_launch_done(const struct soft_op *op) {
+    if (op->kind != SOFT_OP_LAUNCH || !is_observed())
+        return;
+    atomic_fetch_add(&runs, 1);
+    look_at_arguments(op);
+}
+
+void soft_launch_skipped(const struct soft_op *op) {
+    const struct greta_soft_launch_observer *o =
+        op->kind == SOFT_OP_LAUNCH ? atomic_load(&observer) : NULL;
+    if (o && o->not_run)
+        o->not_run(op->tag, op->what, GRETA_SOFT_NOT_RUN_DEVICE_FAILED, 1,
+                   atomic_load(&observer_user));
+}

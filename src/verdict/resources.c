@@ -1,0 +1,199 @@
+/* resources.c - streams, events, graphs, modules and registrations that are never released.
+ *
+ * Memory is LEAK's; what holds no bytes of the program's is here. A process that ended on an error
+ * need not have come to its clean-up, and what was made before a hole in the recording may have
+ * been released in it: neither is accused. hipDeviceReset() releases everything of its device; of
+ * which device events, graphs and modules are is not recorded, so that any reset releases them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "verdict/replay.h"
+
+struct resource {
+    uint64_t made; /* event */
+    uint32_t stream;
+};
+
+/* What a finding says of one, and of several made at one place. */
+struct resource_words {
+    const char *one, *many, *release;
+};
+
+static const struct resource_words words[SPACE_RESOURCES] = {
+    [SPACE_RESOURCE_STREAM] = { "stream", "streams", "destroyed" },
+    [SPACE_RESOURCE_EVENT] = { "event", "events", "destroyed" },
+    [SPACE_RESOURCE_GRAPH] = { "graph", "graphs", "destroyed" },
+    [SPACE_RESOURCE_EXEC] = { "executable graph", "executable graphs", "destroyed" },
+    [SPACE_RESOURCE_MODULE] = { "module", "modules", "unloaded" },
+};
+
+/* ---- one event after the other --------------------------------------------------------------- */
+
+static void make(struct replay *r, const struct reader_event *e, struct space *s,
+                 enum space_resource kind, uint64_t handle) {
+    if (e->event.status != hipSuccess || !handle)
+        return;
+    struct resource *x = malloc(sizeof *x);
+    if (!x) {
+        r->no_memory = true;
+        return;
+    }
+    *x = (struct resource){ .made = e->seq, .stream = e->event.stream };
+    free(table_remove(&s->resources[kind], handle));
+    if (!table_set(&s->resources[kind], handle, x)) {
+        free(x);
+        r->no_memory = true;
+    }
+    r->checked[HYPOTHESIS_RESOURCE_LEAK]++;
+}
+
+static void release(const struct reader_event *e, struct space *s, enum space_resource kind,
+                    uint64_t handle) {
+    if (e->event.status == hipSuccess || event_is_pending(&e->event))
+        free(table_remove(&s->resources[kind], handle));
+}
+
+static void release_all(struct replay *r, struct space *s, uint64_t device) {
+    for (int kind = 0; kind < SPACE_RESOURCES; kind++) {
+        struct table kept = { 0 };
+        size_t at = 0;
+        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));) {
+            struct resource *x = e->value;
+            const struct stream_value *v =
+                kind == SPACE_RESOURCE_STREAM ? reader_stream(r->r, x->stream) : NULL;
+            if (v && v->device != device && table_set(&kept, e->key, x))
+                continue;
+            free(x);
+        }
+        table_clear(&s->resources[kind]);
+        s->resources[kind] = kept;
+    }
+}
+
+void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *s = t->space;
+    switch (e->event.kind) {
+    case EVENT_STREAM_CREATE:
+        make(r, e, s, SPACE_RESOURCE_STREAM, e->event.dst);
+        break;
+    case EVENT_STREAM_DESTROY:
+        release(e, s, SPACE_RESOURCE_STREAM, e->event.dst);
+        break;
+    case EVENT_EVENT_CREATE:
+        make(r, e, s, SPACE_RESOURCE_EVENT, e->event.dst);
+        break;
+    case EVENT_EVENT_DESTROY:
+        release(e, s, SPACE_RESOURCE_EVENT, e->event.dst);
+        break;
+    case EVENT_CAPTURE_END:
+    case EVENT_GRAPH_CREATE:
+        make(r, e, s, SPACE_RESOURCE_GRAPH, e->event.dst);
+        break;
+    case EVENT_GRAPH_INSTANTIATE:
+        make(r, e, s, SPACE_RESOURCE_EXEC, e->event.dst);
+        break;
+    case EVENT_GRAPH_DESTROY:
+        release(e, s, SPACE_RESOURCE_GRAPH, e->event.dst);
+        release(e, s, SPACE_RESOURCE_EXEC, e->event.src);
+        break;
+    case EVENT_MODULE_LOAD:
+        make(r, e, s, SPACE_RESOURCE_MODULE, e->event.dst);
+        break;
+    case EVENT_MODULE_UNLOAD:
+        release(e, s, SPACE_RESOURCE_MODULE, e->event.dst);
+        break;
+    case EVENT_ALLOC:
+        r->checked[HYPOTHESIS_RESOURCE_LEAK] +=
+            event_detail(&e->event) == DETAIL_FAMILY_REGISTERED && e->event.status == hipSuccess;
+        break;
+    case EVENT_HOST_FREE: {
+        struct block *b = space_at(s, e->event.dst);
+        if (b)
+            b->given_back = true; /* that is the finding */
+        break;
+    }
+    case EVENT_DEVICE_RESET:
+        if (e->event.status == hipSuccess)
+            release_all(r, s, e->event.dst);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- after the last event -------------------------------------------------------------------- */
+
+static void add_leak(struct replay *r, const struct space *s, uint64_t made, uint64_t handle,
+                     const struct resource_words *w) {
+    char who[160];
+    struct found f = {
+        .hypothesis = HYPOTHESIS_RESOURCE_LEAK,
+        .culprit = made,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = UINT64_MAX - 1, /* it is one when all is over */
+        .argument = -1,
+        .address = handle,
+        .process = s->process,
+    };
+    snprintf(f.text, sizeof f.text, "the %s of %s was never %s", w->one,
+             findings_call(r, made, who, sizeof who), w->release);
+    struct found *known = findings_add(r, &f);
+    if (known && known->count > 1) {
+        known->culprit = made < known->culprit ? made : known->culprit;
+        snprintf(known->text, sizeof known->text,
+                 "%" PRIu64 " %s from one place (first %s) were never %s", known->count, w->many,
+                 findings_call(r, known->culprit, who, sizeof who), w->release);
+    }
+}
+
+/* Returns how many there are. */
+static uint64_t check_handles(struct replay *r, const struct space *s, bool accuse) {
+    uint64_t alive = 0;
+    for (int kind = 0; kind < SPACE_RESOURCES; kind++) {
+        size_t at = 0;
+        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at)); alive++) {
+            const struct resource *x = e->value;
+            if (accuse && x->made > r->gap)
+                add_leak(r, s, x->made, e->key, &words[kind]);
+        }
+    }
+    return alive;
+}
+
+static uint64_t check_registrations(struct replay *r, const struct space *s, bool accuse) {
+    static const struct resource_words w = { "registration", "registrations", "undone" };
+    uint64_t alive = 0;
+    for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at)) {
+        const struct block *b = at->value;
+        if (b->family != DETAIL_FAMILY_REGISTERED || b->found || b->given_back)
+            continue;
+        alive++;
+        if (accuse && b->alloc > r->gap)
+            add_leak(r, s, b->alloc, b->base, &w);
+    }
+    return alive;
+}
+
+void resources_finish(struct replay *r, bool failed) {
+    bool unsure = false;
+    for (size_t i = 0; i < r->space_count; i++) {
+        const struct space *s = r->spaces[i];
+        bool accuse = s->ended && !s->stopped && !failed;
+        uint64_t alive = check_handles(r, s, accuse) + check_registrations(r, s, accuse);
+        unsure |= alive && !accuse;
+    }
+    if (unsure)
+        findings_doubt(r, HYPOTHESIS_RESOURCE_LEAK,
+                       "the program stopped on an error; what was alive then need not be a leak");
+}
+
+void resources_free_space(struct space *s) {
+    for (int kind = 0; kind < SPACE_RESOURCES; kind++) {
+        size_t at = 0;
+        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));)
+            free(e->value);
+        table_clear(&s->resources[kind]);
+    }
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Programs compiled by hipcc here and now: the recording knows their kernels' arguments.
+set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
+audit=$BUILD_DIR/bin/greta_audit
+sources=$SOURCE_DIR/tests/hip
+cd "$TMPDIR" || exit 1
+
+if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+    skip "programs of hipcc" "a build with sanitizers has no libgcore_preload.so"
+    finish
+fi
+if ! command -v hipcc >/dev/null; then
+    skip "programs of hipcc" "there is no hipcc"
+    finish
+fi
+
+compile() { hipcc --offload-arch=gfx90a -O2 "$sources/arguments.hip" -o arguments; }
+module() { hipcc --offload-arch=gfx90a -O2 --genco "$sources/arguments.hip" -o arguments.co; }
+
+# A compressed bundle, as ROCm 6 and later write them; by a clang that can.
+compressed() {
+    clang-19 -x hip --offload-arch=gfx90a,gfx942 --cuda-device-only --gpu-bundle-output --offload-compress \
+        -nogpulib -nogpuinc -D__global__='__attribute__((global))' "$sources/plain.hip" -o plain.co &&
+        [ "$(head -c 4 plain.co)" = CCOB ]
+}
+
+record() {
+    rm -rf out
+    "$audit" run --device soft --out out -- "$@" >stdout 2>stderr
+    "$audit" dump out/record.gcr >dump || { cat stderr; return 99; }
+}
+
+launch() { # KERNEL PATTERN - a launch of the kernel with these arguments
+    grep -E "launch .* kernel=$1 " dump | grep -qE -- "$2" || { echo "no '$2' with $1 in:"; cat dump stderr; return 1; }
+}
+
+check "hipcc compiles a program" compile
+check "and a module" module
+check "the program runs to its end under the audit" record ./arguments arguments.co
+check "it printed what it prints" grep -qx "done 1" stdout
+check "pointers to const are read, others read and written" \
+    launch _Z5saxpyifPKfPf 'arg0=256 arg1=1073741824 arg2=0x[0-9a-f]+:r arg3=0x[0-9a-f]+:rw'
+no_reach() { ! grep -E "kernel=_Z5saxpyifPKfPf" dump | grep -q " reaches"; }
+check "numbers are all that its buffers hold" no_reach
+check "a struct by value may hold pointers" launch _Z8by_value4Pair ' reaches arg0=0x[0-9a-f]+:\?'
+check "a table of pointers leads on" launch _Z5tablePPfi ' reaches arg0=0x[0-9a-f]+:rw arg1=7'
+check "without types a pointer is read and written" launch plain 'arg0=0x[0-9a-f]+:rw arg1=0x[0-9a-f]+:rw arg2=5'
+check "arguments of a module's kernel, in one block, from an image that is gone" \
+    launch plain 'arg0=0x[0-9a-f]+:rw arg1=0x[0-9a-f]+:rw arg2=9'
+
+if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null && command -v clang-offload-bundler-19 >/dev/null; then
+    check "clang-19 writes a compressed bundle" compressed
+    check "the program loads it" record ./arguments plain.co
+    check "its kernels have arguments too" launch plain 'arg0=0x[0-9a-f]+:rw arg1=0x[0-9a-f]+:rw arg2=9'
+else
+    skip "compressed bundles of clang" "there is no clang-19 with its tools"
+fi
+finish
