@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "diff/diff_words.h"
 #include "hip/hip_api.h"
 #include "record/format.h"
@@ -293,16 +294,16 @@ static bool is_open(const struct side *s, uint32_t thread) {
 }
 
 /* The thread of B that does the same for longest; equal ones by name, then by number. */
-static uint32_t best_partner(const struct work *w, uint32_t thread_a, bool exact) {
+static uint32_t best_partner(const struct work *w, uint32_t thread_a) {
     const struct sequence *a = &w->a.threads[thread_a];
     uint32_t best = 0;
     size_t length = 0;
     bool named = false;
     for (uint32_t t = 1; t < w->b.thread_count; t++) {
         const struct sequence *b = &w->b.threads[t];
-        if (!is_open(&w->b, t) || (exact && (a->count != b->count || a->hash != b->hash)))
+        if (!is_open(&w->b, t))
             continue;
-        size_t n = exact ? a->count : common_prefix(a, b);
+        size_t n = common_prefix(a, b);
         bool same_name = !strcmp(thread_name(w->a.r, thread_a), thread_name(w->b.r, t));
         if (!best || n > length || (n == length && same_name && !named)) {
             best = t;
@@ -313,17 +314,75 @@ static uint32_t best_partner(const struct work *w, uint32_t thread_a, bool exact
     return best;
 }
 
+/* ---- threads that do the same ---- */
+
+struct candidate {
+    uint64_t hash, name; /* of what it does; of what it is called, 0 if that does not matter */
+    uint32_t thread;
+};
+
+static int by_hash(const void *x, const void *y) {
+    const struct candidate *a = x, *b = y;
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* The unpaired threads of one side, sorted. */
+static size_t list_candidates(const struct side *s, bool named, struct candidate *out) {
+    size_t count = 0;
+    for (uint32_t t = 1; t < s->thread_count; t++) {
+        const char *name = thread_name(s->r, t);
+        if (is_open(s, t))
+            out[count++] = (struct candidate){ s->threads[t].hash + s->threads[t].count,
+                                               named ? hash_bytes(name, strlen(name), 1) : 0, t };
+    }
+    qsort(out, count, sizeof *out, by_hash);
+    return count;
+}
+
+/* Pairs those that do exactly the same, in the order of their numbers; named: and are called the
+ * same. */
+static void pair_equal(struct work *w, bool named, struct candidate *a, struct candidate *b) {
+    size_t na = list_candidates(&w->a, named, a), nb = list_candidates(&w->b, named, b);
+    for (size_t i = 0, k = 0; i < na && k < nb;) {
+        bool same = a[i].hash == b[k].hash && a[i].name == b[k].name;
+        if (same)
+            add_lane(w, a[i++].thread, b[k++].thread);
+        else if (by_hash(&a[i], &b[k]) < 0)
+            i++;
+        else
+            k++;
+    }
+}
+
+static int by_thread(const void *x, const void *y) {
+    const struct diff_lane *a = x, *b = y;
+    return a->thread_a < b->thread_a ? -1 : a->thread_a > b->thread_a;
+}
+
+static void pair_all_equal(struct work *w) {
+    struct candidate *a = calloc(w->a.thread_count, sizeof *a),
+                     *b = calloc(w->b.thread_count, sizeof *b);
+    if (a && b) {
+        pair_equal(w, true, a, b);
+        pair_equal(w, false, a, b);
+        qsort(w->lanes, w->d.lane_count, sizeof *w->lanes, by_thread);
+    }
+    w->out_of_memory |= !a || !b;
+    free(a);
+    free(b);
+}
+
 static void pair_threads(struct work *w) {
     uint64_t tries = (uint64_t)w->a.thread_count * w->b.thread_count;
-    for (uint32_t t = 1; t < w->a.thread_count; t++) {
-        uint32_t partner = is_open(&w->a, t) ? best_partner(w, t, true) : 0;
-        if (partner)
-            add_lane(w, t, partner);
-    }
+    pair_all_equal(w);
     for (uint32_t t = 1; t < w->a.thread_count; t++) {
         if (!is_open(&w->a, t))
             continue;
-        uint32_t partner = tries <= PAIRS_MAX                           ? best_partner(w, t, false)
+        uint32_t partner = tries <= PAIRS_MAX                           ? best_partner(w, t)
                            : t < w->b.thread_count && is_open(&w->b, t) ? t
                                                                         : 0;
         add_lane(w, t, partner);
@@ -349,29 +408,84 @@ static void find_first(struct work *w) {
 
 /* ---- provenance ---------------------------------------------------------------------------- */
 
+/* A key that one of the recordings has, and where each has it first; 0: it does not. */
+struct fact_at {
+    const char *key;
+    uint32_t a, b; /* provenance numbers */
+};
+
+static int by_key(const void *x, const void *y) {
+    const struct fact_at *f = x, *g = y;
+    int order = f->key == g->key ? 0 : strcmp(f->key, g->key);
+    if (order)
+        return order;
+    if (f->a != g->a) /* those of A first, in their order */
+        return !f->a ? 1 : !g->a ? -1 : f->a < g->a ? -1 : 1;
+    return f->b < g->b ? -1 : f->b > g->b;
+}
+
+/* In the order in which the recordings have them. */
+static int by_place(const void *x, const void *y) {
+    const struct fact_at *f = x, *g = y;
+    if (f->a || g->a)
+        return !f->a ? 1 : !g->a ? -1 : f->a < g->a ? -1 : f->a > g->a;
+    return f->b < g->b ? -1 : f->b > g->b;
+}
+
+/* Lists the keys of both, each once. */
+static size_t list_facts(const reader *a, const reader *b, struct fact_at *out) {
+    size_t count = 0, kept = 0;
+    for (unsigned side = 0; side < 2; side++) {
+        const reader *r = side ? b : a;
+        for (uint32_t id = 1; id <= reader_count(r, DEFINITION_PROVENANCE); id++) {
+            const struct provenance_value *p = reader_provenance(r, id);
+            if (p)
+                out[count++] =
+                    (struct fact_at){ reader_string(r, p->key), side ? 0 : id, side ? id : 0 };
+        }
+    }
+    qsort(out, count, sizeof *out, by_key);
+    for (size_t i = 0; i < count; i++) {
+        bool first = !kept || (out[kept - 1].key != out[i].key &&
+                               strcmp(out[kept - 1].key, out[i].key) != 0);
+        if (first)
+            out[kept++] = out[i];
+        else if (!out[kept - 1].b)
+            out[kept - 1].b = out[i].b;
+    }
+    qsort(out, kept, sizeof *out, by_place);
+    return kept;
+}
+
+static const char *fact_value(const reader *r, uint32_t id) {
+    return id ? reader_string(r, reader_provenance(r, id)->value) : NULL;
+}
+
 static void compare_facts(struct work *w) {
     const reader *a = w->a.r, *b = w->b.r;
-    uint32_t na = reader_count(a, DEFINITION_PROVENANCE),
-             nb = reader_count(b, DEFINITION_PROVENANCE);
-    struct diff_fact *facts = arena_alloc_array(&w->arena, (size_t)na + nb + 1, sizeof *facts);
-    if (!facts) {
+    size_t most =
+        (size_t)reader_count(a, DEFINITION_PROVENANCE) + reader_count(b, DEFINITION_PROVENANCE) + 1;
+    struct diff_fact *facts = arena_alloc_array(&w->arena, most, sizeof *facts);
+    struct fact_at *at = calloc(most, sizeof *at);
+    if (!facts || !at) {
+        free(at);
         w->out_of_memory = true;
         return;
     }
-    for (uint32_t side = 0; side < 2; side++)
-        for (uint32_t id = 1; id <= (side ? nb : na); id++) {
-            const struct provenance_value *p = reader_provenance(side ? b : a, id);
-            const char *key = p ? reader_string(side ? b : a, p->key) : "";
-            const char *in_a = reader_provenance_find(a, key),
-                       *in_b = reader_provenance_find(b, key);
-            bool seen = !p || (side && in_a) || (in_a && in_b && !strcmp(in_a, in_b));
-            for (size_t i = 0; i < w->d.fact_count && !seen; i++)
-                seen = !strcmp(facts[i].key, key);
-            if (!seen)
-                facts[w->d.fact_count++] =
-                    (struct diff_fact){ copy(w, key), in_a ? copy(w, in_a) : NULL,
-                                        in_b ? copy(w, in_b) : NULL };
-        }
+    /* A text may be the value of many: together they stay below what the files hold. */
+    uint64_t room = reader_info(a)->data_bytes + reader_info(b)->data_bytes;
+    size_t count = list_facts(a, b, at);
+    for (size_t i = 0; i < count; i++) {
+        const char *in_a = fact_value(a, at[i].a), *in_b = fact_value(b, at[i].b);
+        uint64_t bytes = (in_a ? strlen(in_a) : 0) + (in_b ? strlen(in_b) : 0);
+        if ((in_a && in_b && !strcmp(in_a, in_b)) || bytes > room)
+            continue;
+        room -= bytes;
+        facts[w->d.fact_count++] =
+            (struct diff_fact){ copy(w, at[i].key), in_a ? copy(w, in_a) : NULL,
+                                in_b ? copy(w, in_b) : NULL };
+    }
+    free(at);
     w->d.facts = facts;
 }
 

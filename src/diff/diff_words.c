@@ -8,9 +8,8 @@
 
 /* What is counted by thread. */
 struct diff_lane_state {
-    uint32_t blocks;          /* allocated so far */
-    uint32_t streams_used;    /* streams used so far */
-    uint32_t *stream_ordinal; /* by stream: in which order, from 1; 0: not yet. NULL: none used */
+    uint32_t blocks;       /* allocated so far */
+    uint32_t streams_used; /* streams used so far */
 };
 
 enum rc diff_state_open(struct diff_state *s, const reader *r, struct err *e) {
@@ -22,8 +21,7 @@ enum rc diff_state_open(struct diff_state *s, const reader *r, struct err *e) {
 }
 
 void diff_state_close(struct diff_state *s) {
-    for (uint32_t i = 0; s->lanes && i < s->lane_count; i++)
-        free(s->lanes[i].stream_ordinal);
+    table_clear(&s->stream_ordinals);
     free(s->lanes);
     free(s->ordinals);
     report_memory_clear(&s->memory);
@@ -54,16 +52,15 @@ static uint32_t stream_ordinal(struct diff_state *s, const struct event *e) {
     struct diff_lane_state *lane = &s->lanes[e->thread];
     if (!e->stream || e->stream >= s->stream_count)
         return 0;
-    if (!lane->stream_ordinal)
-        lane->stream_ordinal = calloc(s->stream_count, sizeof *lane->stream_ordinal);
-    if (!lane->stream_ordinal) {
+    uint64_t key = (uint64_t)e->thread << 32 | e->stream;
+    uintptr_t ordinal = (uintptr_t)table_find(&s->stream_ordinals, key);
+    if (ordinal)
+        return (uint32_t)ordinal;
+    if (!table_set(&s->stream_ordinals, key, (void *)(uintptr_t)(lane->streams_used + 1))) {
         s->out_of_memory = true;
         return 0;
     }
-    uint32_t *ordinal = &lane->stream_ordinal[e->stream];
-    if (!*ordinal)
-        *ordinal = ++lane->streams_used;
-    return *ordinal;
+    return ++lane->streams_used;
 }
 
 /* Which memory an address is in, and how far; nothing of memory that HIP did not give. */

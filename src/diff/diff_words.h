@@ -9,6 +9,7 @@
 #define VERDICT_DIFF_WORDS_H
 
 #include "report/report_memory.h"
+#include "verdict/table.h"
 
 enum { DIFF_WORDS_MAX = 192 };
 
@@ -29,6 +30,7 @@ struct diff_state {
     uint32_t *ordinals; /* by block: its place among those of its thread */
     size_t ordinals_room;
     struct diff_lane_state *lanes; /* by thread */
+    struct table stream_ordinals;  /* by thread and stream: in which order they were used, from 1 */
     uint32_t lane_count, stream_count;
     bool out_of_memory;
 };

@@ -5,6 +5,14 @@
 
 #include "hip/hip_api.h"
 
+const char *format_name(const reader *r, uint32_t id, char room[static FORMAT_NAME]) {
+    const char *text = reader_string(r, id);
+    if (strnlen(text, FORMAT_NAME) < FORMAT_NAME)
+        return text;
+    snprintf(room, FORMAT_NAME, "%.*s...", FORMAT_NAME - 8, text);
+    return room;
+}
+
 void format_text(FILE *out, const char *text) {
     const char *p = text;
     while (*p > ' ' && *p < 127 && !strchr("\"\\=", *p))
@@ -237,7 +245,7 @@ static double seconds(const reader *r, const struct event *e) {
 void format_event(FILE *out, const reader *r, const struct reader_event *full) {
     const struct event *e = &full->event;
     const struct event_info *info = event_info(e->kind);
-    char room[24], site[512];
+    char room[24], site[512], name[FORMAT_NAME];
     if (e->kind == EVENT_LOST && !e->t_ns) {
         fprintf(out, "%" PRIu64 " - lost", full->seq);
     } else {
@@ -262,7 +270,7 @@ void format_event(FILE *out, const reader *r, const struct reader_event *full) {
         fputs(" (more was lost)", out);
     if (e->name) {
         fprintf(out, " %s=", *info->name ? info->name : "name");
-        format_text(out, reader_string(r, e->name));
+        format_text(out, format_name(r, e->name, name));
     }
     if (event_fn(e) != EVENT_NO_FN) {
         fprintf(out, " call=%s status=%s", reader_function(r, event_fn(e)), status_text(e, room));
@@ -286,7 +294,7 @@ static void optional_string(struct json *j, const char *key, const char *text) {
 void format_event_json(struct json *j, const reader *r, const struct reader_event *full) {
     const struct event *e = &full->event;
     const struct event_info *info = event_info(e->kind);
-    char room[24], site[512];
+    char room[24], site[512], name[FORMAT_NAME];
     json_object_open(j, NULL);
     json_u64(j, "seq", full->seq);
     if (e->t_ns)
@@ -304,7 +312,7 @@ void format_event_json(struct json *j, const reader *r, const struct reader_even
     field_json(j, &info->src, e->src);
     field_json(j, &info->len, e->len);
     if (e->name)
-        json_string(j, "name", reader_string(r, e->name));
+        json_string(j, "name", format_name(r, e->name, name));
     if (event_fn(e) != EVENT_NO_FN)
         json_string(j, "call", reader_function(r, event_fn(e)));
     if (event_fn(e) != EVENT_NO_FN || e->status)

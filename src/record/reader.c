@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/extents.h"
 #include "record/symbols.h"
 
 /* Definitions of one kind by number; [0] unused. */
@@ -18,16 +19,24 @@ struct index {
     uint32_t count, room;
 };
 
+/* A chunk of the definition stream, as far as the file has data of it. */
+struct piece {
+    unsigned char *at;
+    uint64_t bytes, offset; /* offset: in the file */
+};
+
 struct reader {
     const unsigned char *map;
     size_t bytes;
+    struct extents data; /* what of it is not a hole */
     struct reader_info info;
     uint64_t chunk_bytes, slots_per_chunk, slot_mask; /* all powers of two, or one less */
     unsigned slot_shift;                              /* log2 of slots_per_chunk */
     uint32_t *event_chunk; /* copy of the directory: number + 1, 0 if there is none in the file */
     uint32_t event_chunks;
-    bool *event_chunk_cut;      /* the directory has it, the file does not */
-    unsigned char *definitions; /* copy of all definition chunks, one after the other */
+    bool *event_chunk_cut; /* the directory has it, the file does not */
+    struct piece *pieces;  /* copies of the definition chunks */
+    uint32_t piece_count;
     struct index index[DEFINITION_KINDS];
     const char **function;
     uint32_t functions;
@@ -57,6 +66,8 @@ static enum rc map_file(reader *r, const char *path, struct err *e) {
         } else {
             r->map = p;
             r->bytes = (size_t)st.st_size;
+            if (!extents_read(&r->data, fd, r->bytes))
+                rc = err_set(e, RC_MEMORY, "%s: no memory to read it", path);
         }
     }
     close(fd);
@@ -95,16 +106,20 @@ static enum rc check_header(const struct record_header *h, const char *path, str
     return RC_OK;
 }
 
+static uint64_t chunk_offset(const reader *r, uint32_t number) {
+    return RECORD_HEADER_BYTES + number * r->chunk_bytes;
+}
+
 /* Bytes of the file that belong to a chunk: all, or fewer at the end of a file that was cut. */
 static uint64_t chunk_present(const reader *r, uint32_t number) {
-    uint64_t offset = RECORD_HEADER_BYTES + (uint64_t)number * r->chunk_bytes;
+    uint64_t offset = chunk_offset(r, number);
     if (offset >= r->bytes)
         return 0;
     return r->bytes - offset < r->chunk_bytes ? r->bytes - offset : r->chunk_bytes;
 }
 
 static const unsigned char *chunk_at(const reader *r, uint32_t number) {
-    return r->map + RECORD_HEADER_BYTES + (uint64_t)number * r->chunk_bytes;
+    return r->map + chunk_offset(r, number);
 }
 
 static void read_info(reader *r, struct record_header *h) {
@@ -125,54 +140,95 @@ static void read_info(reader *r, struct record_header *h) {
     i->ended = atomic_load(&h->ended);
     i->clean = i->attached && i->ended >= i->attached;
     i->file_bytes = r->bytes;
+    i->data_bytes = r->data.bytes;
 }
 
-static bool copy_directory(reader *r, struct record_header *h) {
+/* Chunks that the directory has named so far. A chunk has one place: were it given two, a small
+ * file could be read a thousand times over. */
+enum { NAMED = 4 * RECORD_EVENT_CHUNKS };
+struct named {
+    uint32_t entry[NAMED]; /* a hash table */
+};
+
+/* True the first time. */
+static bool name_chunk(struct named *n, uint32_t entry) {
+    size_t i = entry * UINT32_C(0x9e3779b1) % NAMED;
+    while (n->entry[i] && n->entry[i] != entry)
+        i = (i + 1) % NAMED;
+    bool first = !n->entry[i];
+    n->entry[i] = entry;
+    return first;
+}
+
+/* The directory's entry, 0 if it names no chunk, or one that has its place already. */
+static uint32_t read_entry(reader *r, _Atomic uint32_t *from, struct named *named) {
+    uint32_t entry = atomic_load(from);
+    if (!entry || !name_chunk(named, entry))
+        return 0;
+    if (chunk_present(r, entry - 1) < r->chunk_bytes)
+        r->info.truncated = true;
+    return entry;
+}
+
+static bool copy_directory(reader *r, struct record_header *h, struct named *named) {
     r->event_chunks = h->event_chunks;
     r->event_chunk = calloc(r->event_chunks, sizeof *r->event_chunk);
     r->event_chunk_cut = calloc(r->event_chunks, sizeof *r->event_chunk_cut);
     if (!r->event_chunk || !r->event_chunk_cut)
         return false;
     for (uint32_t i = 0; i < r->event_chunks; i++) {
-        uint32_t entry = atomic_load(&h->event_chunk[i]);
+        uint32_t entry = read_entry(r, &h->event_chunk[i], named);
         if (entry && chunk_present(r, entry - 1) >= sizeof(union event_slot))
             r->event_chunk[i] = entry;
         r->event_chunk_cut[i] = entry && !r->event_chunk[i];
-        if (entry && chunk_present(r, entry - 1) < r->chunk_bytes)
-            r->info.truncated = true;
     }
     return true;
 }
 
-/* Puts the definition stream into one piece of memory; what the file lacks is zero. *bytes is how
- * far it goes. */
-static bool copy_definitions(reader *r, struct record_header *h, uint64_t *bytes) {
-    uint64_t used = atomic_load(&h->next_definition);
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < h->definition_chunks; i++) {
-        uint32_t entry = atomic_load(&h->definition_chunk[i]);
-        if (entry && chunk_present(r, entry - 1))
-            last = i + 1;
-        if (entry && chunk_present(r, entry - 1) < r->chunk_bytes)
-            r->info.truncated = true;
-    }
-    *bytes = (uint64_t)last * r->chunk_bytes;
-    if (used < *bytes)
-        *bytes = used & ~(uint64_t)(RECORD_UNIT - 1);
-    /* A directory may name one chunk many times; memory follows the file's real size only. */
-    if (*bytes > r->bytes)
-        *bytes = r->bytes & ~(uint64_t)(RECORD_UNIT - 1);
-    r->definitions = calloc(1, *bytes ? *bytes : 1);
-    if (!r->definitions)
+/* Copies what the file has of [offset, offset + bytes); the rest is zero. */
+static bool copy_piece(reader *r, struct piece *p, uint64_t offset, uint64_t bytes) {
+    uint64_t end = 0;
+    const struct extent *x = extents_find(&r->data, offset), *last = r->data.at + r->data.count;
+    for (const struct extent *y = x; y && y < last && y->from < offset + bytes; y++)
+        end = (y->to < offset + bytes ? y->to : offset + bytes) - offset;
+    end &= ~(uint64_t)(RECORD_UNIT - 1);
+    *p = (struct piece){ .bytes = end, .offset = offset };
+    if (!end)
+        return true;
+    p->at = calloc(1, end); /* of a large piece only what is stored takes memory */
+    if (!p->at)
         return false;
-    for (uint64_t at = 0, i = 0; at < *bytes; at += r->chunk_bytes, i++) {
-        uint32_t entry = atomic_load(&h->definition_chunk[i]);
-        uint64_t n = entry ? chunk_present(r, entry - 1) : 0;
-        n = n < *bytes - at ? n : *bytes - at;
-        if (n)
-            memcpy(r->definitions + at, chunk_at(r, entry - 1), n);
+    for (; x < last && x->from < offset + end; x++) {
+        uint64_t from = x->from > offset ? x->from : offset;
+        uint64_t to = x->to < offset + end ? x->to : offset + end;
+        memcpy(p->at + (from - offset), r->map + from, to - from);
     }
     return true;
+}
+
+static bool copy_definitions(reader *r, struct record_header *h, struct named *named) {
+    uint64_t used = atomic_load(&h->next_definition);
+    r->pieces = calloc((size_t)h->definition_chunks + 1, sizeof *r->pieces);
+    if (!r->pieces)
+        return false;
+    r->piece_count = h->definition_chunks;
+    for (uint32_t i = 0; i < h->definition_chunks; i++) {
+        uint64_t at = i * r->chunk_bytes;
+        uint32_t entry = read_entry(r, &h->definition_chunk[i], named);
+        uint64_t n = entry ? chunk_present(r, entry - 1) : 0;
+        uint64_t left = used > at ? used - at : 0;
+        n = n < left ? n : left;
+        if (n && !copy_piece(r, &r->pieces[i], chunk_offset(r, entry - 1), n))
+            return false;
+    }
+    return true;
+}
+
+static bool copy_chunks(reader *r, struct record_header *h) {
+    struct named *named = calloc(1, sizeof *named);
+    bool done = named && copy_directory(r, h, named) && copy_definitions(r, h, named);
+    free(named);
+    return done;
 }
 
 /* Bytes of value that a definition of this kind must have, and whether it must have a key. */
@@ -189,7 +245,8 @@ static bool definition_is_sane(const struct definition *d) {
         if (d->key_bytes < sizeof(struct site_key) || value < sizeof v)
             return false;
         memcpy(&v, (const unsigned char *)d + offset, sizeof v);
-        return v.count <= (value - sizeof v) / sizeof(struct site_frame);
+        return v.count <= RECORD_FRAMES_MAX &&
+               v.count <= (value - sizeof v) / sizeof(struct site_frame);
     }
     case DEFINITION_LAUNCH:
         return d->key_bytes && d->key_bytes % sizeof(struct event_extra) == 0 &&
@@ -229,17 +286,17 @@ static bool index_add(struct index *x, const struct definition *d) {
     return true;
 }
 
-static bool index_definitions(reader *r, uint64_t bytes) {
-    /* A number that is out of proportion to the file was never given; an index of such numbers
-     * would only cost memory. (Some numbers have no definition: there was no room for it.) */
-    uint64_t most = r->bytes / sizeof(struct definition) + 65536;
-    most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4;
-    for (uint64_t at = 0; at + sizeof(struct definition) <= bytes;) {
-        const struct definition *d = (const void *)(r->definitions + at);
-        uint64_t left = bytes - at, in_chunk = r->chunk_bytes - at % r->chunk_bytes;
-        left = left < in_chunk ? left : in_chunk;
-        if (__atomic_load_n((const uint64_t *)d, __ATOMIC_RELAXED) != at + 1 ||
-            d->size < sizeof *d || d->size % RECORD_UNIT || d->size > left) {
+/* Indexes the definitions of one chunk, the first of which is at `start` in the stream. */
+static bool index_piece(reader *r, const struct piece *p, uint64_t start, uint64_t most) {
+    for (uint64_t at = 0; at + sizeof(struct definition) <= p->bytes;) {
+        const struct extent *x = extents_find(&r->data, p->offset + at);
+        if (x && x->from >= p->offset + at + RECORD_UNIT) { /* a hole */
+            at = (x->from - p->offset) & ~(uint64_t)(RECORD_UNIT - 1);
+            continue;
+        }
+        const struct definition *d = (const void *)(p->at + at);
+        if (__atomic_load_n((const uint64_t *)d, __ATOMIC_RELAXED) != start + at + 1 ||
+            d->size < sizeof *d || d->size % RECORD_UNIT || d->size > p->bytes - at) {
             at += RECORD_UNIT; /* torn, or padding before the next chunk */
             continue;
         }
@@ -247,6 +304,17 @@ static bool index_definitions(reader *r, uint64_t bytes) {
             return false;
         at += d->size;
     }
+    return true;
+}
+
+static bool index_definitions(reader *r) {
+    /* A number that is out of proportion to the file was never given; an index of such numbers
+     * would only cost memory. (Some numbers have no definition: there was no room for it.) */
+    uint64_t most = r->data.bytes / sizeof(struct definition) + 65536;
+    most = most < UINT32_MAX / 4 ? most : UINT32_MAX / 4;
+    for (uint32_t i = 0; i < r->piece_count; i++)
+        if (!index_piece(r, &r->pieces[i], i * r->chunk_bytes, most))
+            return false;
     return true;
 }
 
@@ -272,17 +340,17 @@ static bool read_functions(reader *r) {
     if (!r->function)
         return false;
     for (; r->functions < count; r->functions++) {
+        enum { NAME_MAX_BYTES = 255 }; /* it is shown with every call */
         const char *nul = memchr(p, 0, (size_t)(end - p));
         if (!nul)
             break;
-        r->function[r->functions] = p;
+        r->function[r->functions] = nul - p <= NAME_MAX_BYTES ? p : "?";
         p = nul + 1;
     }
     return true;
 }
 
 enum rc reader_open(reader **out, const char *path, struct err *e) {
-    uint64_t definitions;
     reader *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(e, RC_MEMORY, "%s: no memory", path);
@@ -300,8 +368,7 @@ enum rc reader_open(reader **out, const char *path, struct err *e) {
     r->slot_shift = (unsigned)__builtin_ctzll(r->slots_per_chunk);
     read_info(r, h);
     r->slot_mask = r->info.capacity - 1;
-    if (!copy_directory(r, h) || !copy_definitions(r, h, &definitions) ||
-        !index_definitions(r, definitions) || !read_functions(r)) {
+    if (!copy_chunks(r, h) || !index_definitions(r) || !read_functions(r)) {
         rc = err_set(e, RC_MEMORY, "%s: no memory to read it", path);
         goto fail;
     }
@@ -322,7 +389,10 @@ void reader_close(reader **r) {
     free((*r)->function);
     free((*r)->event_chunk);
     free((*r)->event_chunk_cut);
-    free((*r)->definitions);
+    for (uint32_t i = 0; i < (*r)->piece_count; i++)
+        free((*r)->pieces[i].at);
+    free((*r)->pieces);
+    extents_free(&(*r)->data);
     symbols_close(&(*r)->symbols);
     free(*r);
     *r = NULL;
@@ -336,18 +406,36 @@ const struct reader_info *reader_info(const reader *r) {
 
 enum slot_state { SLOT_WHOLE = -1 }; /* others: DETAIL_LOSS_* */
 
-/* Copies the slot of seq; SLOT_WHOLE, or why it is not there. */
-static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
-    uint64_t index = seq & r->slot_mask;
-    uint32_t chunk = (uint32_t)(index >> r->slot_shift);
-    uint64_t offset = (index & (r->slots_per_chunk - 1)) * sizeof *out;
-    uint32_t entry = r->event_chunk[chunk];
+/* Why the slot of seq cannot be in the file, and how many from it on cannot for the same reason;
+ * SLOT_WHOLE if it can. Only the directory is looked at. */
+static int slot_absent(const reader *r, uint64_t seq, uint64_t *run) {
+    uint64_t index = seq & r->slot_mask, inside = index & (r->slots_per_chunk - 1);
+    uint32_t chunk = (uint32_t)(index >> r->slot_shift), entry = r->event_chunk[chunk];
+    uint64_t offset = inside * sizeof(union event_slot);
+    *run = r->slots_per_chunk - inside;
     if (!entry && r->event_chunk_cut[chunk])
         return DETAIL_LOSS_TRUNCATED;
     if (!entry) /* there was no room, or the writer died while it made some */
         return r->info.lost ? DETAIL_LOSS_NO_SPACE : DETAIL_LOSS_TORN;
-    if (offset + sizeof *out > chunk_present(r, entry - 1))
+    if (offset + sizeof(union event_slot) > chunk_present(r, entry - 1))
         return DETAIL_LOSS_TRUNCATED;
+    offset += chunk_offset(r, entry - 1);
+    const struct extent *x = extents_find(&r->data, offset);
+    if (x && x->from < offset + sizeof(union event_slot))
+        return SLOT_WHOLE;
+    uint64_t hole = x ? (x->from - offset) / sizeof(union event_slot) : *run;
+    *run = hole < *run ? hole : *run;
+    return DETAIL_LOSS_TORN;
+}
+
+/* Copies the slot of seq; SLOT_WHOLE, or why it is not there. */
+static int slot_read(const reader *r, uint64_t seq, union event_slot *out) {
+    uint64_t index = seq & r->slot_mask, run;
+    uint32_t entry = r->event_chunk[index >> r->slot_shift];
+    uint64_t offset = (index & (r->slots_per_chunk - 1)) * sizeof *out;
+    int absent = slot_absent(r, seq, &run);
+    if (absent != SLOT_WHOLE)
+        return absent;
     const uint64_t *from = (const void *)(chunk_at(r, entry - 1) + offset);
     uint64_t before = __atomic_load_n(from, __ATOMIC_ACQUIRE);
     /* By words: status and duration change in one store. Acquire: `after` is read after them. */
@@ -443,16 +531,17 @@ static void make_lost(struct reader_cursor *c, struct reader_event *out, uint64_
                                  .aux = event_aux(EVENT_NO_FN, (unsigned)why) };
 }
 
-/* How many slots from seq on are missing for the same reason; steps over absent chunks. */
+/* How many slots from seq on are missing for the same reason; those that cannot be in the file are
+ * stepped over together. */
 static uint64_t lost_run(const reader *r, uint64_t seq, uint64_t end, int why) {
     union event_slot slot;
-    uint64_t at = seq;
+    uint64_t at = seq, step;
     while (at < end) {
-        uint64_t in_chunk = at & (r->slots_per_chunk - 1);
-        uint32_t chunk = (uint32_t)((at & r->slot_mask) >> r->slot_shift);
-        if (slot_read(r, at, &slot) != why)
+        int absent = slot_absent(r, at, &step);
+        if (absent == SLOT_WHOLE)
+            step = 1;
+        if ((absent == SLOT_WHOLE ? slot_read(r, at, &slot) : absent) != why)
             break;
-        uint64_t step = r->event_chunk[chunk] ? 1 : r->slots_per_chunk - in_chunk;
         at += step < end - at ? step : end - at;
     }
     return at - seq;

@@ -32,6 +32,7 @@ struct reader_info {
     bool clean;                       /* all of them did */
     bool truncated;                   /* the file is shorter than its directory says */
     uint64_t file_bytes;
+    uint64_t data_bytes; /* of these, those that are not holes */
 };
 
 /* RC_IO if it cannot be read, RC_FORMAT if it is no recording, or one of another version or byte

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAMILIES = 16 };
+enum { FAMILIES = REPORT_FAMILIES };
 
 /* What is alive in one process. Values of the maps are indices into blocks, plus one; UNLISTED for
  * blocks past the limit. */
@@ -18,11 +18,8 @@ struct report_space {
 static struct report_space *find_space(const struct report_memory *m, const reader *r,
                                        uint32_t thread) {
     const struct thread_value *t = reader_thread(r, thread);
-    uint32_t process = t ? t->process : 0;
-    for (size_t i = 0; i < m->space_count; i++)
-        if (m->spaces[i].process == process)
-            return &m->spaces[i];
-    return NULL;
+    uintptr_t place = (uintptr_t)table_find(&m->space_of, t ? t->process : 0);
+    return place ? &m->spaces[place - 1] : NULL;
 }
 
 static struct report_space *make_space(struct report_memory *m, const reader *r, uint32_t thread) {
@@ -30,13 +27,15 @@ static struct report_space *make_space(struct report_memory *m, const reader *r,
     if (s)
         return s;
     const struct thread_value *t = reader_thread(r, thread);
+    uint32_t process = t ? t->process : 0;
     struct report_space *all = realloc(m->spaces, (m->space_count + 1) * sizeof *all);
-    if (!all) {
+    if (all)
+        m->spaces = all;
+    if (!all || !table_set(&m->space_of, process, (void *)(uintptr_t)(m->space_count + 1))) {
         m->out_of_memory = true;
         return NULL;
     }
-    m->spaces = all;
-    all[m->space_count] = (struct report_space){ .process = t ? t->process : 0 };
+    all[m->space_count] = (struct report_space){ .process = process };
     return &all[m->space_count++];
 }
 
@@ -84,6 +83,12 @@ static void end_ranges(struct report_memory *m, struct rangemap *map, uint64_t a
     }
 }
 
+static void change_alive(struct report_memory *m, struct report_space *s, unsigned family,
+                         uint64_t more, uint64_t less) {
+    s->alive[family] += more - less;
+    m->alive[family] += more - less;
+}
+
 static void see_range(struct report_memory *m, struct report_space *s,
                       const struct reader_event *full, bool tensor) {
     const struct event *e = &full->event;
@@ -104,7 +109,7 @@ static void see_range(struct report_memory *m, struct report_space *s,
     if (rangemap_insert(map, e->dst, e->len, add_block(m, &b), NULL) != RC_OK)
         m->out_of_memory = true;
     else if (!tensor)
-        s->alive[event_detail(e)] += e->len;
+        change_alive(m, s, event_detail(e), e->len, 0);
 }
 
 static void see_free(struct report_memory *m, struct report_space *s,
@@ -113,8 +118,8 @@ static void see_free(struct report_memory *m, struct report_space *s,
     const struct range *x = rangemap_find(&s->allocations, e->dst);
     if (!x || x->addr != e->dst || (e->status && !event_is_pending(e)))
         return;
-    uint64_t bytes = x->len, *alive = &s->alive[event_detail(e)];
-    *alive -= *alive < bytes ? *alive : bytes;
+    uint64_t bytes = x->len, alive = s->alive[event_detail(e)];
+    change_alive(m, s, event_detail(e), 0, alive < bytes ? alive : bytes);
     end_ranges(m, &s->tensors, e->dst, bytes, full);
     end_ranges(m, &s->allocations, e->dst, 1, full);
 }
@@ -125,7 +130,8 @@ static void see_reset(struct report_memory *m, struct report_space *s,
         return;
     end_ranges(m, &s->tensors, 0, UINT64_MAX, full);
     end_ranges(m, &s->allocations, 0, UINT64_MAX, full);
-    memset(s->alive, 0, sizeof s->alive);
+    for (unsigned family = 0; family < FAMILIES; family++)
+        change_alive(m, s, family, 0, s->alive[family]);
 }
 
 void report_memory_see(struct report_memory *m, const reader *r, const struct reader_event *e) {
@@ -159,10 +165,7 @@ size_t report_memory_find(const struct report_memory *m, const reader *r, uint32
 }
 
 uint64_t report_memory_alive(const struct report_memory *m, unsigned family) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->space_count && family < FAMILIES; i++)
-        sum += m->spaces[i].alive[family];
-    return sum;
+    return family < FAMILIES ? m->alive[family] : 0;
 }
 
 void report_memory_clear(struct report_memory *m) {
@@ -170,6 +173,7 @@ void report_memory_clear(struct report_memory *m) {
         rangemap_clear(&m->spaces[i].allocations);
         rangemap_clear(&m->spaces[i].tensors);
     }
+    table_clear(&m->space_of);
     free(m->spaces);
     free(m->blocks);
     *m = (struct report_memory){ .limit = m->limit };

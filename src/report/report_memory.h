@@ -12,6 +12,7 @@
 
 #include "base/rangemap.h"
 #include "record/reader.h"
+#include "verdict/table.h"
 
 struct report_block {
     uint64_t base, bytes;
@@ -24,6 +25,8 @@ struct report_block {
     bool tensor; /* a named range inside an allocation */
 };
 
+enum { REPORT_FAMILIES = 16 };
+
 struct report_memory {
     size_t limit; /* blocks to remember; 0: as many as there are */
     struct report_block *blocks;
@@ -32,6 +35,8 @@ struct report_memory {
     bool out_of_memory;
     struct report_space *spaces; /* one a process */
     size_t space_count;
+    struct table space_of;           /* by process: its place in spaces, from 1 */
+    uint64_t alive[REPORT_FAMILIES]; /* bytes, of all of them */
 };
 
 /* Call for every event, in order. */

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "hip/hip_api.h"
+#include "record/format.h"
 #include "record/writer.h"
 #include "report/report_memory.h"
 
@@ -182,7 +183,7 @@ static void slice_value(struct json *j, const struct event_field *f, uint64_t va
 static void slice_args(struct trace *t, struct json *j) {
     const struct event *e = &t->full.event;
     const struct event_info *info = event_info(e->kind);
-    char site[512];
+    char site[512], room[FORMAT_NAME];
     json_object_open(j, "args");
     json_u64(j, "event", t->full.seq);
     if (event_detail_text(e))
@@ -191,7 +192,7 @@ static void slice_args(struct trace *t, struct json *j) {
     slice_value(j, &info->src, e->src);
     slice_value(j, &info->len, e->len);
     if (e->name)
-        json_string(j, "named", reader_string(t->r, e->name));
+        json_string(j, "named", format_name(t->r, e->name, room));
     if (event_fn(e) != EVENT_NO_FN)
         json_string(j, "call", reader_function(t->r, event_fn(e)));
     if (event_is_pending(e))

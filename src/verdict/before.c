@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "record/writer.h"
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 /* ---- lanes --------------------------------------------------------------------------------------
@@ -152,6 +153,7 @@ static struct stream *new_stream(struct replay *r, uint32_t id, struct thread *t
 
 struct stream *before_stream(struct replay *r, uint32_t id, struct thread *t) {
     if (id == 0 || id >= r->stream_count) {
+        (void)effort_steps(t->space->stream_count);
         for (size_t i = 0; i < t->space->stream_count; i++)
             if (t->space->streams[i]->id == 0)
                 return t->space->streams[i];
@@ -251,6 +253,8 @@ bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, ui
         return false;
     if (vclock_covers(&space->published, lane, number))
         known = &space->published;
+    if (!effort_steps(r->thread_count))
+        return replay_no_memory(r);
     for (size_t i = 0; i < r->thread_count && !known; i++) {
         const struct thread *u = &r->threads[i];
         if (u != t && u->space == space && u->known_ns <= r->now_ns &&
@@ -293,7 +297,7 @@ void before_on_stream_destroy(struct replay *r, const struct reader_event *e, st
         retire_lane(r, s->chain_lanes[i]);
     /* Its work goes on: who waits for the device waits for it. */
     struct space *space = s->space;
-    if (!vclock_join(&space->drained, &s->clock))
+    if (!vclock_join(&space->drained, &s->clock) || !effort_steps(space->stream_count))
         r->no_memory = true;
     for (size_t i = 0; i < space->stream_count; i++)
         if (space->streams[i] == s) {

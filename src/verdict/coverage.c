@@ -12,15 +12,17 @@ static void collect_pending(struct judge *j) {
     struct replay *r = j->r;
     struct verdict_coverage *c = &j->v->coverage;
     size_t count = 0;
+    enum { PENDING_MAX = 1000 };
     for (size_t i = 0; i < r->thread_count; i++)
         count += r->threads[i].seen && r->threads[i].last_pending;
+    count = count < PENDING_MAX ? count : PENDING_MAX;
     struct verdict_actor *pending = arena_alloc_array(j->a, count + 1, sizeof *pending);
     if (!pending) {
         r->no_memory = true;
         return;
     }
     c->pending_count = 0;
-    for (size_t i = 0; i < r->thread_count; i++)
+    for (size_t i = 0; i < r->thread_count && c->pending_count < count; i++)
         if (r->threads[i].seen && r->threads[i].last_pending)
             pending[c->pending_count++] = actors_make(r, j->a, r->threads[i].last);
     c->pending = pending;
@@ -49,9 +51,14 @@ void coverage_fill(struct judge *j) {
         add_gap(gaps, sizeof gaps, "the first %" PRIu64 " events were overwritten", c->overwritten);
     if (c->lost)
         add_gap(gaps, sizeof gaps, "%" PRIu64 " events found no room", c->lost);
-    if (c->torn)
-        add_gap(gaps, sizeof gaps, "%" PRIu64 " event%s torn", c->torn,
-                c->torn > 1 ? "s are" : " is");
+    if (c->torn > c->unread)
+        add_gap(gaps, sizeof gaps, "%" PRIu64 " event%s torn", c->torn - c->unread,
+                c->torn - c->unread > 1 ? "s are" : " is");
+    if (c->unread)
+        add_gap(gaps, sizeof gaps,
+                "the last %" PRIu64 " events were not examined: to follow them costs more than a "
+                "file of this size may",
+                c->unread);
     if (c->cut || reader_info(r->r)->truncated)
         add_gap(gaps, sizeof gaps, "the file was cut");
     if (r->partial)
@@ -80,11 +87,14 @@ void coverage_fill_provenance(struct judge *j) {
         r->no_memory = true;
         return;
     }
+    /* A text may be the value of many: together they stay below what the file holds. */
+    uint64_t room = reader_info(r->r)->data_bytes;
     for (uint32_t id = 1; id <= count; id++) {
         const struct provenance_value *v = reader_provenance(r->r, id);
-        if (!v)
+        const char *value = v ? reader_string(r->r, v->value) : NULL;
+        if (!value || strlen(value) > room)
             continue;
-        const char *value = reader_string(r->r, v->value);
+        room -= strlen(value);
         char *copy = arena_copy_text(j->a, value, strlen(value)); /* may be long */
         r->no_memory |= !copy;
         facts[p->fact_count++] =

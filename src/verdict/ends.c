@@ -20,35 +20,43 @@ static int number(const struct replay *r, const char *key) {
     return end && !*end && n >= 0 && n < INT32_MAX ? (int)n : -1;
 }
 
-static bool is_recorder(const struct replay *r, uint32_t process) {
+/* Processes that greta_audit itself is. */
+static bool find_recorders(const struct replay *r, struct table *out) {
     for (uint32_t id = 1; id <= reader_count(r->r, DEFINITION_PROVENANCE); id++) {
         const struct provenance_value *v = reader_provenance(r->r, id);
-        if (v && v->process == process && !strcmp(reader_string(r->r, v->key), "run.recorder"))
-            return true;
+        if (v && !strcmp(reader_string(r->r, v->key), "run.recorder") &&
+            !table_set(out, v->process, out))
+            return false;
     }
-    return false;
+    return true;
 }
 
-/* Did another program take this one's place? */
-static bool made_way(const struct replay *r, uint32_t process, uint32_t pid) {
-    for (uint32_t id = process + 1; id <= reader_count(r->r, DEFINITION_PROCESS); id++) {
+/* By process number of the system: the definition of the last program that joined under it. */
+static bool find_joined(const struct replay *r, struct table *out) {
+    for (uint32_t id = 1; id <= reader_count(r->r, DEFINITION_PROCESS); id++) {
         const struct process_value *p = reader_process(r->r, id);
-        if (p && p->pid == pid && p->how == PROCESS_JOINED)
-            return true;
+        if (p && p->how == PROCESS_JOINED && !table_set(out, p->pid, (void *)(uintptr_t)id))
+            return false;
     }
-    return false;
+    return true;
 }
 
 void ends_settle(struct replay *r) {
     int run_pid = number(r, "run.pid"), run_exit = number(r, "run.exit");
+    struct table recorders = { 0 }, joined = { 0 };
+    r->no_memory |= !find_recorders(r, &recorders) || !find_joined(r, &joined);
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];
         const struct process_value *p = reader_process(r->r, s->process);
         if (s->ended || !p)
             continue;
-        s->ended = (run_exit >= 0 && run_pid == (int)p->pid) || made_way(r, s->process, p->pid) ||
-                   is_recorder(r, s->process);
+        /* Another program may have taken this one's place. */
+        bool made_way = (uintptr_t)table_find(&joined, p->pid) > s->process;
+        s->ended = (run_exit >= 0 && run_pid == (int)p->pid) || made_way ||
+                   table_find(&recorders, s->process);
     }
+    table_clear(&recorders);
+    table_clear(&joined);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

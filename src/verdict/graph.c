@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 struct node {
@@ -49,6 +50,7 @@ static void free_graph(struct graph *g) {
     for (uint32_t i = 0; g->clocks && i < g->count; i++)
         vclock_free(&g->clocks[i]);
     vclock_free(&g->last);
+    (void)effort_bytes(0, g->room * sizeof *g->nodes + g->dep_room * sizeof *g->deps);
     free(g->clocks);
     free(g->order);
     free(g->chain);
@@ -62,6 +64,8 @@ static bool grow(void *array, uint32_t *room, uint32_t count, size_t size) {
     if (count < *room)
         return true;
     uint32_t more = *room ? 2 * *room : 8;
+    if (!effort_bytes(more * size, *room * size))
+        return false;
     void *p = realloc(*at, more * size);
     if (!p)
         return false;
@@ -71,6 +75,8 @@ static bool grow(void *array, uint32_t *room, uint32_t count, size_t size) {
 }
 
 static bool list_add(struct node_list *l, uint32_t node) {
+    if (!effort_steps(l->count))
+        return false;
     for (uint32_t i = 0; i < l->count; i++)
         if (l->at[i] == node)
             return true;
@@ -82,9 +88,13 @@ static bool list_add(struct node_list *l, uint32_t node) {
 
 static bool list_copy(struct node_list *to, const struct node_list *from) {
     to->count = 0;
-    for (uint32_t i = 0; i < from->count; i++)
-        if (!list_add(to, from->at[i]))
+    if (!effort_steps(from->count))
+        return false;
+    for (; to->count < from->count; to->count++) { /* none is there twice */
+        if (!grow(&to->at, &to->room, to->count, sizeof *to->at))
             return false;
+        to->at[to->count] = from->at[to->count];
+    }
     return true;
 }
 
@@ -106,6 +116,7 @@ static struct node *add_node(struct graph *g, uint64_t handle, uint64_t seq) {
 }
 
 static struct node *find_node(struct graph *g, uint64_t handle, uint32_t *number) {
+    (void)effort_steps(g->count);
     for (uint32_t i = 0; i < g->count; i++)
         if (handle && g->nodes[i].handle == handle) {
             *number = i;
@@ -115,7 +126,9 @@ static struct node *find_node(struct graph *g, uint64_t handle, uint32_t *number
 }
 
 static struct graph *copy_graph(const struct graph *from) {
-    struct graph *g = calloc(1, sizeof *g);
+    uint64_t bytes = from->count * sizeof *from->nodes + from->dep_count * sizeof *from->deps;
+    struct graph *g =
+        effort_steps(bytes / 8) && effort_bytes(bytes, 0) ? calloc(1, sizeof *g) : NULL;
     if (!g)
         return NULL;
     g->opaque = from->opaque;
@@ -386,6 +399,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                      struct thread *t, uint32_t lane, struct vclock *clock) {
     struct reader_event *e = r->other;
     struct op *op = r->op;
+    (void)effort_steps(300); /* as long as it takes about */
     if (n->seq != EVENT_NO_SEQ && reader_event(r->r, n->seq, e)) {
         if (e->event.kind == EVENT_HOST_FN) {
             note_host_fn(r, t->space, n->seq, clock);
@@ -416,6 +430,7 @@ static void run_graph(struct replay *r, struct graph *g, const struct reader_eve
         ok = chain_lane(r, s, t, g->chain[node], &lane) && vclock_copy(clock, &start);
         for (uint32_t k = 0; ok && k < g->nodes[node].dep_count; k++)
             ok = vclock_join(clock, &g->clocks[g->deps[g->nodes[node].dep_first + k]]);
+        ok = ok && !effort_is_spent();
         if (ok)
             run_node(r, &g->nodes[node], e, t, lane, clock);
     }
@@ -435,8 +450,12 @@ static void capture_graph(struct replay *r, struct stream *s, const struct graph
     uint32_t base = g->count;
     struct node_list leaves = { 0 };
     bool ok = true;
-    g->opaque |= child->opaque;
-    for (uint32_t i = 0; ok && !child->opaque && i < child->count; i++) {
+    enum { NODES_MAX = 1 << 20, DEPS_MAX = 1 << 24 };
+    g->opaque |= child->opaque || (uint64_t)base + child->count > NODES_MAX ||
+                 (uint64_t)child->count * (s->frontier.count + 1) > DEPS_MAX;
+    if (g->opaque)
+        return;
+    for (uint32_t i = 0; ok && i < child->count; i++) {
         const struct node *n = &child->nodes[i];
         ok = add_node(g, 0, n->seq) && list_add(&leaves, base + i);
         for (uint32_t k = 0; ok && k < n->dep_count; k++)

@@ -4,20 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/effort.h"
+
 /* ---- processes and threads ------------------------------------------------------------------- */
 
 struct space *replay_space(struct replay *r, uint32_t process) {
-    for (size_t i = 0; i < r->space_count; i++)
-        if (r->spaces[i]->process == process)
-            return r->spaces[i];
+    struct space *known = table_find(&r->space_of, process);
+    if (known)
+        return known;
     struct space **spaces = realloc(r->spaces, (r->space_count + 1) * sizeof *spaces);
     if (spaces)
         r->spaces = spaces;
     struct space *s = spaces ? space_open(process) : NULL;
-    if (!s) {
+    if (!s || !table_set(&r->space_of, process, s)) {
+        space_close(&s);
         r->no_memory = true;
         return NULL;
     }
+    s->born = r->gap;
     s->settle = races_settle;
     s->user = r;
     const struct process_value *p = reader_process(r->r, process);
@@ -271,8 +275,12 @@ static void on_lost(struct replay *r, const struct reader_event *e) {
     /* Something may have been allocated, freed or waited for in the hole. What is missing at the
      * beginning cannot come between two events that are there. */
     r->gap = e->seq + n;
-    for (size_t i = 0; i < r->space_count; i++)
-        r->spaces[i]->gap = r->gap;
+}
+
+/* The hole is in the history of every process that was there. */
+static void note_gap(const struct replay *r, struct space *s) {
+    if (r->gap > s->born && s->gap < r->gap)
+        s->gap = r->gap;
 }
 
 static void on_mark(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -399,6 +407,7 @@ static void on_event(struct replay *r, const struct reader_event *e) {
     struct thread *t = replay_thread(r, e->event.thread);
     if (!t)
         return;
+    note_gap(r, t->space);
     r->now_ns = e->event.t_ns;
     errors_on_event(r, e, t);
     resources_on_event(r, e, t);
@@ -430,13 +439,28 @@ static bool open_replay(struct replay *r) {
     return r->event && r->other && r->op && r->threads && r->streams;
 }
 
+/* Following the recording costs more than its size allows: the rest of it counts as missing. */
+static void give_up(struct replay *r, uint64_t left) {
+    struct reader_event rest = { .seq = r->event->seq,
+                                 .event = { .kind = EVENT_LOST,
+                                            .dst = r->event->seq,
+                                            .len = left,
+                                            .aux = event_aux(EVENT_NO_FN, DETAIL_LOSS_TORN) } };
+    on_lost(r, &rest);
+    r->seen.unread = left;
+    r->no_memory = false;
+    effort_end(); /* what is left to do is little */
+}
+
 void replay_run(struct replay *r) {
     if (!open_replay(r)) {
         r->no_memory = true;
         return;
     }
     enum { RELEASE = 1 << 20 }; /* slots, 64 MiB of them */
+    const struct reader_info *info = reader_info(r->r);
     struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
+    effort_begin(info->data_bytes / sizeof(union event_slot), info->data_bytes);
     for (uint64_t next = RELEASE; !r->no_memory && reader_next(&c, r->event);) {
         arena_clear(&r->words);
         on_event(r, r->event);
@@ -445,14 +469,18 @@ void replay_run(struct replay *r) {
             next = r->event->seq + RELEASE;
         }
     }
+    if (effort_is_spent())
+        give_up(r, info->end_seq - r->event->seq);
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];
+        note_gap(r, s);
         for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at))
             space_forget_use(s, at->value);
         r->seen.processes_ended += s->ended;
     }
     if (!r->no_memory)
         errors_finish(r);
+    effort_end();
 }
 
 static void free_clocks(struct table *t) {
@@ -506,6 +534,7 @@ void replay_free(struct replay *r) {
     arena_clear(&r->arena);
     arena_clear(&r->words);
     findings_free(&r->found);
+    table_clear(&r->space_of);
     free(r->spaces);
     free(r->streams);
     free(r->threads);

@@ -209,6 +209,7 @@ struct replay {
     enum hip_fn fn[EVENT_FN_MAX + 1]; /* the recording's function numbers in this build's */
     struct space **spaces;
     size_t space_count;
+    struct table space_of;  /* by process */
     struct thread *threads; /* by definition number; [0]: unknown */
     size_t thread_count;
     struct stream **streams; /* by definition number; [0] unused */

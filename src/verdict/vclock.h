@@ -28,7 +28,8 @@ static inline bool vclock_covers(const struct vclock *c, uint32_t lane, uint32_t
     return vclock_get(c, lane) >= number;
 }
 
-/* All of these return false, with nothing changed, if there is no memory. */
+/* All of these return false, with nothing changed, if there is no memory, or the replay has cost
+ * too much (effort.h). */
 
 /* Lane goes up to number, if it is not there yet. */
 bool vclock_raise(struct vclock *c, uint32_t lane, uint32_t number);
