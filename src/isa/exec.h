@@ -11,6 +11,11 @@
 
 #define ISA_GROUPS(G)                                                                              \
     G(isa_group_salu)                                                                              \
+    G(isa_group_smem)                                                                              \
+    G(isa_group_flat)                                                                              \
+    G(isa_group_buffer)                                                                            \
+    G(isa_group_ds)                                                                                \
+    G(isa_group_matrix)                                                                            \
     G(isa_group_program)
 
 #define ISA_GROUP_DECLARE(name) extern const isa_exec_fn name[ISA_OP_COUNT];
@@ -52,5 +57,14 @@ static inline uint32_t *isa_row(struct isa_wave *w, unsigned code) {
  * close together, lanes() otherwise. On ISA_CONTINUE host[l] is set for all lanes in a->lanes. */
 enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
                           void *host[ISA_LANES]);
+
+/* The host address of the first lane's element if all 64 lanes take part, their elements lie one
+ * after the other, and span() allows them all; NULL otherwise: ask isa_reach(). */
+void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]);
+
+/* The same for LDS: a->bytes at each lane's offset, within what the group has allocated. Atomics
+ * have to be aligned. */
+enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
+                              void *host[ISA_LANES]);
 
 #endif

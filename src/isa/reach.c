@@ -38,3 +38,32 @@ enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA
     }
     return ISA_CONTINUE;
 }
+
+void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]) {
+    const struct isa_memory *m = a->wave->memory;
+    if (a->lanes != ~UINT64_C(0) || !m->span)
+        return NULL;
+    uint64_t astray = 0;
+    for (uint64_t l = 0; l < ISA_LANES; l++)
+        astray |= address[l] - address[0] - l * a->bytes;
+    return astray ? NULL : m->span(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
+}
+
+enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
+                              void *host[ISA_LANES]) {
+    const struct isa_group *g = a->wave->group;
+    const struct isa_memory *m = a->wave->memory;
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        if (offset[l] > g->lds_bytes || g->lds_bytes - offset[l] < a->bytes)
+            return isa_stop_fault(a, l, offset[l], "outside the group's LDS");
+        if (a->kind == ISA_ATOMIC && offset[l] % a->bytes)
+            return isa_stop_fault(a, l, offset[l], "misaligned atomic");
+        host[l] = g->lds + offset[l];
+    }
+    unsigned lane = 0;
+    uint64_t at = 0;
+    if (m->lds && !m->lds(m->context, a, offset, &lane, &at))
+        return isa_stop_fault(a, lane, at, NULL);
+    return ISA_CONTINUE;
+}

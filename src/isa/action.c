@@ -1,0 +1,306 @@
+/* action.c - loads, stores and atomics on memory that may be accessed.
+ *
+ * Copies of elements are memcpy(): GPUs of this family allow any alignment for loads and stores.
+ * The address of an atomic is aligned, which whoever calls has checked. */
+#include "isa/action.h"
+
+#define APPLY_FN(name)                                                                             \
+    static void name(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],        \
+                     bool shared)
+
+/* ---- loads and stores ------------------------------------------------------------------------ */
+
+/* An element of a C type, extended as C extends it. */
+#define LOAD(name, type)                                                                           \
+    APPLY_FN(apply_##name) {                                                                       \
+        (void)shared;                                                                              \
+        for (ISA_EACH_LANE(l, lanes)) {                                                            \
+            type value;                                                                            \
+            memcpy(&value, host[l], sizeof value);                                                 \
+            r->dst[0][l] = (uint32_t)(int32_t)value;                                               \
+        }                                                                                          \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL };
+LOAD(load_ubyte, uint8_t)
+LOAD(load_sbyte, int8_t)
+LOAD(load_ushort, uint16_t)
+LOAD(load_sshort, int16_t)
+
+/* Into one half of the register; the other stays. */
+#define LOAD_HALF(name, type, shift)                                                               \
+    APPLY_FN(apply_##name) {                                                                       \
+        (void)shared;                                                                              \
+        for (ISA_EACH_LANE(l, lanes)) {                                                            \
+            type value;                                                                            \
+            memcpy(&value, host[l], sizeof value);                                                 \
+            r->dst[0][l] = (r->dst[0][l] & ~(0xffffu << (shift))) |                                \
+                           (uint32_t)(uint16_t)(int16_t)value << (shift);                          \
+        }                                                                                          \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL };
+LOAD_HALF(load_ubyte_d16, uint8_t, 0)
+LOAD_HALF(load_ubyte_d16_hi, uint8_t, 16)
+LOAD_HALF(load_sbyte_d16, int8_t, 0)
+LOAD_HALF(load_sbyte_d16_hi, int8_t, 16)
+LOAD_HALF(load_short_d16, uint16_t, 0)
+LOAD_HALF(load_short_d16_hi, uint16_t, 16)
+
+static inline void load_dwords(const struct isa_rows *r, uint64_t lanes,
+                               void *const host[ISA_LANES], unsigned n) {
+    uint32_t value[4];
+    for (ISA_EACH_LANE(l, lanes)) {
+        memcpy(value, host[l], n * sizeof value[0]);
+        for (unsigned d = 0; d < n; d++)
+            r->dst[d][l] = value[d];
+    }
+}
+
+static inline void store_dwords(const struct isa_rows *r, uint64_t lanes,
+                                void *const host[ISA_LANES], unsigned n) {
+    uint32_t value[4];
+    for (ISA_EACH_LANE(l, lanes)) {
+        for (unsigned d = 0; d < n; d++)
+            value[d] = r->data[d][l];
+        memcpy(host[l], value, n * sizeof value[0]);
+    }
+}
+
+static inline void load_row(const struct isa_rows *r, const uint8_t *base, unsigned n) {
+    if (n == 1) {
+        memcpy(r->dst[0], base, sizeof r->dst[0]);
+        return;
+    }
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        for (unsigned d = 0; d < n; d++)
+            memcpy(&r->dst[d][l], base + 4 * (l * n + d), 4);
+}
+
+static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n) {
+    if (n == 1) {
+        memcpy(base, r->data[0], sizeof r->data[0]);
+        return;
+    }
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        for (unsigned d = 0; d < n; d++)
+            memcpy(base + 4 * (l * n + d), &r->data[d][l], 4);
+}
+
+#define DWORDS(load, store, n)                                                                     \
+    APPLY_FN(apply_##load) {                                                                       \
+        (void)shared;                                                                              \
+        load_dwords(r, lanes, host, n);                                                            \
+    }                                                                                              \
+    static void row_##load(const struct isa_rows *r, uint8_t *base) {                              \
+        load_row(r, base, n);                                                                      \
+    }                                                                                              \
+    const struct isa_action isa_action_##load = { apply_##load, ISA_LOAD, 4 * (n), row_##load };   \
+    APPLY_FN(apply_##store) {                                                                      \
+        (void)shared;                                                                              \
+        store_dwords(r, lanes, host, n);                                                           \
+    }                                                                                              \
+    static void row_##store(const struct isa_rows *r, uint8_t *base) {                             \
+        store_row(r, base, n);                                                                     \
+    }                                                                                              \
+    const struct isa_action isa_action_##store = { apply_##store, ISA_STORE, 4 * (n), row_##store };
+DWORDS(load_dword, store_dword, 1)
+DWORDS(load_dwordx2, store_dwordx2, 2)
+DWORDS(load_dwordx3, store_dwordx3, 3)
+DWORDS(load_dwordx4, store_dwordx4, 4)
+
+#define STORE(name, type, shift)                                                                   \
+    APPLY_FN(apply_##name) {                                                                       \
+        (void)shared;                                                                              \
+        for (ISA_EACH_LANE(l, lanes)) {                                                            \
+            type value = (type)(r->data[0][l] >> (shift));                                         \
+            memcpy(host[l], &value, sizeof value);                                                 \
+        }                                                                                          \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type), NULL };
+STORE(store_byte, uint8_t, 0)
+STORE(store_byte_d16_hi, uint8_t, 16)
+STORE(store_short, uint16_t, 0)
+STORE(store_short_d16_hi, uint16_t, 16)
+
+/* ---- atomics: a function from what is there to what will be ---------------------------------- */
+
+typedef uint32_t (*fn32)(uint32_t it, uint32_t data, uint32_t data1);
+typedef uint64_t (*fn64)(uint64_t it, uint64_t data, uint64_t data1);
+
+static inline void atomic32(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],
+                            bool shared, fn32 fn) {
+    for (ISA_EACH_LANE(l, lanes)) {
+        uint32_t *p = host[l], data = r->data[0][l], data1 = r->data1 ? r->data1[0][l] : 0;
+        uint32_t it = __atomic_load_n(p, __ATOMIC_RELAXED);
+        if (!shared)
+            *p = fn(it, data, data1);
+        else
+            while (!__atomic_compare_exchange_n(p, &it, fn(it, data, data1), true, __ATOMIC_SEQ_CST,
+                                                __ATOMIC_RELAXED))
+                ;
+        if (r->dst)
+            r->dst[0][l] = it;
+    }
+}
+
+static inline uint64_t row_pair(const uint32_t (*rows)[ISA_LANES], uint64_t l) {
+    return rows[0][l] | (uint64_t)rows[1][l] << 32;
+}
+
+static inline void atomic64(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],
+                            bool shared, fn64 fn) {
+    for (ISA_EACH_LANE(l, lanes)) {
+        uint64_t *p = host[l], data = row_pair(r->data, l);
+        uint64_t data1 = r->data1 ? row_pair(r->data1, l) : 0;
+        uint64_t it = __atomic_load_n(p, __ATOMIC_RELAXED);
+        if (!shared)
+            *p = fn(it, data, data1);
+        else
+            while (!__atomic_compare_exchange_n(p, &it, fn(it, data, data1), true, __ATOMIC_SEQ_CST,
+                                                __ATOMIC_RELAXED))
+                ;
+        if (r->dst) {
+            r->dst[0][l] = (uint32_t)it;
+            r->dst[1][l] = (uint32_t)(it >> 32);
+        }
+    }
+}
+
+#define ATOMIC(name, bits, value)                                                                  \
+    static uint##bits##_t fn_##name(uint##bits##_t it, uint##bits##_t data,                        \
+                                    uint##bits##_t data1) {                                        \
+        (void)it, (void)data, (void)data1;                                                         \
+        return value;                                                                              \
+    }                                                                                              \
+    APPLY_FN(apply_##name) {                                                                       \
+        atomic##bits(r, lanes, host, shared, fn_##name);                                           \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_ATOMIC, (bits) / 8, NULL };
+#define ATOMIC_BOTH(name, value)                                                                   \
+    ATOMIC(name, 32, value)                                                                        \
+    ATOMIC(name##_x2, 64, value)
+#define SIGNED(x) (sizeof(x) == 4 ? (int64_t)(int32_t)(x) : (int64_t)(x))
+
+ATOMIC_BOTH(atomic_swap, data)
+ATOMIC_BOTH(atomic_cmpswap, it == data1 ? data : it)
+ATOMIC_BOTH(atomic_add, it + data)
+ATOMIC_BOTH(atomic_sub, it - data)
+ATOMIC_BOTH(atomic_rsub, data - it)
+ATOMIC_BOTH(atomic_smin, SIGNED(data) < SIGNED(it) ? data : it)
+ATOMIC_BOTH(atomic_umin, data < it ? data : it)
+ATOMIC_BOTH(atomic_smax, SIGNED(data) > SIGNED(it) ? data : it)
+ATOMIC_BOTH(atomic_umax, data > it ? data : it)
+ATOMIC_BOTH(atomic_and, it &data)
+ATOMIC_BOTH(atomic_or, it | data)
+ATOMIC_BOTH(atomic_xor, it ^ data)
+ATOMIC_BOTH(atomic_inc, it >= data ? 0 : it + 1)
+ATOMIC_BOTH(atomic_dec, it == 0 || it > data ? data : it - 1)
+ATOMIC_BOTH(atomic_mskor, (it & ~data) | data1)
+ATOMIC(atomic_wrap, 32, it >= data ? it - data : it + data1)
+
+/* Two halves, each replaced if the upper bit of its data is set, by the other 31. */
+static uint32_t exchange_if(uint32_t it, uint32_t data) {
+    return data >> 31 ? data & 0x7fffffffu : it;
+}
+ATOMIC(atomic_condxchg32_x2, 64,
+       exchange_if((uint32_t)it, (uint32_t)data) |
+           (uint64_t)exchange_if((uint32_t)(it >> 32), (uint32_t)(data >> 32)) << 32)
+
+/* ---- floating point -------------------------------------------------------------------------- */
+
+static float f32(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static uint32_t bits32(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+static double f64(uint64_t bits) {
+    double f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+static uint64_t bits64(double f) {
+    uint64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* The smaller, or the one that is a number; -0 is smaller than 0. */
+static bool less32(uint32_t a, uint32_t b) {
+    float x = f32(a), y = f32(b);
+    if (x != x || y != y)
+        return x == x;
+    return x < y || (x == y && a >> 31 && !(b >> 31));
+}
+static bool less64(uint64_t a, uint64_t b) {
+    double x = f64(a), y = f64(b);
+    if (x != x || y != y)
+        return x == x;
+    return x < y || (x == y && a >> 63 && !(b >> 63));
+}
+static bool greater32(uint32_t a, uint32_t b) {
+    float x = f32(a), y = f32(b);
+    return x != x || y != y ? x == x : less32(b, a);
+}
+static bool greater64(uint64_t a, uint64_t b) {
+    double x = f64(a), y = f64(b);
+    return x != x || y != y ? x == x : less64(b, a);
+}
+
+ATOMIC(atomic_add_f32, 32, bits32(f32(it) + f32(data)))
+ATOMIC(atomic_min_f32, 32, less32(data, it) ? data : it)
+ATOMIC(atomic_max_f32, 32, greater32(data, it) ? data : it)
+ATOMIC(atomic_cmpst_f32, 32, f32(it) == f32(data1) ? data : it)
+ATOMIC(atomic_add_f64, 64, bits64(f64(it) + f64(data)))
+ATOMIC(atomic_min_f64, 64, less64(data, it) ? data : it)
+ATOMIC(atomic_max_f64, 64, greater64(data, it) ? data : it)
+ATOMIC(atomic_cmpst_f64, 64, f64(it) == f64(data1) ? data : it)
+
+float isa_half_to_float(uint16_t half) {
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31;
+    uint32_t mantissa = half & 1023u;
+    if (exponent == 31)
+        return f32(sign | 0x7f800000u | mantissa << 13);
+    if (exponent)
+        return f32(sign | (exponent + 112) << 23 | mantissa << 13);
+    float small = (float)mantissa * 0x1p-24f;
+    return sign ? -small : small;
+}
+
+uint16_t isa_float_to_half(float value) {
+    uint32_t bits = bits32(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
+    if (magnitude >= 0x477ff000u) /* rounds to more than 65504 */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) /* less than the smallest normal: in units of 2^-24 */
+        return (uint16_t)(sign | (bits32(f32(magnitude) + 0.5f) - 0x3f000000u));
+    uint32_t odd = magnitude >> 13 & 1;
+    return (uint16_t)(sign | ((magnitude + 0xc8000fffu + odd) >> 13));
+}
+
+uint16_t isa_float_to_bfloat(float value) {
+    uint32_t bits = bits32(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+static uint32_t add_halves(uint32_t a, uint32_t b) {
+    float low = isa_half_to_float((uint16_t)a) + isa_half_to_float((uint16_t)b);
+    float high = isa_half_to_float((uint16_t)(a >> 16)) + isa_half_to_float((uint16_t)(b >> 16));
+    return isa_float_to_half(low) | (uint32_t)isa_float_to_half(high) << 16;
+}
+
+static uint32_t add_bfloats(uint32_t a, uint32_t b) {
+    float low = isa_bfloat_to_float((uint16_t)a) + isa_bfloat_to_float((uint16_t)b);
+    float high =
+        isa_bfloat_to_float((uint16_t)(a >> 16)) + isa_bfloat_to_float((uint16_t)(b >> 16));
+    return isa_float_to_bfloat(low) | (uint32_t)isa_float_to_bfloat(high) << 16;
+}
+
+ATOMIC(atomic_pk_add_f16, 32, add_halves(it, data))
+ATOMIC(atomic_pk_add_bf16, 32, add_bfloats(it, data))

@@ -1,0 +1,171 @@
+/* buffer.c - MUBUF: memory through a buffer descriptor.
+ *
+ *   dwords 0, 1   base[47:0] stride[61:48] cache_swizzle[62] swizzle[63]
+ *   dword 2       num_records: bytes if stride is 0, else elements
+ *   dword 3       index_stride[22:21] (8, 16, 32, 64) add_tid[23], formats
+ *
+ * An access beyond num_records does nothing: a load gives 0, a store and an atomic are left out.
+ *
+ * gfx90a reaches scratch this way: a swizzled buffer of dwords whose index is the lane (add_tid).
+ * Whatever such a buffer reaches has to lie in the wave's own scratch. */
+#include "isa/action.h"
+
+enum { ELEMENT = 4 }; /* bytes that stay together when a buffer is swizzled */
+
+struct buffer {
+    uint64_t base;
+    uint32_t stride, records, index_stride;
+    bool swizzled, add_tid;
+};
+
+static struct buffer buffer_of(const struct isa_wave *w, const struct isa_insn *i) {
+    const uint32_t *d = &w->sgpr[i->src[1]];
+    return (struct buffer){ .base = d[0] | (uint64_t)(d[1] & 0xffff) << 32,
+                            .stride = d[1] >> 16 & 0x3fff,
+                            .records = d[2],
+                            .index_stride = 8u << (d[3] >> 21 & 3),
+                            .swizzled = d[1] >> 31,
+                            .add_tid = d[3] >> 23 & 1 };
+}
+
+struct place {
+    uint64_t address;
+    bool inside; /* within num_records */
+};
+
+/* Where `bytes` at offset of element index are. scalar is the offset in an SGPR: it moves the whole
+ * buffer, and counts for the limit only of a plain one. */
+static struct place place_of(const struct buffer *b, uint32_t index, uint32_t offset,
+                             uint32_t scalar, unsigned bytes) {
+    struct place p;
+    if (b->swizzled && (b->stride || b->add_tid)) {
+        uint64_t block = (uint64_t)(index / b->index_stride) * b->stride;
+        p.address = b->base + scalar + (block + offset / ELEMENT * ELEMENT) * b->index_stride +
+                    (uint64_t)(index % b->index_stride) * ELEMENT + offset % ELEMENT;
+        p.inside = index < b->records;
+        return p;
+    }
+    p.address = b->base + scalar + (uint64_t)index * b->stride + offset;
+    p.inside = b->stride ? index < b->records : (uint64_t)scalar + offset + bytes <= b->records;
+    return p;
+}
+
+/* The lanes' indices and offsets. */
+static void read_operands(struct isa_wave *w, const struct isa_insn *i, const struct buffer *b,
+                          uint32_t index[ISA_LANES], uint32_t offset[ISA_LANES]) {
+    const uint32_t(*v)[ISA_LANES] = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->src[0]);
+    bool indexed = i->memory & ISA_MEM_IDXEN, offen = i->memory & ISA_MEM_OFFEN;
+    for (uint32_t l = 0; l < ISA_LANES; l++) {
+        index[l] = (indexed ? v[0][l] : 0) + (b->add_tid ? l : 0);
+        offset[l] = (uint32_t)i->imm + (offen ? v[indexed][l] : 0);
+    }
+}
+
+static bool is_scratch(const struct buffer *b) {
+    return b->swizzled && b->add_tid;
+}
+
+static enum isa_result check_scratch(const struct isa_access *a,
+                                     const uint64_t address[ISA_LANES]) {
+    const struct isa_wave *w = a->wave;
+    uint64_t size = (uint64_t)w->scratch_bytes * ISA_LANES;
+    for (ISA_EACH_LANE(l, a->lanes))
+        if (address[l] < w->scratch_base || address[l] - w->scratch_base > size ||
+            size - (address[l] - w->scratch_base) < a->bytes)
+            return isa_stop_fault(a, (unsigned)l, address[l], "outside the wave's scratch");
+    return ISA_CONTINUE;
+}
+
+static struct isa_rows rows_of(struct isa_wave *w, const struct isa_insn *i,
+                               const struct isa_action *act) {
+    struct isa_rows r = { 0 };
+    if (act->kind == ISA_LOAD || (act->kind == ISA_ATOMIC && i->memory & ISA_MEM_GLC))
+        r.dst = isa_rows_at(w, i->dst);
+    if (act->kind != ISA_LOAD)
+        r.data = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->dst);
+    if (act->kind == ISA_ATOMIC)
+        r.data1 = r.data + act->bytes / 4;
+    return r;
+}
+
+/* One action at index[lane], offset[lane]; lanes outside the buffer get 0. */
+static enum isa_result act_at(struct isa_wave *w, const struct isa_insn *i,
+                              const struct isa_action *act, const struct isa_rows *r,
+                              const struct buffer *b, const uint32_t index[ISA_LANES],
+                              const uint32_t offset[ISA_LANES]) {
+    struct isa_access a = { .wave = w,
+                            .insn = i,
+                            .space = is_scratch(b) ? ISA_SPACE_SCRATCH : ISA_SPACE_GLOBAL,
+                            .kind = act->kind,
+                            .bytes = act->bytes };
+    uint64_t address[ISA_LANES];
+    void *host[ISA_LANES];
+    uint32_t scalar = isa_scalar32(w, i, i->src[2]);
+    for (ISA_EACH_LANE(l, ISA_WAVE_EXEC(w))) {
+        struct place p = place_of(b, index[l], offset[l], scalar, act->bytes);
+        address[l] = p.address;
+        if (p.inside)
+            a.lanes |= UINT64_C(1) << l;
+        else if (r->dst)
+            for (unsigned d = 0; d < (act->bytes + 3u) / 4; d++)
+                r->dst[d][l] = 0;
+        if (p.inside && act->kind == ISA_ATOMIC && p.address % act->bytes)
+            return isa_stop_fault(&a, (unsigned)l, p.address, "misaligned atomic");
+    }
+    enum isa_result result = is_scratch(b) ? check_scratch(&a, address) : ISA_CONTINUE;
+    if (result == ISA_CONTINUE)
+        result = isa_reach(&a, address, host);
+    if (result == ISA_CONTINUE)
+        act->apply(r, a.lanes, host, true);
+    return result;
+}
+
+static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
+                           const struct isa_action *act) {
+    struct buffer b = buffer_of(w, i);
+    struct isa_rows r = rows_of(w, i, act);
+    uint32_t index[ISA_LANES], offset[ISA_LANES];
+    bool many = act->bytes > ELEMENT && act->kind != ISA_ATOMIC;
+    if (i->memory & ISA_MEM_LDS)
+        return isa_stop_unsupported(w, i, "buffer load to LDS");
+    read_operands(w, i, &b, index, offset);
+    if (!many)
+        return act_at(w, i, act, &r, &b, index, offset);
+    /* Dwords are checked against the limit, and swizzled, one by one. */
+    const struct isa_action *one =
+        act->kind == ISA_LOAD ? &isa_action_load_dword : &isa_action_store_dword;
+    enum isa_result result = ISA_CONTINUE;
+    for (unsigned d = 0; d < act->bytes / 4u && result == ISA_CONTINUE; d++) {
+        result = act_at(w, i, one, &r, &b, index, offset);
+        for (unsigned l = 0; l < ISA_LANES; l++)
+            offset[l] += 4;
+        if (r.dst)
+            r.dst++;
+        if (r.data)
+            r.data++;
+    }
+    return result;
+}
+
+static enum isa_result nothing(struct isa_wave *w, const struct isa_insn *i) {
+    (void)w, (void)i;
+    return ISA_CONTINUE;
+}
+
+#define RUN(name)                                                                                  \
+    static enum isa_result run_##name(struct isa_wave *w, const struct isa_insn *i) {              \
+        return run(w, i, &isa_action_##name);                                                      \
+    }
+ISA_LOADS(RUN)
+ISA_STORES(RUN)
+ISA_INTEGER_ATOMICS(RUN)
+ISA_FLOAT_ATOMICS(RUN)
+
+#define ENTRY(name) [ISA_OP_buffer_##name] = run_##name,
+/* clang-format off */
+const isa_exec_fn isa_group_buffer[ISA_OP_COUNT] = {
+    ISA_LOADS(ENTRY) ISA_STORES(ENTRY) ISA_INTEGER_ATOMICS(ENTRY) ISA_FLOAT_ATOMICS(ENTRY)
+    [ISA_OP_buffer_wbl2] = nothing, [ISA_OP_buffer_invl2] = nothing, [ISA_OP_buffer_inv] = nothing,
+    [ISA_OP_buffer_wbinvl1] = nothing, [ISA_OP_buffer_wbinvl1_vol] = nothing,
+};
+/* clang-format on */
