@@ -1,8 +1,6 @@
 /* answer.c - the overall verdict and the first line of every report. */
 #include "verdict/judge.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static void count_statuses(const struct verdict *v, unsigned count[4]) {
@@ -27,96 +25,127 @@ enum verdict_overall answer_overall(struct judge *j) {
     return j->r->options->expect_failure ? VERDICT_NOT_REPRODUCED : VERDICT_CLEAN;
 }
 
-static const char *name_of(struct judge *j, const struct verdict_actor *a) {
-    struct replay *r = j->r;
-    if (!a)
-        return "nothing";
-    const char *name = a->kernel ? actors_text(r, j->a, "the launch of %s", a->kernel) : a->api;
+/* ---- the first line ----------------------------------------------------------------------------
+ */
+
+static struct sentence_value name_of(struct judge *j, const struct verdict_actor *a) {
+    struct arena *words = &j->r->words;
+    const struct sentence_value name = A_NAME(a->kernel ? a->kernel : a->api),
+                                tensor = A_NAME(a->tensor), event = A_NUMBER(a->event);
     if (a->tensor)
-        name = actors_text(r, j->a, "%s of %s", name, a->tensor);
-    return actors_text(r, j->a, "%s (event %" PRIu64 ")", name, a->event);
+        return A_SENTENCE(a->kernel ? SAY(words, CALL_LAUNCH_TENSOR, name, tensor, event)
+                                    : SAY(words, CALL_TENSOR, name, tensor, event));
+    return A_SENTENCE(a->kernel ? SAY(words, CALL_LAUNCH, name, event)
+                                : SAY(words, CALL, name, event));
+}
+
+/* Does the sentence name an argument already? */
+static bool names_argument(const struct sentence *s) {
+    if (!s)
+        return false;
+    if (s->id == SENTENCE_THROUGH_ARGUMENT || s->id == SENTENCE_THROUGH_NUMBER ||
+        s->id == SENTENCE_UNDEFINED_ARGUMENT)
+        return true;
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->value[i].type == SENTENCE_SAID && names_argument(s->value[i].said))
+            return true;
+    return false;
+}
+
+static const struct sentence *listed(struct judge *j, const struct sentence *first,
+                                     const struct sentence *second) {
+    return first ? SAY(&j->r->words, LISTED, A_SENTENCE(first), A_SENTENCE(second)) : second;
 }
 
 /* " (argument pos, step 0, layer 3)": of where the culprit is, what the sentence does not say. */
-static const char *place_of(struct judge *j, const struct verdict_finding *f) {
+static struct sentence_value place_of(struct judge *j, const struct verdict_finding *f) {
     const struct verdict_actor *a = &f->culprit;
-    char text[160] = "";
-    size_t used = 0;
-    if (a->argument && a->argument[0] != '#' && !strstr(f->text, "argument"))
-        used = (size_t)snprintf(text, sizeof text, ", argument %.60s", a->argument);
+    struct arena *words = &j->r->words;
+    const struct sentence *parts = NULL;
+    if (a->argument && a->argument[0] != '#' && !names_argument(f->said))
+        parts = SAY(words, PLACE_ARGUMENT, A_NAME(a->argument));
     if (a->step >= 0)
-        used += (size_t)snprintf(text + used, sizeof text - used, ", step %" PRId64, a->step);
+        parts = listed(j, parts, SAY(words, PLACE_STEP, A_NUMBER(a->step)));
     if (a->layer >= 0)
-        used += (size_t)snprintf(text + used, sizeof text - used, ", layer %" PRId64, a->layer);
-    return used ? actors_text(j->r, j->a, " (%s)", text + 2) : "";
+        parts = listed(j, parts, SAY(words, PLACE_LAYER, A_NUMBER(a->layer)));
+    return A_SENTENCE(parts ? SAY(words, PLACE, A_SENTENCE(parts))
+                            : sentence_plain(SENTENCE_NOTHING));
 }
 
-static const char *root_answer(struct judge *j) {
+/* What the messenger did: a call that returned success has reported nothing. */
+static struct sentence_value tail_of(struct judge *j) {
+    const struct verdict_finding *f = j->v->root;
+    const struct verdict_actor *m = j->v->messenger;
+    struct arena *words = &j->r->words;
+    if (m && m->status_code == RECORD_PENDING)
+        return A_SENTENCE(SAY(words, TAIL_ENDED_IN, name_of(j, m)));
+    if (m && m->status_code && m->event != f->culprit.event)
+        return A_SENTENCE(SAY(words, TAIL_REPORTED, name_of(j, m)));
+    if (m && m->status_code && m->kind != EVENT_REFUSED)
+        return A_SENTENCE(SAY(words, TAIL_RETURNED, A_NAME(m->status)));
+    /* The sentence about an unchecked error says itself where it surfaced. */
+    if (m && !m->status_code && f->said->id != SENTENCE_UNCHECKED)
+        return A_SENTENCE(SAY(words, TAIL_SURFACED, name_of(j, m)));
+    return A_SENTENCE(sentence_plain(SENTENCE_NOTHING));
+}
+
+static const struct sentence *findings_answer(struct judge *j) {
     const struct verdict *v = j->v;
-    const struct verdict_finding *f = v->root;
-    const char *tail = "";
-    if (v->messenger && v->messenger->status_code == RECORD_PENDING)
-        tail = actors_text(j->r, j->a, "; the program ended in %s", name_of(j, v->messenger));
-    else if (v->messenger && !v->messenger->status_code &&
-             f->hypothesis == HYPOTHESIS_UNCHECKED_ERROR)
-        tail = ""; /* its sentence says where the failure surfaced */
-    else if (v->messenger && !v->messenger->status_code)
-        tail = actors_text(j->r, j->a, "; it surfaced at %s", name_of(j, v->messenger));
-    else if (v->messenger && v->messenger->event != f->culprit.event)
-        tail = actors_text(j->r, j->a, "; %s only reported it", name_of(j, v->messenger));
-    else if (v->messenger && v->messenger->kind != EVENT_REFUSED)
-        tail = actors_text(j->r, j->a, "; it returned %s", v->messenger->status);
-    return actors_text(j->r, j->a, "ROOT_CAUSE %s: %s%s%s", hypothesis_name(f->hypothesis), f->text,
-                       place_of(j, f), tail);
+    const struct verdict_finding *f = &v->findings[0];
+    struct arena *words = &j->r->words;
+    const struct sentence *nothing = sentence_plain(SENTENCE_NOTHING), *end = v->coverage.end_said;
+    return SAY(words, ANSWER_FINDINGS, A_NAME(hypothesis_name(f->hypothesis)), A_SENTENCE(f->said),
+               place_of(j, f),
+               A_SENTENCE(v->finding_count > 1
+                              ? SAY(words, TAIL_MORE, A_NUMBER(v->finding_count - 1))
+                              : nothing),
+               A_SENTENCE(end ? SAY(words, TAIL_END, A_SENTENCE(end)) : nothing));
 }
 
-static const char *unclear_answer(struct judge *j) {
+static const struct sentence *unclear_answer(struct judge *j) {
     const struct verdict *v = j->v;
     const struct verdict_coverage *c = &v->coverage;
+    struct arena *words = &j->r->words;
+    const struct sentence_value first = A_SENTENCE(v->finding_count ? v->findings[0].said : NULL),
+                                end = A_SENTENCE(c->end_said), gaps = A_SENTENCE(c->gaps_said);
     if (j->stale)
-        return actors_text(j->r, j->a, "STALE_BINARY: %s; not judged",
-                           v->finding_count ? v->findings[0].text : "");
+        return SAY(words, ANSWER_STALE, first);
     if (!c->calls && !c->ended && c->exit_signal > 0)
-        return actors_text(j->r, j->a, "INCONCLUSIVE: nothing to judge: %s", c->end);
+        return SAY(words, ANSWER_NOTHING_ENDED, end);
     if (!c->calls)
-        return "INCONCLUSIVE: nothing to judge: the program made no HIP call that could be "
-               "recorded";
+        return sentence_plain(SENTENCE_ANSWER_NO_CALLS);
     if (j->unexplained && v->finding_count)
-        return actors_text(j->r, j->a, "INCONCLUSIVE: %s", v->findings[0].text);
+        return SAY(words, ANSWER_UNEXPLAINED, first);
     if (j->unexplained)
-        return "INCONCLUSIVE: the device failed, and the recording does not show why";
+        return sentence_plain(SENTENCE_ANSWER_DEVICE_FAILED);
     if (!c->ended)
-        return actors_text(j->r, j->a, "INCONCLUSIVE: %s, and there is no bug in it%s%s", c->end,
-                           c->complete ? "" : "; ", c->complete ? "" : c->gaps);
-    if (*c->gaps)
-        return actors_text(j->r, j->a, "INCONCLUSIVE: no bug was found, but %s", c->gaps);
-    return "INCONCLUSIVE: a call failed, and whether the program looked at that cannot be seen";
+        return SAY(words, ANSWER_ENDED, end,
+                   A_SENTENCE(c->complete ? sentence_plain(SENTENCE_NOTHING)
+                                          : SAY(words, TAIL_END, gaps)));
+    if (c->gaps_said)
+        return SAY(words, ANSWER_GAPS, gaps);
+    return sentence_plain(SENTENCE_ANSWER_CALL_FAILED);
 }
 
-const char *answer_text(struct judge *j) {
+const struct sentence *answer_say(struct judge *j) {
     const struct verdict *v = j->v;
     unsigned count[4];
     count_statuses(v, count);
+    const struct sentence_value counts[] = { A_NUMBER(count[VERDICT_STATUS_RULED_OUT]),
+                                             A_NUMBER(count[VERDICT_STATUS_NOT_APPLICABLE]),
+                                             A_NUMBER(count[VERDICT_STATUS_INCONCLUSIVE]) };
     switch (v->overall) {
     case VERDICT_ROOT_CAUSE:
-        return root_answer(j);
+        return SAY(&j->r->words, ANSWER_ROOT, A_NAME(hypothesis_name(v->root->hypothesis)),
+                   A_SENTENCE(v->root->said), place_of(j, v->root), tail_of(j));
     case VERDICT_FINDINGS:
-        return actors_text(
-            j->r, j->a, "FINDINGS %s: %s%s%s%s%s", hypothesis_name(v->findings[0].hypothesis),
-            v->findings[0].text, place_of(j, &v->findings[0]),
-            v->finding_count > 1
-                ? actors_text(j->r, j->a, " (and %zu more findings)", v->finding_count - 1)
-                : "",
-            v->coverage.ended ? "" : "; ", v->coverage.end);
+        return findings_answer(j);
     case VERDICT_INCONCLUSIVE:
         return unclear_answer(j);
     default:
-        return actors_text(
-            j->r, j->a, "%s: %s; %u hypotheses ruled out, %u do not apply, %u undecided",
-            verdict_overall_name(v->overall),
-            v->overall == VERDICT_CLEAN ? "nothing failed and no bug was found"
-                                        : "the failure did not happen and no bug was found",
-            count[VERDICT_STATUS_RULED_OUT], count[VERDICT_STATUS_NOT_APPLICABLE],
-            count[VERDICT_STATUS_INCONCLUSIVE]);
+        return sentence_make(&j->r->words,
+                             v->overall == VERDICT_CLEAN ? SENTENCE_ANSWER_CLEAN
+                                                         : SENTENCE_ANSWER_NOT_REPRODUCED,
+                             counts, sizeof counts / sizeof *counts);
     }
 }

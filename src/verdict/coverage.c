@@ -2,7 +2,6 @@
 #include "verdict/judge.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,53 +27,44 @@ static void collect_pending(struct judge *j) {
     c->pending = pending;
 }
 
-static void add_gap(char *out, size_t room, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void add_gap(char *out, size_t room, const char *fmt, ...) {
-    va_list args;
-    size_t used = strlen(out);
-    if (used)
-        used += (size_t)snprintf(out + used, room - used, "; ");
-    va_start(args, fmt);
-    if (used < room)
-        vsnprintf(out + used, room - used, fmt, args);
-    va_end(args);
+/* "first; second"; first may be NULL. */
+static void add_gap(struct judge *j, const struct sentence **gaps, const struct sentence *gap) {
+    *gaps = *gaps ? SAY(&j->r->words, JOINED, A_SENTENCE(*gaps), A_SENTENCE(gap)) : gap;
+    j->r->no_memory |= !*gaps;
 }
 
 void coverage_fill(struct judge *j) {
     struct replay *r = j->r;
     struct verdict_coverage *c = &j->v->coverage;
-    char gaps[500] = "";
+    struct arena *words = &r->words;
+    const struct sentence *gaps = NULL;
     *c = r->seen;
     ends_fill(r, j->a, c);
     if (c->overwritten)
-        add_gap(gaps, sizeof gaps, "the first %" PRIu64 " events were overwritten", c->overwritten);
+        add_gap(j, &gaps, SAY(words, GAP_OVERWRITTEN, A_NUMBER(c->overwritten)));
     if (c->lost)
-        add_gap(gaps, sizeof gaps, "%" PRIu64 " events found no room", c->lost);
+        add_gap(j, &gaps, SAY(words, GAP_LOST, A_NUMBER(c->lost)));
     if (c->torn > c->unread)
-        add_gap(gaps, sizeof gaps, "%" PRIu64 " event%s torn", c->torn - c->unread,
-                c->torn - c->unread > 1 ? "s are" : " is");
+        add_gap(j, &gaps, SAY(words, GAP_TORN, A_NUMBER(c->torn - c->unread)));
     if (c->unread)
-        add_gap(gaps, sizeof gaps,
-                "the last %" PRIu64 " events were not examined: to follow them costs more than a "
-                "file of this size may",
-                c->unread);
+        add_gap(j, &gaps, SAY(words, GAP_UNREAD, A_NUMBER(c->unread)));
     if (c->cut || reader_info(r->r)->truncated)
-        add_gap(gaps, sizeof gaps, "the file was cut");
+        add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_CUT));
     if (r->partial)
-        add_gap(gaps, sizeof gaps, "the program also calls the runtime past the audit");
+        add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_PARTIAL));
     if (r->foreign)
-        add_gap(gaps, sizeof gaps, "memory was used whose allocation was not recorded");
+        add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_FOREIGN));
     if (r->unfollowed)
-        add_gap(gaps, sizeof gaps, "what %s does is not followed", r->unfollowed);
+        add_gap(j, &gaps, SAY(words, GAP_UNFOLLOWED, A_NAME(r->unfollowed)));
     if (reader_info(r->r)->lost_definitions)
-        add_gap(gaps, sizeof gaps, "some names are lost");
-    c->complete = !*gaps;
+        add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_NAMES));
+    c->complete = !gaps;
     if (!c->ended && c->end_event != EVENT_NO_SEQ)
-        add_gap(gaps, sizeof gaps, "the history ends early, with event %" PRIu64, c->end_event);
+        add_gap(j, &gaps, SAY(words, GAP_EARLY, A_NUMBER(c->end_event)));
     else if (!c->ended)
-        add_gap(gaps, sizeof gaps, "there are no events");
-    c->gaps = actors_text(r, j->a, "%s", gaps);
+        add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_EMPTY));
+    c->gaps_said = gaps ? judge_keep(j, gaps) : NULL;
+    c->gaps = sentence_text(LANG_EN, c->gaps_said);
     collect_pending(j);
 }
 

@@ -98,43 +98,51 @@ static void fill_ends(struct replay *r, struct arena *a, struct verdict_coverage
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-static const char *how_it_ended(struct replay *r, struct arena *a, const struct verdict_coverage *c,
-                                const struct verdict_actor *last) {
+static const struct sentence *how_it_ended(struct replay *r, const struct verdict_coverage *c,
+                                           const struct verdict_actor *last) {
     const struct thread_value *t = last ? reader_thread(r->r, last->thread) : NULL;
     const struct process_value *p = t ? reader_process(r->r, t->process) : NULL;
     if (c->exit_signal > 0 && (!p || (int)p->pid == number(r, "run.pid"))) {
         const char *name = sigabbrev_np(c->exit_signal);
-        return actors_text(r, a, "the program %swas ended by signal %d%s%s%s",
-                           number(r, "run.late") == 1 ? "took too long and " : "", c->exit_signal,
-                           name ? " (SIG" : "", name ? name : "", name ? ")" : "");
+        return SAY(&r->words, END_SIGNAL, A_NUMBER(number(r, "run.late") == 1),
+                   A_NUMBER(c->exit_signal),
+                   A_SENTENCE(name ? SAY(&r->words, SIGNAL_NAME, A_NAME(name))
+                                   : sentence_plain(SENTENCE_NOTHING)));
     }
     if (!p)
-        return "the program was stopped";
+        return sentence_plain(SENTENCE_END_STOPPED);
     const char *path = reader_string(r->r, p->program), *slash = strrchr(path, '/');
-    return actors_text(r, a, "process %u (%s) was stopped", p->pid, slash ? slash + 1 : path);
+    return SAY(&r->words, END_PROCESS, A_NUMBER(p->pid), A_NAME(slash ? slash + 1 : path));
 }
 
-static const char *actor_words(struct replay *r, struct arena *a, const struct verdict_actor *x) {
-    const char *name = x->kernel ? x->kernel : *x->api ? x->api : event_kind_text(x->kind);
+static const struct sentence *actor_words(struct replay *r, const struct verdict_actor *x) {
+    const struct sentence_value values[] = { A_NAME(x->kernel ? x->kernel
+                                                    : *x->api ? x->api
+                                                              : event_kind_text(x->kind)),
+                                             A_NUMBER(x->event), A_NAME(x->site) };
     bool at = strcmp(x->site, "-") != 0;
-    return actors_text(r, a, "%s%s (event %" PRIu64 "%s%s)", x->kernel ? "the launch of " : "",
-                       name, x->event, at ? ", at " : "", at ? x->site : "");
+    return sentence_make(&r->words,
+                         at          ? x->kernel ? SENTENCE_CALL_LAUNCH_AT : SENTENCE_CALL_AT
+                         : x->kernel ? SENTENCE_CALL_LAUNCH
+                                     : SENTENCE_CALL,
+                         values, at ? 3 : 2);
 }
 
-static const char *end_words(struct replay *r, struct arena *a, const struct verdict_coverage *c) {
+static const struct sentence *end_words(struct replay *r, const struct verdict_coverage *c) {
     const struct verdict_actor *first = c->ends_count ? &c->ends[0] : NULL;
-    const char *how = how_it_ended(r, a, c, first);
+    const struct sentence_value how = A_SENTENCE(how_it_ended(r, c, first));
     if (!first)
-        return actors_text(r, a, "%s before it called HIP", how);
+        return SAY(&r->words, END_BEFORE, how);
     size_t inside = 0;
     for (size_t i = 0; i < c->ends_count; i++)
         inside += c->ends[i].status_code == RECORD_PENDING;
-    const char *others = "";
-    if (inside > 1)
-        others = actors_text(r, a, ", with %zu more thread%s in calls", inside - 1,
-                             inside > 2 ? "s" : "");
-    return actors_text(r, a, "%s %s %s%s; the history ends with event %" PRIu64, how,
-                       inside ? "in" : "after", actor_words(r, a, first), others, c->end_event);
+    const struct sentence_value where = A_SENTENCE(actor_words(r, first));
+    if (!inside)
+        return SAY(&r->words, END_AFTER, how, where, A_NUMBER(c->end_event));
+    return SAY(&r->words, END_IN, how, where,
+               A_SENTENCE(inside > 1 ? SAY(&r->words, END_OTHERS, A_NUMBER(inside - 1))
+                                     : sentence_plain(SENTENCE_NOTHING)),
+               A_NUMBER(c->end_event));
 }
 
 void ends_fill(struct replay *r, struct arena *a, struct verdict_coverage *c) {
@@ -151,5 +159,7 @@ void ends_fill(struct replay *r, struct arena *a, struct verdict_coverage *c) {
     /* A program that was killed before its first call is not among the processes. */
     if (c->ended && c->exit_signal > 0 && !r->calls)
         c->ended = false;
-    c->end = c->ended ? "" : end_words(r, a, c);
+    c->end_said = c->ended ? NULL : sentence_keep(a, end_words(r, c));
+    r->no_memory |= !c->ended && !c->end_said;
+    c->end = sentence_text(LANG_EN, c->end_said);
 }

@@ -143,8 +143,7 @@ void findings_remark(struct replay *r, const char *fmt, ...) {
 }
 
 void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why) {
-    if (!r->doubts[id]++)
-        r->doubt[id] = why;
+    findings_undecided(r, id, SAY(&r->words, VERBATIM, A_NAME(why)));
 }
 
 void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
@@ -152,7 +151,6 @@ void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
     if (r->doubts[id]++)
         return;
     r->undecided[id] = findings_keep(r, why);
-    r->doubt[id] = sentence_text(LANG_EN, r->undecided[id]);
 }
 
 void findings_free(struct findings *f) {

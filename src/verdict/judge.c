@@ -10,6 +10,12 @@ struct whole {
     struct arena arena;
 };
 
+const struct sentence *judge_keep(struct judge *j, const struct sentence *said) {
+    const struct sentence *kept = sentence_keep(j->a, said);
+    j->r->no_memory |= !kept;
+    return kept;
+}
+
 const char *judge_fact(const struct replay *r, const char *key) {
     const char *value = reader_provenance_find(r->r, key);
     return value ? value : "";
@@ -34,7 +40,8 @@ static void judge_all(struct judge *j) {
     for (int id = 0; id < HYPOTHESIS_COUNT; id++)
         weigh_hypothesis(j, (enum verdict_hypothesis_id)id);
     v->overall = answer_overall(j);
-    v->answer = answer_text(j);
+    v->answer_said = judge_keep(j, answer_say(j));
+    v->answer = sentence_text(LANG_EN, v->answer_said);
     coverage_fill_blocks(j);
 }
 

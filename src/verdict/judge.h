@@ -13,6 +13,9 @@ struct judge {
     bool unexplained; /* and nothing says why */
 };
 
+/* Into the verdict's arena, written out; notes if memory ran out. */
+const struct sentence *judge_keep(struct judge *j, const struct sentence *said);
+
 /* The recording's provenance of that key, "" if there is none. */
 const char *judge_fact(const struct replay *r, const char *key);
 
@@ -39,6 +42,6 @@ void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id);
 
 /* answer.c */
 enum verdict_overall answer_overall(struct judge *j);
-const char *answer_text(struct judge *j);
+const struct sentence *answer_say(struct judge *j);
 
 #endif

@@ -228,8 +228,7 @@ struct replay {
     struct verdict_coverage seen;
     uint64_t checked[HYPOTHESIS_COUNT];
     uint64_t doubts[HYPOTHESIS_COUNT];   /* cases that could be neither confirmed nor refuted */
-    const char *doubt[HYPOTHESIS_COUNT]; /* why, the first of them */
-    const struct sentence *undecided[HYPOTHESIS_COUNT]; /* the same as facts; NULL: none */
+    const struct sentence *undecided[HYPOTHESIS_COUNT]; /* why, the first of them */
     const struct sentence
         *order_doubt;    /* a way to order things that is not understood was used; NULL: none */
     uint64_t gap;        /* what came before this event and what comes after cannot be compared */

@@ -4,8 +4,6 @@
  * need not have come to its clean-up, and what was made before a hole in the recording may have
  * been released in it: neither is accused. hipDeviceReset() releases everything of its device; of
  * which device events, graphs and modules are is not recorded, so that any reset releases them. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "verdict/replay.h"
@@ -16,16 +14,12 @@ struct resource {
 };
 
 /* What a finding says of one, and of several made at one place. */
-struct resource_words {
-    const char *one, *many, *release;
-};
-
-static const struct resource_words words[SPACE_RESOURCES] = {
-    [SPACE_RESOURCE_STREAM] = { "stream", "streams", "destroyed" },
-    [SPACE_RESOURCE_EVENT] = { "event", "events", "destroyed" },
-    [SPACE_RESOURCE_GRAPH] = { "graph", "graphs", "destroyed" },
-    [SPACE_RESOURCE_EXEC] = { "executable graph", "executable graphs", "destroyed" },
-    [SPACE_RESOURCE_MODULE] = { "module", "modules", "unloaded" },
+static const enum sentence_id words[SPACE_RESOURCES] = {
+    [SPACE_RESOURCE_STREAM] = SENTENCE_RESOURCE_STREAM,
+    [SPACE_RESOURCE_EVENT] = SENTENCE_RESOURCE_EVENT,
+    [SPACE_RESOURCE_GRAPH] = SENTENCE_RESOURCE_GRAPH,
+    [SPACE_RESOURCE_EXEC] = SENTENCE_RESOURCE_EXEC,
+    [SPACE_RESOURCE_MODULE] = SENTENCE_RESOURCE_MODULE,
 };
 
 /* ---- one event after the other --------------------------------------------------------------- */
@@ -124,9 +118,15 @@ void resources_on_event(struct replay *r, const struct reader_event *e, struct t
 
 /* ---- after the last event -------------------------------------------------------------------- */
 
+static const struct sentence *say_leak(struct replay *r, enum sentence_id what, uint64_t count,
+                                       uint64_t first) {
+    const struct sentence_value values[] = { A_NUMBER(count),
+                                             A_SENTENCE(findings_event(r, first)) };
+    return sentence_make(&r->words, what, values, 2);
+}
+
 static void add_leak(struct replay *r, const struct space *s, uint64_t made, uint64_t handle,
-                     const struct resource_words *w) {
-    char who[160];
+                     enum sentence_id what) {
     struct found f = {
         .hypothesis = HYPOTHESIS_RESOURCE_LEAK,
         .culprit = made,
@@ -137,14 +137,19 @@ static void add_leak(struct replay *r, const struct space *s, uint64_t made, uin
         .address = handle,
         .process = s->process,
     };
-    snprintf(f.text, sizeof f.text, "the %s of %s was never %s", w->one,
-             findings_call(r, made, who, sizeof who), w->release);
+    f.said = say_leak(r, what, 1, made);
     struct found *known = findings_add(r, &f);
-    if (known && known->count > 1) {
-        known->culprit = made < known->culprit ? made : known->culprit;
-        snprintf(known->text, sizeof known->text,
-                 "%" PRIu64 " %s from one place (first %s) were never %s", known->count, w->many,
-                 findings_call(r, known->culprit, who, sizeof who), w->release);
+    if (known && made < known->culprit)
+        known->culprit = made;
+    arena_clear(&r->words);
+}
+
+/* What is said of several from one place, when all are counted. */
+static void describe_many(struct replay *r) {
+    for (size_t i = 0; i < r->found.count; i++) {
+        struct found *f = &r->found.at[i];
+        if (f->hypothesis == HYPOTHESIS_RESOURCE_LEAK && f->count > 1)
+            f->said = findings_keep(r, say_leak(r, f->said->id, f->count, f->culprit));
     }
 }
 
@@ -156,14 +161,13 @@ static uint64_t check_handles(struct replay *r, const struct space *s, bool accu
         for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at)); alive++) {
             const struct resource *x = e->value;
             if (accuse && x->made > r->gap)
-                add_leak(r, s, x->made, e->key, &words[kind]);
+                add_leak(r, s, x->made, e->key, words[kind]);
         }
     }
     return alive;
 }
 
 static uint64_t check_registrations(struct replay *r, const struct space *s, bool accuse) {
-    static const struct resource_words w = { "registration", "registrations", "undone" };
     uint64_t alive = 0;
     for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at)) {
         const struct block *b = at->value;
@@ -171,7 +175,7 @@ static uint64_t check_registrations(struct replay *r, const struct space *s, boo
             continue;
         alive++;
         if (accuse && b->alloc > r->gap)
-            add_leak(r, s, b->alloc, b->base, &w);
+            add_leak(r, s, b->alloc, b->base, SENTENCE_RESOURCE_REGISTRATION);
     }
     return alive;
 }
@@ -185,8 +189,8 @@ void resources_finish(struct replay *r, bool failed) {
         unsure |= alive && !accuse;
     }
     if (unsure)
-        findings_doubt(r, HYPOTHESIS_RESOURCE_LEAK,
-                       "the program stopped on an error; what was alive then need not be a leak");
+        findings_undecided(r, HYPOTHESIS_RESOURCE_LEAK, sentence_plain(SENTENCE_DOUBT_STOPPED));
+    describe_many(r);
 }
 
 void resources_free_space(struct space *s) {

@@ -75,7 +75,7 @@ bool sentence_same(const struct sentence *a, const struct sentence *b) {
         const struct sentence_value *x = &a->value[i], *y = &b->value[i];
         if (x->type != y->type || x->number != y->number ||
             strcmp(x->name ? x->name : "", y->name ? y->name : "") != 0 ||
-            !sentence_same(x->said, y->said))
+            x->form[LANG_EN] != y->form[LANG_EN] || !sentence_same(x->said, y->said))
             return false;
     }
     return true;
@@ -104,6 +104,8 @@ static const struct sentence_value *find_value(const struct writing *w, const ch
     return NULL;
 }
 
+static void write_template(const struct writing *w, const char *at, const char *last);
+
 static void write_value(const struct writing *w, const struct sentence_value *v) {
     char bytes[32];
     switch (v->type) {
@@ -122,6 +124,12 @@ static void write_value(const struct writing *w, const struct sentence_value *v)
     case SENTENCE_SAID:
         sentence_write(w->out, w->lang, v->said);
         break;
+    case SENTENCE_FORM: {
+        const struct sentence_value n = A_NUMBER(v->number);
+        const struct writing inner = { w->out, w->lang, "n", &n, 1 };
+        write_template(&inner, v->form[w->lang], v->form[w->lang] + strlen(v->form[w->lang]));
+        break;
+    }
     }
 }
 
@@ -135,8 +143,6 @@ static const char *skip_part(const char *at, const char *last, const char *ends)
     }
     return last;
 }
-
-static void write_template(const struct writing *w, const char *at, const char *last);
 
 /* What stands between braces: "name" or "name?one|many". */
 static void write_field(const struct writing *w, const char *at, const char *last) {

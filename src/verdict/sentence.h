@@ -32,6 +32,7 @@ enum sentence_type {
     SENTENCE_ADDRESS, /* "0x7f00" */
     SENTENCE_NAME,    /* of a function, kernel, tensor, file: the same in every language */
     SENTENCE_SAID,    /* another sentence */
+    SENTENCE_FORM,    /* a text of its own per language, in which {n} is the number */
 };
 
 struct sentence_value {
@@ -39,6 +40,7 @@ struct sentence_value {
     uint64_t number;
     const char *name;
     const struct sentence *said;
+    const char *form[LANG_COUNT]; /* constants */
 };
 
 struct sentence {

@@ -30,18 +30,14 @@ static uint64_t inexact_launches(const struct verdict_coverage *c) {
 }
 
 /* Why the bytes that kernels touch are not known well enough for this one; NULL: they are. */
-static const char *missing_footprints(struct judge *j, enum verdict_hypothesis_id id) {
+static const struct sentence *missing_footprints(struct judge *j, enum verdict_hypothesis_id id) {
     struct replay *r = j->r;
     const struct verdict_coverage *c = &j->v->coverage;
     uint64_t n = inexact_launches(c);
     switch (id) {
     case HYPOTHESIS_STREAM_UNSYNCED:
-        return r->unknown_beside
-                   ? actors_text(r, j->a,
-                                 "operations ran beside kernels of which nothing is known "
-                                 "(%" PRIu64 " launches)",
-                                 c->launches_unknown)
-                   : NULL;
+        return r->unknown_beside ? SAY(&r->words, MISSING_BESIDE, A_NUMBER(c->launches_unknown))
+                                 : NULL;
     case HYPOTHESIS_SHAPE_MISMATCH:
     case HYPOTHESIS_UNINITIALISED_READ:
         break;
@@ -51,11 +47,7 @@ static const char *missing_footprints(struct judge *j, enum verdict_hypothesis_i
     default: /* the software device checks every access itself */
         n = r->is_soft ? 0 : n;
     }
-    return n ? actors_text(r, j->a,
-                           "the bytes that %" PRIu64 " of %" PRIu64 " launches touch are not "
-                           "known",
-                           n, c->launches)
-             : NULL;
+    return n ? SAY(&r->words, MISSING_BYTES, A_NUMBER(n), A_NUMBER(c->launches)) : NULL;
 }
 
 static bool is_about_order(enum verdict_hypothesis_id id) {
@@ -64,34 +56,31 @@ static bool is_about_order(enum verdict_hypothesis_id id) {
 }
 
 /* Why it cannot be ruled out; NULL: it can. */
-static const char *missing(struct judge *j, enum verdict_hypothesis_id id) {
+static const struct sentence *missing(struct judge *j, enum verdict_hypothesis_id id) {
     struct replay *r = j->r;
     const struct verdict_coverage *c = &j->v->coverage;
     if (j->stale && id != HYPOTHESIS_STALE_BINARY)
-        return "not judged: this is not the binary, or the model, that was expected";
+        return sentence_plain(SENTENCE_NOT_JUDGED);
     if (r->doubts[id])
         return r->doubts[id] > 1
-                   ? actors_text(r, j->a, "%s (%" PRIu64 " cases)", r->doubt[id], r->doubts[id])
-                   : r->doubt[id];
+                   ? SAY(&r->words, CASES, A_SENTENCE(r->undecided[id]), A_NUMBER(r->doubts[id]))
+                   : r->undecided[id];
     if (needs[id] & HISTORY && (!c->complete || !c->ended))
-        return c->gaps;
+        return c->gaps_said;
     if (needs[id] & END && !c->ended)
-        return "the program did not come to its end";
+        return sentence_plain(SENTENCE_MISSING_END);
     if (needs[id] & FOOTPRINTS) {
-        const char *why = missing_footprints(j, id);
+        const struct sentence *why = missing_footprints(j, id);
         if (why)
             return why;
     }
     if (is_about_order(id) && c->pairs_by_time)
-        return actors_text(r, j->a,
-                           "%" PRIu64 " pairs are ordered only by when the program's threads "
-                           "happened to run",
-                           c->pairs_by_time);
+        return SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(c->pairs_by_time));
     if (is_about_order(id) && saturated(r))
-        return "there are more different ranges than can be followed";
+        return sentence_plain(SENTENCE_MISSING_RANGES);
     if (id == HYPOTHESIS_HOST_BUFFER_LIFETIME && r->registered_async &&
         !*judge_fact(r, "run.recorder"))
-        return "frees of registered memory are only seen by greta_audit run";
+        return sentence_plain(SENTENCE_MISSING_RECORDER);
     return NULL;
 }
 
@@ -122,20 +111,29 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
     }
 }
 
-static const char *ruled_out_text(struct judge *j, enum verdict_hypothesis_id id,
-                                  uint64_t checked) {
+/* A column of the hypothesis's row in every language; n: what {n} stands for in it. */
+#define A_COLUMN(id, column, n)                                                                    \
+    ((struct sentence_value){ .type = SENTENCE_FORM,                                               \
+                              .number = (n),                                                       \
+                              .form = { hypothesis_words(LANG_EN, id)->column,                     \
+                                        hypothesis_words(LANG_ES, id)->column } })
+
+static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis_id id,
+                                        uint64_t checked) {
     struct replay *r = j->r;
-    const char *more = "";
+    enum sentence_id more = SENTENCE_NOTHING;
     if (id == HYPOTHESIS_UNCHECKED_ERROR && !checked)
-        return actors_text(r, j->a, "none of %" PRIu64 " calls failed", r->calls);
+        return SAY(&r->words, NONE_FAILED, A_NUMBER(r->calls));
     if (is_about_order(id) && !*judge_fact(r, "env.GCORE_WATCH_HOST"))
-        more = "; what the host's own code reads and writes was not watched (--watch-host)";
+        more = SENTENCE_RULED_OUT_UNWATCHED;
     else if (needs[id] & FOOTPRINTS && r->is_soft && inexact_launches(&j->v->coverage))
-        more = "; the software device checked every access of the kernels";
-    const struct hypothesis_words *w = hypothesis_words(LANG_EN, id);
-    char counted[160];
-    return actors_text(r, j->a, "%s: %s%s", w->refutes,
-                       sentence_count(w->counted, checked, counted, sizeof counted), more);
+        more = SENTENCE_RULED_OUT_CHECKED;
+    return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),
+               A_SENTENCE(sentence_plain(more)));
+}
+
+static const struct sentence *not_applicable(struct judge *j, enum verdict_hypothesis_id id) {
+    return SAY(&j->r->words, NOT_APPLICABLE, A_COLUMN(id, absent, 0));
 }
 
 static void collect_evidence(struct judge *j, struct verdict_hypothesis *h) {
@@ -150,7 +148,7 @@ static void collect_evidence(struct judge *j, struct verdict_hypothesis *h) {
         if (f->hypothesis != h->id && !(f->also & 1u << h->id))
             continue;
         if (!h->findings++)
-            h->text = f->text;
+            h->said = f->said;
         for (size_t k = 0; k < f->evidence_count && h->evidence_count < EVIDENCE_SHOWN; k++) {
             size_t at = 0;
             while (at < h->evidence_count && evidence[at] < f->evidence[k])
@@ -165,36 +163,35 @@ static void collect_evidence(struct judge *j, struct verdict_hypothesis *h) {
     h->evidence = evidence;
 }
 
+/* The status of one without findings, and why. */
+static const struct sentence *weigh(struct judge *j, struct verdict_hypothesis *h) {
+    enum verdict_hypothesis_id id = h->id;
+    const struct verdict_coverage *c = &j->v->coverage;
+    const struct sentence *why =
+        applies(j, id) || j->r->doubts[id] || !c->complete || !c->ended || j->stale ? missing(j, id)
+                                                                                    : NULL;
+    h->status = VERDICT_STATUS_INCONCLUSIVE;
+    if (why && (applies(j, id) || j->r->doubts[id] || id != HYPOTHESIS_STALE_BINARY))
+        return why;
+    if (!applies(j, id)) {
+        h->status = VERDICT_STATUS_NOT_APPLICABLE;
+        return not_applicable(j, id);
+    }
+    h->status = VERDICT_STATUS_RULED_OUT;
+    return ruled_out(j, id, h->checked);
+}
+
 void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id) {
     struct verdict_hypothesis *h = &j->v->hypothesis[id];
     struct replay *r = j->r;
-    *h = (struct verdict_hypothesis){ .id = id, .checked = r->checked[id], .text = "" };
+    *h = (struct verdict_hypothesis){ .id = id, .checked = r->checked[id] };
     collect_evidence(j, h);
-    if (h->findings) {
+    if (h->findings)
         h->status = VERDICT_STATUS_CONFIRMED;
-        if (h->findings > 1)
-            h->text = actors_text(r, j->a, "%s (and %" PRIu64 " more)", h->text, h->findings - 1);
-        return;
-    }
-    const char *why = applies(j, id) || r->doubts[id] ? missing(j, id) : NULL;
-    if (!applies(j, id) && !why) {
-        h->status = j->v->coverage.complete && j->v->coverage.ended && !j->stale
-                        ? VERDICT_STATUS_NOT_APPLICABLE
-                        : VERDICT_STATUS_INCONCLUSIVE;
-        h->text =
-            h->status == VERDICT_STATUS_NOT_APPLICABLE
-                ? actors_text(r, j->a, "does not apply: %s", hypothesis_words(LANG_EN, id)->absent)
-                : missing(j, id);
-        if (id == HYPOTHESIS_STALE_BINARY || !h->text) {
-            h->status = VERDICT_STATUS_NOT_APPLICABLE;
-            h->text =
-                actors_text(r, j->a, "does not apply: %s", hypothesis_words(LANG_EN, id)->absent);
-        }
-    } else if (why) {
-        h->status = VERDICT_STATUS_INCONCLUSIVE;
-        h->text = why;
-    } else {
-        h->status = VERDICT_STATUS_RULED_OUT;
-        h->text = ruled_out_text(j, id, h->checked);
-    }
+    else
+        h->said = weigh(j, h);
+    if (h->findings > 1)
+        h->said = SAY(&r->words, MORE_LIKE_IT, A_SENTENCE(h->said), A_NUMBER(h->findings - 1));
+    h->said = judge_keep(j, h->said);
+    h->text = sentence_text(LANG_EN, h->said);
 }

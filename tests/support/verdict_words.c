@@ -64,6 +64,16 @@ void verdict_check_words(const verdict *v) {
         check_finding(&v->findings[i]);
     for (size_t i = 0; i < v->remark_count; i++)
         check_sentence(v->remarks_said[i]);
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
+        assert_non_null(v->hypothesis[i].said);
+        check_sentence(v->hypothesis[i].said);
+        assert_string_equal(v->hypothesis[i].text, sentence_text(LANG_EN, v->hypothesis[i].said));
+    }
+    check_sentence(v->answer_said);
+    if (v->coverage.gaps_said)
+        check_sentence(v->coverage.gaps_said);
+    if (v->coverage.end_said)
+        check_sentence(v->coverage.end_said);
     if (v->messenger && !v->messenger->status_code && strstr(v->answer, "reported it"))
         fail_msg("%s returned %s, and yet: %s", v->messenger->api, v->messenger->status, v->answer);
 }
