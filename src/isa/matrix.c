@@ -181,7 +181,7 @@ static uint32_t sparse_index(struct isa_wave *w, const struct isa_insn *i, unsig
 static void read_a(struct isa_wave *w, const struct isa_insn *i, const struct shape *s, bool flush,
                    struct operands *o) {
     unsigned bytes = element_bytes(s->a);
-    uint8_t text[16];
+    uint8_t text[16] = { 0 };
     o->a_k = s->sparse ? s->k / 2u : s->k;
     for (unsigned lane = 0; lane < ISA_LANES; lane++) {
         struct part p = part_of(s, lane, s->m, o->a_k);
@@ -203,7 +203,7 @@ static void read_a(struct isa_wave *w, const struct isa_insn *i, const struct sh
 static void read_b(struct isa_wave *w, const struct isa_insn *i, const struct shape *s, bool flush,
                    struct operands *o) {
     unsigned bytes = element_bytes(s->b), pattern = s->d == F64 ? 0 : i->ext >> 8;
-    uint8_t text[16];
+    uint8_t text[16] = { 0 };
     for (unsigned lane = 0; lane < ISA_LANES; lane++) {
         struct part p = part_of(s, lane, s->n, s->k);
         lane_bytes(w, i->src[1], lane_group(lane, pattern), p.count * bytes, text);
