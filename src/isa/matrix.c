@@ -356,11 +356,15 @@ static enum isa_result multiply(struct isa_wave *w, const struct isa_insn *i) {
 /* ---- AGPRs ----------------------------------------------------------------------------------- */
 
 static enum isa_result move(struct isa_wave *w, const struct isa_insn *i) {
-    uint32_t *dst = isa_row(w, i->dst);
-    const uint32_t *src = i->src[0] >= ISA_VGPR0 ? isa_row(w, i->src[0]) : NULL;
-    uint32_t value = src ? 0 : isa_scalar32(w, i, i->src[0]);
-    for (ISA_EACH_LANE(l, ISA_WAVE_EXEC(w)))
-        dst[l] = src ? src[l] : value;
+    uint64_t exec = ISA_WAVE_EXEC(w);
+    uint32_t *dst = isa_row(w, i->dst), values[ISA_LANES];
+    if (i->src[0] >= ISA_VGPR0)
+        memcpy(values, isa_row(w, i->src[0]), sizeof values);
+    else
+        for (unsigned l = 0; l < ISA_LANES; l++)
+            values[l] = isa_scalar32(w, i, i->src[0]);
+    for (ISA_EACH_LANE(l, exec))
+        dst[l] = values[l];
     return ISA_CONTINUE;
 }
 
