@@ -45,8 +45,8 @@ GCORE_API gcore_function gcore_hip_function(const char *name);
  */
 GCORE_API void *gcore_runtime_symbol(const char *name);
 
-/* A remark in the recording (a phase, a step, a layer) with three numbers of the caller's choice.
- */
+/* A remark in the recording, with three numbers of the caller's choice. Marks called "step" and
+ * "layer" tell reports which step and layer the thread is in: a is its number. */
 GCORE_API void gcore_mark(const char *text, uint64_t a, uint64_t b, uint64_t c);
 
 struct gcore_counts {

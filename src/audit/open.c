@@ -154,6 +154,15 @@ void *gcore_runtime_symbol(const char *name) {
     return library ? dlsym(library, name) : NULL;
 }
 
+/* The kind of a mark, by its whole name; 0: one of the program's own. */
+static unsigned mark_kind(const char *text) {
+    const char *const *names = event_info(EVENT_MARK)->details;
+    for (unsigned kind = 1; kind < 16; kind++)
+        if (names[kind] && !strcmp(text, names[kind]))
+            return kind;
+    return 0;
+}
+
 void gcore_mark(const char *text, uint64_t a, uint64_t b, uint64_t c) {
     if (audit_ready(NULL) != RC_OK || !audit.writer)
         return;
@@ -164,7 +173,7 @@ void gcore_mark(const char *text, uint64_t a, uint64_t b, uint64_t c) {
         .len = c,
         .name = record_string(audit.writer, text),
         .site = record_site(audit.writer, __builtin_return_address(0)),
-        .aux = event_aux(EVENT_NO_FN, 0),
+        .aux = event_aux(EVENT_NO_FN, mark_kind(text)),
     };
     record_event(audit.writer, &ev);
 }

@@ -37,6 +37,16 @@ static const struct {
 #undef HIP_VOID_FN
 };
 
+static const uint8_t traits[HIP_FN_COUNT] = {
+#define HIP_FN(ret, name, params, args, cls, since)
+#define HIP_VOID_FN(name, params, args, cls, since)
+#define HIP_TRAIT(name, trait) [HIP_FN_##name] = HIP_TRAIT_##trait,
+#include "hip/hip_api.def"
+#undef HIP_FN
+#undef HIP_VOID_FN
+#undef HIP_TRAIT
+};
+
 static const char *const class_names[HIP_CLASS_COUNT] = {
     [HIP_CLASS_DEVICE] = "DEVICE", [HIP_CLASS_ERROR] = "ERROR",   [HIP_CLASS_ALLOC] = "ALLOC",
     [HIP_CLASS_FREE] = "FREE",     [HIP_CLASS_COPY] = "COPY",     [HIP_CLASS_SET] = "SET",
@@ -55,6 +65,10 @@ const char *hip_fn_name(enum hip_fn fn) {
 
 enum hip_class hip_fn_class(enum hip_fn fn) {
     return (unsigned)fn < HIP_FN_COUNT ? functions[fn].cls : HIP_CLASS_COUNT;
+}
+
+enum hip_trait hip_fn_trait(enum hip_fn fn) {
+    return (unsigned)fn < HIP_FN_COUNT ? (enum hip_trait)traits[fn] : HIP_TRAIT_NONE;
 }
 
 const char *hip_fn_version(enum hip_fn fn) {
@@ -93,10 +107,10 @@ enum hip_fn hip_fn_find(const char *name) {
 
 const char *hip_error_name(hipError_t error) {
     switch (error) {
-#define HIP_ERR(name, value, message)                                                              \
+#define HIP_ERR(name, value, kind, message)                                                        \
     case name:                                                                                     \
         return #name;
-#define HIP_ERR6(name, value, message) HIP_ERR(name, value, message)
+#define HIP_ERR6(name, value, kind, message) HIP_ERR(name, value, kind, message)
 #define HIP_ERR_ALIAS(name, value, primary)
 #include "hip/hip_error.def"
 #undef HIP_ERR
@@ -106,7 +120,7 @@ const char *hip_error_name(hipError_t error) {
 
 const char *hip_error_string(hipError_t error) {
     switch (error) {
-#define HIP_ERR(name, value, message)                                                              \
+#define HIP_ERR(name, value, kind, message)                                                        \
     case name:                                                                                     \
         return message;
 #include "hip/hip_error.def"
@@ -117,15 +131,21 @@ const char *hip_error_string(hipError_t error) {
     return "unknown error";
 }
 
-bool hip_error_is_sticky(hipError_t error) {
-    switch ((int)error) {
-    case hipErrorIllegalAddress:
-    case hipErrorLaunchFailure:
-    case hipErrorLaunchTimeOut:
-    case hipErrorAssert:
-    case hipErrorECCNotCorrectable:
-        return true;
-    default:
-        return false;
+enum hip_error_kind hip_error_kind(hipError_t error) {
+    switch (error) {
+#define HIP_ERR(name, value, kind, message)                                                        \
+    case name:                                                                                     \
+        return HIP_ERROR_##kind;
+#define HIP_ERR6(name, value, kind, message) HIP_ERR(name, value, kind, message)
+#define HIP_ERR_ALIAS(name, value, primary)
+#include "hip/hip_error.def"
+#undef HIP_ERR
+#undef HIP_ERR6
+#undef HIP_ERR_ALIAS
     }
+    return HIP_ERROR_PLAIN;
+}
+
+bool hip_error_is_sticky(hipError_t error) {
+    return hip_error_kind(error) == HIP_ERROR_STICKY;
 }

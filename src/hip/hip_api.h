@@ -45,6 +45,12 @@ enum hip_class {
     HIP_CLASS_COUNT
 };
 
+/* The traits of hip_api.def, likewise. */
+enum hip_trait { HIP_TRAIT_NONE, HIP_TRAIT_SYMBOL, HIP_TRAIT_INSPECTS };
+
+/* The kinds of hip_error.def, likewise. */
+enum hip_error_kind { HIP_ERROR_PLAIN, HIP_ERROR_STICKY, HIP_ERROR_ANSWER };
+
 /* What a function that cannot do its work returns, by return type. Texts are never NULL, because
  * callers print them unread. */
 #define HIP_UNSUPPORTED_hipError_t           hipErrorNotSupported
@@ -61,6 +67,9 @@ const char *hip_fn_name(enum hip_fn fn);
 /* The class of a function; HIP_CLASS_COUNT for a number that is no function. */
 enum hip_class hip_fn_class(enum hip_fn fn);
 
+/* What hip_api.def says of it besides; HIP_TRAIT_NONE if nothing. */
+enum hip_trait hip_fn_trait(enum hip_fn fn);
+
 /* The symbol version node, as "hip_4.2"; "?" for a number that is no function. */
 const char *hip_fn_version(enum hip_fn fn);
 
@@ -74,6 +83,9 @@ const char *hip_class_name(enum hip_class cls);
  * A code that HIP does not know is "hipErrorUnknown", "unknown error", as in ROCm. */
 const char *hip_error_name(hipError_t error);
 const char *hip_error_string(hipError_t error);
+
+/* PLAIN for a code that HIP does not know. */
+enum hip_error_kind hip_error_kind(hipError_t error);
 
 /* True for errors that every call returns from then on, until the device is reset. */
 bool hip_error_is_sticky(hipError_t error);

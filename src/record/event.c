@@ -141,6 +141,7 @@ struct event_fault event_fault_of(const struct event_extra *x) {
 enum detail_list {
     LIST_NONE,
     LIST_LOSS,
+    LIST_MARK,
     LIST_FAMILY,
     LIST_COPY_KIND,
     LIST_WIDTH,

@@ -486,6 +486,8 @@ static void read_extras(const reader *r, struct reader_event *out) {
     }
     out->extras_lost |= out->extras && out->extras < total;
     out->slots = 1 + out->extras;
+    /* Nothing tells whether the slot after it was its own. */
+    out->extras_lost |= !out->extras && torn && slot_read(r, out->seq + 1, &slot) != SLOT_WHOLE;
 }
 
 struct reader_cursor reader_events(const reader *r, uint64_t from, uint64_t to) {

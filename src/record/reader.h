@@ -50,7 +50,7 @@ struct reader_event {
     struct event event;
     unsigned slots;   /* of the ring, with those of its extras */
     unsigned extras;  /* how many there are */
-    bool extras_lost; /* and there were more */
+    bool extras_lost; /* and there were more, or may have been */
     struct event_extra extra[EVENT_EXTRA_MAX];
 };
 

@@ -206,7 +206,7 @@ static bool is_chosen(const struct data *d, uint64_t seq) {
 
 /* ---- events -------------------------------------------------------------------------------- */
 
-/* The step and layer that an event belongs to. A mark "step" or "layer" holds for what its thread
+/* The step and layer that an event belongs to. A mark STEP or LAYER holds for what its thread
  * does next, a safe copy for the copy that follows it. */
 static struct place place_of(struct data *d, const struct reader_event *full) {
     const struct event *e = &full->event;
@@ -222,10 +222,9 @@ static struct place place_of(struct data *d, const struct reader_event *full) {
         here = *safe;
         *safe = (struct place){ -1, -1 };
     } else if (e->kind == EVENT_MARK) {
-        const char *text = reader_string(d->r, e->name);
-        if (!strcmp(text, "step"))
+        if (event_detail(e) == DETAIL_MARK_STEP)
             *mark = (struct place){ (int64_t)(e->dst & INT32_MAX), -1 };
-        else if (!strcmp(text, "layer"))
+        else if (event_detail(e) == DETAIL_MARK_LAYER)
             mark->layer = (int64_t)(e->dst & INT32_MAX);
         here = *mark;
     }

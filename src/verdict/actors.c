@@ -59,12 +59,12 @@ static void find_step(struct replay *r, const struct event *e, uint64_t seq,
         }
         if (x->event.kind != EVENT_MARK)
             continue;
-        const char *text = reader_string(r->r, x->event.name);
-        if (!strcmp(text, "layer") && !layer_known) {
+        unsigned mark = event_detail(&x->event);
+        if (mark == DETAIL_MARK_LAYER && !layer_known) {
             out->layer = (int64_t)x->event.dst; /* -1: behind all layers */
             layer_known = true;
         }
-        if (!strcmp(text, "step")) {
+        if (mark == DETAIL_MARK_STEP) {
             out->step = (int64_t)x->event.dst;
             return;
         }

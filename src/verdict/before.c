@@ -276,8 +276,9 @@ static uint64_t end_of(const struct event *e) {
     return e->t_ns + event_duration_ns(e);
 }
 
+/* A call that has not returned has no successor in its thread; if it has, its end is lost. */
 static bool succeeded(const struct event *e) {
-    return e->status == hipSuccess;
+    return e->status == hipSuccess || event_is_pending(e);
 }
 
 void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t) {

@@ -195,7 +195,7 @@ static void use_after_free(struct check *c, const struct block *b) {
 }
 
 static bool is_symbol_call(enum hip_fn fn) {
-    return strstr(hip_fn_name(fn), "Symbol") != NULL;
+    return hip_fn_trait(fn) == HIP_TRAIT_SYMBOL;
 }
 
 static bool is_near(const struct block *b, uint64_t distance) {
@@ -247,7 +247,7 @@ static bool looks_like_host(struct check *c, uint64_t address) {
 
 /* The recording is whole, so that an address it does not know is not HIP's. */
 static bool knows_all(const struct replay *r, const struct space *s) {
-    return !r->partial && !s->gap && !r->seen.overwritten && !r->seen.lost;
+    return !r->partial && !s->gap && !r->gap_count;
 }
 
 static void check_unknown(struct check *c) {

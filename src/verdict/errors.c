@@ -74,8 +74,7 @@ static bool is_failure(const struct event *e) {
         return false;
     default:
         return e->status != hipSuccess && e->status != RECORD_PENDING &&
-               e->status != hipErrorNotReady && e->status != hipErrorPeerAccessAlreadyEnabled &&
-               e->status != hipErrorHostMemoryAlreadyRegistered;
+               hip_error_kind((hipError_t)e->status) != HIP_ERROR_ANSWER;
     }
 }
 

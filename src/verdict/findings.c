@@ -72,6 +72,15 @@ static uint64_t key_of(const struct replay *r, const struct found *f) {
     return key ? key : 1;
 }
 
+/* Between the first event that it rests on and the last, something is missing that may make it
+ * right: memory that was freed and allocated again, a wait, a look at an error. What the device
+ * itself said is true in any case. */
+static bool rests_on_a_gap(const struct replay *r, const struct found *f) {
+    uint64_t last = f->evidence_count ? f->evidence[f->evidence_count - 1] : f->order;
+    return !f->fault && f->evidence_count &&
+           replay_is_torn(r, f->evidence[0], f->order > last ? f->order : last);
+}
+
 struct found *findings_add(struct replay *r, struct found *f) {
     struct findings *all = &r->found;
     f->key = key_of(r, f);
@@ -79,6 +88,10 @@ struct found *findings_add(struct replay *r, struct found *f) {
     findings_evidence(f, f->culprit);
     findings_evidence(f, f->other);
     findings_evidence(f, f->messenger);
+    if (rests_on_a_gap(r, f)) {
+        findings_undecided(r, f->hypothesis, sentence_plain(SENTENCE_DOUBT_EVENTS_MISSING));
+        return NULL;
+    }
     size_t known = (size_t)(uintptr_t)table_find(&all->by_key, f->key);
     if (known) {
         struct found *old = &all->at[known - 1];

@@ -91,7 +91,7 @@ static void read_copy(const struct reader_event *e, struct op *op) {
     struct use src = line(e->event.src, e->event.len, USE_READ, src_flags);
     if (!e->event.len)
         return;
-    if (e->event.kind == EVENT_COPY2D && !reader_extra(e, EXTRA_ROWS)) {
+    if (e->event.kind == EVENT_COPY2D && (e->extras_lost || !reader_extra(e, EXTRA_ROWS))) {
         op->exact = false; /* where its rows are is lost */
         return;
     }
@@ -105,8 +105,8 @@ static void read_set(const struct reader_event *e, struct op *op) {
     struct use dst = line(e->event.dst, e->event.len, USE_WRITE, USE_DEVICE);
     op->what = SHADOW_SET;
     op->async = event_detail(&e->event) & EVENT_DETAIL_ASYNC;
-    op->known = op->exact = !e->extras_lost;
-    if (e->event.len && shape(e, &dst, 0))
+    op->known = op->exact = !e->extras_lost; /* where its rows are may be lost */
+    if (op->exact && e->event.len && shape(e, &dst, 0))
         add(op, dst);
 }
 
@@ -167,7 +167,7 @@ static void read_launch(const struct reader_event *e, struct op *op) {
             op->hash = event_dims_of(x).flags >> EVENT_DIMS_HASH_SHIFT;
     }
     if (op->exact) { /* footprints say all that pointers could */
-        op->exact = !e->extras_lost && op->count < USES_MAX;
+        op->known = op->exact = !e->extras_lost && op->count < USES_MAX;
         return;
     }
     for (unsigned i = 0; i < e->extras; i++)

@@ -21,11 +21,11 @@ struct space *replay_space(struct replay *r, uint32_t process) {
         r->no_memory = true;
         return NULL;
     }
-    s->born = r->gap;
     s->settle = races_settle;
     s->user = r;
     const struct process_value *p = reader_process(r->r, process);
-    if (p && p->how == PROCESS_FORKED)
+    s->gap = r->gap;
+    if (p && p->how == PROCESS_FORKED && !s->gap)
         s->gap = 1; /* it has its parent's memory, which was allocated elsewhere */
     r->seen.processes++;
     return r->spaces[r->space_count++] = s;
@@ -42,7 +42,6 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     t->seen = true;
     t->id = id;
     t->safe = t->safe_op = EVENT_NO_SEQ;
-    t->step = t->layer = -1;
     t->space->threads++;
     r->seen.threads++;
     return t;
@@ -165,11 +164,13 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
 
 static void on_free(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
+    struct block *b = space_at(s, e->event.dst);
     bounds_on_free(r, e, t);
+    if (b && event_is_pending(&e->event))
+        b->found = true; /* whether it is still alive is unknown */
     if (e->event.status != hipSuccess || !e->event.dst)
         return;
     r->seen.frees++;
-    struct block *b = space_at(s, e->event.dst);
     bool async = r->fn[event_fn(&e->event)] == HIP_FN_hipFreeAsync && e->event.stream;
     if (!async) /* it has waited until nothing can want the block any more */
         before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, end_of(&e->event));
@@ -257,6 +258,38 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
+static void remember_gap(struct replay *r, uint64_t first, uint64_t end) {
+    enum { GAPS_MAX = 1 << 16 }; /* more of them are one */
+    struct gap *last = r->gap_count ? &r->gaps[r->gap_count - 1] : NULL;
+    if (last && (last->end >= first || r->gap_count == GAPS_MAX)) {
+        last->end = end;
+        return;
+    }
+    if (!r->gaps || r->gap_count == r->gap_room) {
+        size_t room = r->gap_room ? 2 * r->gap_room : 16;
+        struct gap *gaps = realloc(r->gaps, room * sizeof *gaps);
+        if (!gaps) {
+            r->no_memory = true;
+            return;
+        }
+        r->gaps = gaps;
+        r->gap_room = room;
+    }
+    r->gaps[r->gap_count++] = (struct gap){ first, end };
+}
+
+bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to) {
+    size_t low = 0, high = r->gap_count;
+    while (low < high) { /* the first gap that ends after `from` */
+        size_t middle = low + (high - low) / 2;
+        if (r->gaps[middle].end <= from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->gap_count && r->gaps[low].first <= to;
+}
+
 static void on_lost(struct replay *r, const struct reader_event *e) {
     uint64_t n = e->event.len;
     switch (event_detail(&e->event)) {
@@ -275,28 +308,18 @@ static void on_lost(struct replay *r, const struct reader_event *e) {
     /* Something may have been allocated, freed or waited for in the hole. What is missing at the
      * beginning cannot come between two events that are there. */
     r->gap = e->seq + n;
+    remember_gap(r, e->seq, r->gap);
 }
 
-/* The hole is in the history of every process that was there. */
+/* The hole is in the history of every process: its first events may be what is missing. */
 static void note_gap(const struct replay *r, struct space *s) {
-    if (r->gap > s->born && s->gap < r->gap)
+    if (s->gap < r->gap)
         s->gap = r->gap;
-}
-
-static void on_mark(struct replay *r, const struct reader_event *e, struct thread *t) {
-    const char *text = reader_string(r->r, e->event.name);
-    if (!strcmp(text, "step"))
-        t->step = (int64_t)e->event.dst;
-    else if (!strcmp(text, "layer"))
-        t->layer = (int64_t)e->event.dst;
 }
 
 /* Functions that the audit records as plain calls, although they change what others depend on. */
 static void on_unfollowed(struct replay *r, const struct reader_event *e, struct thread *t,
                           enum hip_fn fn) {
-    static const char *const harmless[] = { "Get",        "Is",       "Debug",
-                                            "UserObject", "Exchange", "FindInClone",
-                                            "Trim",       "Upload",   "AddDependencies" };
     enum hip_class c = fn == HIP_FN_COUNT ? HIP_CLASS_QUERY : hip_fn_class(fn);
     if (e->event.status != hipSuccess)
         return;
@@ -304,10 +327,8 @@ static void on_unfollowed(struct replay *r, const struct reader_event *e, struct
         r->unfollowed = hip_fn_name(fn);
         t->space->unknown_launch = e->seq;
         r->unknown_beside = true;
-    } else if (c == HIP_CLASS_GRAPH) {
-        for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-            if (strstr(hip_fn_name(fn), harmless[i]))
-                return;
+    } else if (c == HIP_CLASS_GRAPH && hip_fn_trait(fn) != HIP_TRAIT_INSPECTS &&
+               fn != HIP_FN_hipGraphAddDependencies) { /* whose edges are events of their own */
         r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_CHANGED);
     }
 }
@@ -384,9 +405,6 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
         break;
     case EVENT_REFUSED:
         bounds_on_refused(r, e, t);
-        break;
-    case EVENT_MARK:
-        on_mark(r, e, t);
         break;
     case EVENT_END:
         t->space->ended = true;
@@ -541,6 +559,7 @@ void replay_free(struct replay *r) {
     free(r->lanes);
     free(r->idle_lanes);
     free(r->failures);
+    free(r->gaps);
     free(r->event);
     free(r->other);
     free(r->op);

@@ -74,7 +74,6 @@ struct thread {
     int64_t safe_step, safe_layer;
     uint64_t safe_dst, safe_src, safe_len;
     uint64_t safe_op;         /* its copy; EVENT_NO_SEQ: not yet */
-    int64_t step, layer;      /* as marks said */
     struct graph *node_graph; /* a node was added by hand and its operation comes next */
     uint32_t node;
 };
@@ -199,6 +198,11 @@ struct fault {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Slots [first, end) are missing. */
+struct gap {
+    uint64_t first, end;
+};
+
 struct replay {
     const reader *r;
     const struct verdict_options *options;
@@ -230,9 +234,11 @@ struct replay {
     uint64_t doubts[HYPOTHESIS_COUNT];   /* cases that could be neither confirmed nor refuted */
     const struct sentence *undecided[HYPOTHESIS_COUNT]; /* why, the first of them */
     const struct sentence
-        *order_doubt;    /* a way to order things that is not understood was used; NULL: none */
-    uint64_t gap;        /* what came before this event and what comes after cannot be compared */
-    uint64_t host_syncs; /* HOST_RELEASE and HOST_ACQUIRE */
+        *order_doubt; /* a way to order things that is not understood was used; NULL: none */
+    uint64_t gap;     /* what came before this event and what comes after cannot be compared */
+    struct gap *gaps; /* all of them, ascending */
+    size_t gap_count, gap_room;
+    uint64_t host_syncs;       /* HOST_RELEASE and HOST_ACQUIRE */
     uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
     uint64_t registered_async; /* asynchronous copies with registered memory */
     uint64_t foreign;          /* addresses that were used and never allocated */
@@ -256,6 +262,9 @@ static inline bool replay_no_memory(struct replay *r) {
 /* Runs through the recording. */
 void replay_run(struct replay *r);
 void replay_free(struct replay *r);
+
+/* Are events missing between the two, as far as the replay has come? */
+bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
 struct space *replay_space(struct replay *r, uint32_t process);
 struct thread *replay_thread(struct replay *r, uint32_t id);

@@ -92,7 +92,6 @@ struct space {
     /* Sticky errors of the process; see errors.c. */
     uint64_t sticky, fault;
     uint64_t gap;            /* event before which the history has a hole; 0: none */
-    uint64_t born;           /* holes that end here or before came before the process */
     uint64_t unknown_launch; /* last launch about which nothing is known; EVENT_NO_SEQ: none */
     struct {
         uint32_t lane, number;

@@ -25,11 +25,11 @@ int abi_real_major(void) {
 #define NOTHING(...)
 
 static void errors(abi_row_fn *row, void *context) {
-#define HIP_ERR(name, value, message) CONSTANT(#name, name)
+#define HIP_ERR(name, value, kind, message) CONSTANT(#name, name)
 #if HIP_VERSION_MAJOR > 5
-#define HIP_ERR6(name, value, message) CONSTANT(#name, name)
+#define HIP_ERR6(name, value, kind, message) CONSTANT(#name, name)
 #else
-#define HIP_ERR6(name, value, message)
+#define HIP_ERR6(name, value, kind, message)
 #endif
 #define HIP_ERR_ALIAS(name, value, primary) CONSTANT(#name, name)
 #include "hip/hip_error.def"

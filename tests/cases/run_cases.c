@@ -22,6 +22,7 @@
 
 #include "base/env.h"
 #include "record/reader.h"
+#include "support/torn.h"
 #include "verdict/verdict.h"
 
 enum { CASES_MAX = 1000, WORDS_MAX = 16, NAME_LENGTH = 64, SCHEDULES_FIXED = 3, ACTORS_MAX = 3 };
@@ -352,6 +353,31 @@ static const char *option_value(const struct expectation *x, const char *option)
     return NULL;
 }
 
+/* Whatever is missing from the recording of a correct program, nothing may be found in it. */
+static bool judge_torn(const char *path, const struct verdict_options *options, unsigned seed) {
+    enum { VARIANTS = 28 };
+    struct torn t;
+    bool good = true;
+    if (!torn_open(&t, path))
+        return complain("%s cannot be taken apart", path);
+    for (uint64_t i = 0; good && i < VARIANTS; i++) {
+        struct err e = { 0 };
+        reader *r = NULL;
+        verdict *v = NULL;
+        torn_take(&t, seed * VARIANTS + i);
+        if (reader_open(&r, path, &e) != RC_OK || verdict_open(&v, r, options, &e) != RC_OK)
+            good = complain("%s", e.msg);
+        else if (v->finding_count)
+            good = complain("with slots missing (variant %llu): %s",
+                            (unsigned long long)(seed * VARIANTS + i), v->answer);
+        verdict_close(&v);
+        reader_close(&r);
+        torn_restore(&t);
+    }
+    torn_close(&t);
+    return good;
+}
+
 static bool judge(const struct program *p, bool bug, const char *folder, int status) {
     char path[PATH_MAX + 16];
     const struct verdict_options options = {
@@ -368,6 +394,8 @@ static bool judge(const struct program *p, bool bug, const char *folder, int sta
         return complain("%s", e.msg);
     }
     bool good = bug ? compare_bug(&p->expect, v) : compare_fixed(v, status);
+    if (!bug)
+        good &= judge_torn(path, &options, (unsigned)(p - programs));
     if (!good) {
         complain("%s", v->answer);
         for (size_t i = 0; i < v->finding_count; i++)

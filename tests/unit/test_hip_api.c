@@ -48,6 +48,22 @@ static void every_class_has_a_name_and_a_function(void **state) {
     assert_string_equal(hip_class_name(HIP_CLASS_COPY), "COPY");
 }
 
+static void errors_and_functions_say_what_they_are(void **state) {
+    (void)state;
+    assert_int_equal(hip_error_kind(hipErrorIllegalAddress), HIP_ERROR_STICKY);
+    assert_int_equal(hip_error_kind(hipErrorNotReady), HIP_ERROR_ANSWER);
+    assert_int_equal(hip_error_kind(hipErrorInvalidValue), HIP_ERROR_PLAIN);
+    assert_int_equal(hip_error_kind((hipError_t)12345), HIP_ERROR_PLAIN);
+    assert_int_equal(hip_fn_trait(HIP_FN_hipMemcpyToSymbol), HIP_TRAIT_SYMBOL);
+    assert_int_equal(hip_fn_trait(HIP_FN_hipGraphGetNodes), HIP_TRAIT_INSPECTS);
+    assert_int_equal(hip_fn_trait(HIP_FN_hipGraphRemoveDependencies), HIP_TRAIT_NONE);
+    assert_int_equal(hip_fn_trait(HIP_FN_hipMemcpy), HIP_TRAIT_NONE);
+    assert_int_equal(hip_fn_trait(HIP_FN_COUNT), HIP_TRAIT_NONE);
+    for (int i = 0; i < HIP_FN_COUNT; i++)
+        if (hip_fn_trait((enum hip_fn)i) == HIP_TRAIT_INSPECTS)
+            assert_int_equal(hip_fn_class((enum hip_fn)i), HIP_CLASS_GRAPH);
+}
+
 /* Whoever writes bytes must be seen by the audit as such. */
 static void names_and_classes_agree(void **state) {
     (void)state;
@@ -92,8 +108,8 @@ static void error_codes_have_the_texts_of_hip(void **state) {
 
 static void old_names_of_an_error_code_give_its_name(void **state) {
     (void)state;
-#define HIP_ERR(name, value, message)
-#define HIP_ERR6(name, value, message)
+#define HIP_ERR(name, value, kind, message)
+#define HIP_ERR6(name, value, kind, message)
 #define HIP_ERR_ALIAS(name, value, primary) assert_string_equal(hip_error_name(name), #primary);
 #include "hip/hip_error.def"
 #undef HIP_ERR
@@ -113,6 +129,7 @@ int main(void) {
         cmocka_unit_test(numbers_that_are_no_function_are_survived),
         cmocka_unit_test(every_function_is_found_by_its_name),
         cmocka_unit_test(every_class_has_a_name_and_a_function),
+        cmocka_unit_test(errors_and_functions_say_what_they_are),
         cmocka_unit_test(names_and_classes_agree),
         cmocka_unit_test(the_table_is_an_array_of_pointers),
         cmocka_unit_test(error_codes_have_the_texts_of_hip),

@@ -203,7 +203,7 @@ static void program_prints_a_recording(void **state) {
     assert_int_equal(code, 0);
     assert_memory_equal(out, "# greta recording, version 2, run ", 34);
     assert_non_null(strstr(out, "# provenance commit=0123456789\n"));
-    assert_non_null(strstr(out, " mark a=4 b=18446744073709551611 c=12\n"));
+    assert_non_null(strstr(out, " mark other a=4 b=18446744073709551611 c=12\n"));
     assert_non_null(strstr(out, "# 7 events (7 shown), 0 extra slots, 0 lost, 0 overwritten, 0 "
                                 "torn, 0 cut off, 0 definitions lost\n"
                                 "# closed cleanly: all 1 processes ended their recording\n"));

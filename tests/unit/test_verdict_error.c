@@ -543,8 +543,8 @@ static void only_so_many_findings_are_kept(void **state) {
 static void steps_and_layers_come_from_marks(void **state) {
     (void)state;
     prepare();
-    put(EVENT_MARK, EVENT_NO_FN, 0, 3, 0, 0, 0, "step");
-    put(EVENT_MARK, EVENT_NO_FN, 0, 11, 0, 0, 0, "layer");
+    put(EVENT_MARK, EVENT_NO_FN, DETAIL_MARK_STEP, 3, 0, 0, 0, "step");
+    put(EVENT_MARK, EVENT_NO_FN, DETAIL_MARK_LAYER, 11, 0, 0, 0, "layer");
     status = hipErrorInvalidValue;
     copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT, 8 * KIB, s0);
     finish();
