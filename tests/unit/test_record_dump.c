@@ -210,10 +210,10 @@ static void program_prints_a_recording(void **state) {
     snprintf(arguments, sizeof arguments, "--kind mark --from 2 --to 4 %s", record_file);
     out = run_dump(arguments, &code);
     assert_int_equal(code, 0);
-    assert_null(strstr(out, "mark a=0 "));
-    assert_non_null(strstr(out, "mark a=1 "));
-    assert_non_null(strstr(out, "mark a=2 "));
-    assert_null(strstr(out, "mark a=3 "));
+    assert_null(strstr(out, "mark other a=0 "));
+    assert_non_null(strstr(out, "mark other a=1 "));
+    assert_non_null(strstr(out, "mark other a=2 "));
+    assert_null(strstr(out, "mark other a=3 "));
     assert_non_null(strstr(out, "# 2 events (2 shown)"));
     snprintf(arguments, sizeof arguments,
              "--json %s | python3 -c 'import json,sys; d=json.load(sys.stdin); "
