@@ -33,20 +33,23 @@ int soft_hip_major(void) {
         return soft_leave(r);                                                                      \
     } while (0)
 
-/* Functions with other results do not take part in HIP's error state. */
-#define CALL_OTHER(ret, name, args)                                                                \
+/* Functions with other results do not take part in HIP's error state. In a forked child the texts
+ * of errors are all that is left of them: the others take locks. */
+#define WORKS(cls) (REPORTS_ERRORS(cls) || !soft_is_forked())
+#define CALL_OTHER(ret, name, args, cls)                                                           \
     do {                                                                                           \
-        if (soft_##name)                                                                           \
+        if (soft_##name && WORKS(cls))                                                             \
             return soft_##name args;                                                               \
-        soft_missing(HIP_FN_##name);                                                               \
+        if (!soft_##name)                                                                          \
+            soft_missing(HIP_FN_##name);                                                           \
         return HIP_UNSUPPORTED_##ret;                                                              \
     } while (0)
-#define CALL_hiprtcResult(name, args, cls)         CALL_OTHER(hiprtcResult, name, args)
-#define CALL_hip_cstring(name, args, cls)          CALL_OTHER(hip_cstring, name, args)
-#define CALL_hip_fatbin_handle(name, args, cls)    CALL_OTHER(hip_fatbin_handle, name, args)
-#define CALL_int(name, args, cls)                  CALL_OTHER(int, name, args)
-#define CALL_bool(name, args, cls)                 CALL_OTHER(bool, name, args)
-#define CALL_hipChannelFormatDesc(name, args, cls) CALL_OTHER(hipChannelFormatDesc, name, args)
+#define CALL_hiprtcResult(name, args, cls)         CALL_OTHER(hiprtcResult, name, args, cls)
+#define CALL_hip_cstring(name, args, cls)          CALL_OTHER(hip_cstring, name, args, cls)
+#define CALL_hip_fatbin_handle(name, args, cls)    CALL_OTHER(hip_fatbin_handle, name, args, cls)
+#define CALL_int(name, args, cls)                  CALL_OTHER(int, name, args, cls)
+#define CALL_bool(name, args, cls)                 CALL_OTHER(bool, name, args, cls)
+#define CALL_hipChannelFormatDesc(name, args, cls) CALL_OTHER(hipChannelFormatDesc, name, args, cls)
 
 #define HIP_FN(ret, name, params, args, cls, since)                                                \
     EXPORT ret name params;                                                                        \
@@ -56,10 +59,10 @@ int soft_hip_major(void) {
 #define HIP_VOID_FN(name, params, args, cls, since)                                                \
     EXPORT void name params;                                                                       \
     EXPORT void name params {                                                                      \
-        if (soft_##name)                                                                           \
-            soft_##name args;                                                                      \
-        else                                                                                       \
+        if (!soft_##name)                                                                          \
             soft_missing(HIP_FN_##name);                                                           \
+        else if (WORKS(cls))                                                                       \
+            soft_##name args;                                                                      \
     }
 #include "hip/hip_api.def"
 #undef HIP_FN

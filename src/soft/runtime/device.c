@@ -1,17 +1,13 @@
-/* device.c - starting the runtime, and the functions that choose and configure a device.
+/* device.c - the functions that choose and configure a device.
  *
  * A device is a number: its memory lives in memory.c, its streams in stream.c, its properties in
  * device_property.c. What is kept here is configuration that HIP lets a program set and read back
  * (flags, limits) and that changes nothing on this device. Thread-safe. */
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "soft/runtime/device.h"
-
-static pthread_once_t started = PTHREAD_ONCE_INIT;
-static hipError_t start_result = hipErrorNotInitialized;
 
 /* What hipLimitStackSize may be on gfx90a: a wave's scratch is counted in 13 bits of 256 dwords. */
 enum { STACK_DEFAULT = 1024, STACK_MAX = 131056 };
@@ -21,21 +17,6 @@ static struct {
     _Atomic unsigned flags;
     _Atomic size_t stack, heap; /* 0: the default */
 } config[SOFT_DEVICES_MAX];
-
-static void start(void) {
-    struct err e = { 0 };
-    if (soft_settings_read(&e) || soft_memory_init(&e) || soft_fault_init(&e) ||
-        soft_schedule_init(&e)) {
-        fprintf(stderr, "greta: the software device cannot start: %s\n", e.msg);
-        return;
-    }
-    start_result = soft_settings()->devices ? hipSuccess : hipErrorNoDevice;
-}
-
-hipError_t soft_start(void) {
-    pthread_once(&started, start);
-    return start_result;
-}
 
 hipError_t soft_hipInit(unsigned int flags) {
     return flags ? hipErrorInvalidValue : hipSuccess;

@@ -102,6 +102,12 @@ void soft_error_reset(int device) {
     last_error = hipSuccess;
 }
 
+void soft_error_forget(void) {
+    for (int i = 0; i < SOFT_DEVICES_MAX; i++)
+        atomic_store(&raised[i], hipSuccess);
+    atomic_store(&sticky, hipSuccess);
+}
+
 hipError_t soft_hipGetLastError(void) {
     hipError_t r = soft_hipPeekAtLastError();
     last_error = hipSuccess;

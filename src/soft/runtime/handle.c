@@ -34,6 +34,9 @@ struct soft_handles {
 
 enum { REUSE_DISTANCE = 1024 };
 
+static _Atomic(struct soft_handles *) pools[SOFT_HANDLES_MAX];
+static _Atomic unsigned pool_count;
+
 struct soft_handles *soft_handles_new(size_t object_size, size_t capacity) {
     struct soft_handles *p = calloc(1, sizeof *p);
     if (!p)
@@ -49,7 +52,18 @@ struct soft_handles *soft_handles_new(size_t object_size, size_t capacity) {
         return NULL;
     }
     pthread_mutex_init(&p->lock, NULL);
+    unsigned number = atomic_fetch_add(&pool_count, 1);
+    if (number < SOFT_HANDLES_MAX)
+        atomic_store(&pools[number], p);
     return p;
+}
+
+struct soft_handles *soft_handles_number(unsigned i) {
+    return atomic_load(&pools[i]);
+}
+
+pthread_mutex_t *soft_handles_lock(struct soft_handles *p) {
+    return &p->lock;
 }
 
 void *soft_handle_alloc(struct soft_handles *p) {

@@ -47,6 +47,8 @@ static void *host_main(void *unused) {
     (void)unused;
     for (struct soft_op *op; (op = await_op());) {
         soft_op_run(op);
+        if (soft_is_forked()) /* in that function, and it has come back */
+            return NULL;
         soft_schedule_complete(op);
     }
     return NULL;

@@ -62,8 +62,12 @@ static bool is_well_formed(const struct greta_soft_kernel *k) {
     return end <= ARGUMENT_BYTES_MAX;
 }
 
+pthread_mutex_t *soft_kernel_lock(void) {
+    return &registry_lock;
+}
+
 int greta_soft_kernel_register(const struct greta_soft_kernel *kernel) {
-    if (!is_well_formed(kernel))
+    if (!is_well_formed(kernel) || soft_is_forked())
         return -1;
     pthread_mutex_lock(&registry_lock);
     struct entry *e = find_entry(kernel->name);
@@ -92,7 +96,7 @@ const struct greta_soft_kernel *soft_kernel_find(const char *name) {
 }
 
 const struct greta_soft_kernel *greta_soft_kernel_find(const char *name) {
-    return name ? soft_kernel_find(name) : NULL;
+    return name && !soft_is_forked() ? soft_kernel_find(name) : NULL;
 }
 
 int greta_soft_check_of(const void *function, struct greta_soft_check *out) {

@@ -12,13 +12,16 @@
  * Guards and quarantine. A block lies between unmapped guards at least as large as itself (up to
  * GUARD_MAX). In checked mode it ends at a page's end, so that the first byte behind it faults; its
  * address is then aligned to the largest power of two that divides its size, up to ALIGNMENT.
- * Addresses are handed out upwards and not used again before the whole range is used up; then the
- * oldest freed blocks give theirs back.
+ * Addresses are handed out upwards by a cursor that starts again from below when it has come to the
+ * end of the range, some four million small blocks later; it passes by what is alive. So an
+ * allocation takes the same time however many there were before. Of freed blocks the last
+ * HISTORY_MAX are remembered, for reports; an access to an older one faults all the same, until the
+ * cursor has come round.
  *
- * The table of blocks, freed ones included, is a rangemap under one lock. Pinned and registered
- * host blocks are in it too, at their host addresses. Where somebody watches the host's accesses
- * (settings.watch_host), pinned blocks lie in the devices' range like managed ones, so that their
- * pages can be closed to the host while the device works on them. */
+ * The table of blocks, those in the history included, is a rangemap under one lock. Pinned and
+ * registered host blocks are in it too, at their host addresses. Where somebody watches the host's
+ * accesses (settings.watch_host), pinned blocks lie in the devices' range like managed ones, so
+ * that their pages can be closed to the host while the device works on them. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,20 +31,31 @@
 #include "base/spin.h"
 #include "soft/runtime/soft.h"
 
-enum { PAGE = 4096, ALIGNMENT = 256 };
+enum { PAGE = 4096, ALIGNMENT = 256, HISTORY_MAX = 1 << 16 };
 static const uint64_t huge_page = 2u << 20;
 static const uint64_t guard_min = 64u << 10, guard_max = 1u << 30;
 
 struct soft_layout soft_layout;
 
 static struct spin table_lock;
+_Atomic uint64_t soft_memory_generation;
 static struct rangemap table; /* address -> struct soft_block */
-static struct soft_block *oldest_freed, *newest_freed;
-static uint64_t cursor[SOFT_DEVICES_MAX]; /* next unused program address */
+static struct {
+    struct soft_block *oldest, *newest; /* freed blocks */
+    unsigned count;
+} history;
+static uint64_t cursor[SOFT_DEVICES_MAX]; /* where the next block goes, if there is room */
 static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
 
 static uint64_t round_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
+}
+
+static uint64_t range_start(int device) {
+    return soft_layout.base + (uint64_t)device * soft_layout.device_span + huge_page;
+}
+static uint64_t range_end(int device) {
+    return soft_layout.base + (uint64_t)(device + 1) * soft_layout.device_span;
 }
 
 static void *reserve(uint64_t bytes) {
@@ -73,7 +87,7 @@ enum rc soft_memory_init(struct err *e) {
             soft_layout.span = total;
             soft_layout.device_span = span;
             for (unsigned i = 0; i < devices; i++)
-                cursor[i] = soft_layout.base + i * span + huge_page;
+                cursor[i] = range_start((int)i);
             return RC_OK;
         }
         if (program != MAP_FAILED)
@@ -135,12 +149,6 @@ static bool map_block(const struct soft_block *b) {
     return is_shared(b) ? map_shared(b->map, b->map_size) : map_private(b->map, b->map_size);
 }
 
-static void unmap_block(const struct soft_block *b) {
-    unmap_at(soft_reach(b->map), b->map_size);
-    if (is_shared(b))
-        unmap_at((void *)(uintptr_t)b->map, b->map_size);
-}
-
 /* The device's memory that it takes up. */
 static uint64_t cost(const struct soft_block *b) {
     return b->kind == SOFT_PINNED ? 0 : b->map_size;
@@ -152,46 +160,57 @@ static uint64_t guard_for(uint64_t size) {
     return size < guard_min ? guard_min : size > guard_max ? guard_max : size;
 }
 
-static void forget_oldest_freed(void) {
-    struct soft_block *b = oldest_freed;
-    oldest_freed = b->next_freed;
-    if (!oldest_freed)
-        newest_freed = NULL;
+/* Drops a freed block from the history; its addresses may be used again. */
+static void forget(struct soft_block *b) {
+    *(b->prev_freed ? &b->prev_freed->next_freed : &history.oldest) = b->next_freed;
+    *(b->next_freed ? &b->next_freed->prev_freed : &history.newest) = b->prev_freed;
+    history.count--;
     rangemap_remove(&table, b->addr, NULL);
     free(b);
 }
 
-/* First gap of `need` bytes in the device's range, 0 if there is none. Only reached when the whole
- * range has been handed out once. */
-static uint64_t find_gap(int device, uint64_t need) {
-    uint64_t at = soft_layout.base + (uint64_t)device * soft_layout.device_span + huge_page;
-    uint64_t end = at - huge_page + soft_layout.device_span;
-    struct range *r = rangemap_find_first_at_or_after(&table, at);
-    for (; r && r->addr < end; r = rangemap_next(&table, r)) {
-        const struct soft_block *b = r->value;
-        if (b->map > at && b->map - at >= need)
-            return at;
-        uint64_t behind = b->map + b->map_size;
-        at = round_up(behind + guard_for(b->map_size), huge_page);
-    }
-    return at < end && end - at >= need ? at : 0;
+static void remember(struct soft_block *b) {
+    b->next_freed = NULL;
+    b->prev_freed = history.newest;
+    *(history.newest ? &history.newest->next_freed : &history.oldest) = b;
+    history.newest = b;
+    b->in_history = true;
+    if (++history.count > HISTORY_MAX)
+        forget(history.oldest);
 }
 
-/* Addresses for map_size bytes and the guard behind them; 0 if the range is used up. */
+/* The block whose pages or guard are in the way of [at, at + need), or NULL. at is never inside
+ * another block's guard: it is the start of the range, or where a guard ends. */
+static struct soft_block *in_the_way(int device, uint64_t at, uint64_t need) {
+    struct range *r = rangemap_find_first_at_or_after(&table, at);
+    struct soft_block *b = r ? r->value : NULL;
+    return b && b->map < range_end(device) && b->map < at + need ? b : NULL;
+}
+
+/* Addresses for map_size bytes and the guard behind them, from the cursor on and, once, from the
+ * start of the range again; 0 if there are none. Freed blocks on the way are forgotten: the cursor
+ * comes to them one round after they were handed out. The others are passed by. */
 static uint64_t take_addresses(int device, uint64_t map_size) {
     uint64_t align = map_size >= huge_page ? huge_page : PAGE;
-    uint64_t need = map_size + guard_for(map_size) + align;
-    uint64_t end = soft_layout.base + (uint64_t)(device + 1) * soft_layout.device_span;
-    if (end - cursor[device] >= need) {
-        uint64_t map = round_up(cursor[device], align);
-        cursor[device] = map + map_size + guard_for(map_size);
-        return map;
-    }
-    for (;;) {
-        uint64_t gap = find_gap(device, need);
-        if (gap || !oldest_freed)
-            return gap ? round_up(gap, align) : 0;
-        forget_oldest_freed();
+    uint64_t need = map_size + guard_for(map_size);
+    uint64_t at = cursor[device], end = range_end(device);
+    for (int rounds = 0;;) {
+        at = round_up(at, align);
+        if (at >= end || end - at < need) {
+            if (rounds++)
+                return 0;
+            at = range_start(device);
+            continue;
+        }
+        struct soft_block *b = in_the_way(device, at, need);
+        if (!b) {
+            cursor[device] = at + need;
+            return at;
+        }
+        if (b->in_history)
+            forget(b);
+        else
+            at = b->map + b->map_size + guard_for(b->map_size);
     }
 }
 
@@ -201,6 +220,41 @@ static uint64_t block_address(uint64_t map, uint64_t map_size, uint64_t size) {
     uint64_t lowest_bit = size & (~size + 1);
     uint64_t align = lowest_bit < ALIGNMENT ? lowest_bit : ALIGNMENT;
     return (map + map_size - size) / align * align;
+}
+
+/* ---- unmapping ------------------------------------------------------------------------------ */
+
+/* True if nothing in [from, to) is accessible, about to be, or handed out next. Under table_lock.
+ */
+static bool is_deserted(int device, uint64_t from, uint64_t to) {
+    if (from < range_start(device) || to > range_end(device) ||
+        (cursor[device] >= from && cursor[device] < to))
+        return false;
+    struct range *r = rangemap_find_first_at_or_after(&table, from);
+    for (; r && r->addr < to; r = rangemap_next(&table, r))
+        if (((const struct soft_block *)r->value)->state != SOFT_FREED)
+            return false;
+    return true;
+}
+
+/* The system keeps the page table of 2 MiB for as long as any of it stays mapped, and the whole
+ * range would cost half a gigabyte of them. So whoever frees the last block there drops it all.
+ * That is done under the lock, so that nobody moves in meanwhile. */
+static bool unmap_surroundings(const struct soft_block *b) {
+    uint64_t from = b->map / huge_page * huge_page, to = round_up(b->map + b->map_size, huge_page);
+    spin_lock(&table_lock);
+    bool alone = is_deserted(b->device, from, to);
+    if (alone)
+        unmap_at(soft_reach(from), to - from);
+    spin_unlock(&table_lock);
+    return alone;
+}
+
+static void unmap_block(const struct soft_block *b) {
+    if (is_shared(b))
+        unmap_at((void *)(uintptr_t)b->map, b->map_size);
+    if (is_shared(b) || !unmap_surroundings(b))
+        unmap_at(soft_reach(b->map), b->map_size);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -219,9 +273,15 @@ static struct soft_block *new_block(int device, enum soft_block_kind kind, uint6
     return b;
 }
 
+/* What soft_memory_find() answers has changed. Under table_lock. */
+static void note_change(void) {
+    atomic_fetch_add_explicit(&soft_memory_generation, 1, memory_order_release);
+}
+
 static bool table_insert(struct soft_block *b) {
     spin_lock(&table_lock);
     bool ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
+    note_change();
     spin_unlock(&table_lock);
     return ok;
 }
@@ -238,6 +298,7 @@ static bool place(struct soft_block *b) {
         }
         if (ok)
             used[b->device] += cost(b);
+        note_change();
     }
     spin_unlock(&table_lock);
     return ok;
@@ -246,6 +307,7 @@ static bool place(struct soft_block *b) {
 static void displace(struct soft_block *b) {
     spin_lock(&table_lock);
     rangemap_remove(&table, b->addr, NULL);
+    note_change();
     used[b->device] -= cost(b);
     spin_unlock(&table_lock);
     free(b);
@@ -300,6 +362,7 @@ hipError_t soft_memory_commit(struct soft_block *b) {
     soft_slack_fill(b);
     spin_lock(&table_lock);
     b->state = SOFT_LIVE;
+    note_change();
     spin_unlock(&table_lock);
     return hipSuccess;
 }
@@ -308,6 +371,7 @@ static void free_host(struct soft_block *b) {
     struct soft_slacks found;
     spin_lock(&table_lock);
     rangemap_remove(&table, b->addr, NULL);
+    note_change();
     spin_unlock(&table_lock);
     soft_slack_look(b, 0, &found);
     soft_slack_tell(&found);
@@ -328,6 +392,7 @@ void soft_memory_free(struct soft_block *b) {
         soft_slack_look(b, 0, &found);
     if (mine) {
         b->state = SOFT_FREED;
+        note_change();
         used[b->device] -= cost(b);
     }
     spin_unlock(&table_lock);
@@ -336,12 +401,7 @@ void soft_memory_free(struct soft_block *b) {
     soft_slack_tell(&found);
     unmap_block(b);
     spin_lock(&table_lock); /* only now may its addresses be given away */
-    b->next_freed = NULL;
-    if (newest_freed)
-        newest_freed->next_freed = b;
-    else
-        oldest_freed = b;
-    newest_freed = b;
+    remember(b);
     spin_unlock(&table_lock);
 }
 

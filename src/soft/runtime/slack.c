@@ -23,7 +23,7 @@ static _Atomic uint64_t runs; /* launches that ran to their end, of all streams 
 static unsigned char pattern[PAGE];
 
 static bool is_observed(void) {
-    return atomic_load_explicit(&observer, memory_order_acquire) != NULL;
+    return atomic_load_explicit(&observer, memory_order_acquire) != NULL && !soft_is_forked();
 }
 
 void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, void *user) {
@@ -36,7 +36,7 @@ void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, voi
     }
     atomic_store(&observer_user, user);
     atomic_store(&observer, o);
-    if (o)
+    if (o && !soft_is_forked())
         soft_memory_look_at_all(true); /* blocks from before */
 }
 

@@ -5,7 +5,7 @@
  * it and, where HIP says so, waits for it. src/soft/entry exports soft_hipXxx as hipXxx; a function
  * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
  *
- *   memory.c        address ranges, blocks, guards, quarantine
+ *   memory.c        address ranges, blocks, guards, history
  *   slack.c         patterns beside blocks, and who is told about launches
  *   alloc.c         the hipMalloc family
  *   schedule.c      the scheduler: dispatcher, watchdog, four policies
@@ -16,6 +16,7 @@
  *   pool.c          one kernel on all cores
  *   fault_signal.c  SIGSEGV becomes a fault
  *   error.c         last and sticky errors
+ *   start.c         the start, and forks
  *   device.c        properties
  *   module/         code objects, symbols
  *   graph/          capture and replay
@@ -24,6 +25,7 @@
 #ifndef SOFT_RUNTIME_SOFT_H
 #define SOFT_RUNTIME_SOFT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,6 +92,8 @@ uint64_t soft_current_tag(void);
 /* What a synchronising call ends with: hipSuccess, or the device error, from now on sticky. */
 hipError_t soft_error_observe(void);
 void soft_error_reset(int device);
+/* A forked child: whatever failed was the parent's. */
+void soft_error_forget(void);
 
 /* This thread's current device. */
 int soft_current_device(void);
@@ -108,7 +112,11 @@ struct soft_handle {
 };
 
 struct soft_handles;
+enum { SOFT_HANDLES_MAX = 16 }; /* pools */
 struct soft_handles *soft_handles_new(size_t object_size, size_t capacity);
+/* Pool number i in order of creation, or NULL; and its lock. For forks. */
+struct soft_handles *soft_handles_number(unsigned i);
+pthread_mutex_t *soft_handles_lock(struct soft_handles *pool);
 void *soft_handle_alloc(struct soft_handles *pool); /* zeroed, live; NULL when full */
 void soft_handle_free(struct soft_handles *pool, void *object);
 /* The two halves of free, for an object that outlives its handle: no longer valid; reusable. */
@@ -134,7 +142,7 @@ enum soft_block_kind {
 enum soft_block_state {
     SOFT_PENDING, /* hipMallocAsync returned it, its stream has not reached it: not accessible */
     SOFT_LIVE,
-    SOFT_FREED, /* in quarantine: the address range stays inaccessible */
+    SOFT_FREED, /* in the history: the address range stays inaccessible */
 };
 
 struct soft_block {
@@ -142,12 +150,13 @@ struct soft_block {
     uint64_t map, map_size; /* whole pages that hold it, program addresses */
     enum soft_block_kind kind;
     enum soft_block_state state;
-    int device;                    /* ordinal */
-    unsigned flags;                /* of the HIP call that made it */
-    void *pool;                    /* hipMemPool_t, or NULL */
-    bool claimed;                  /* somebody frees it: waits for the device or for a stream */
-    bool keep;                     /* belongs to a module: hipDeviceReset leaves it */
-    struct soft_block *next_freed; /* quarantine, oldest first */
+    int device;      /* ordinal */
+    unsigned flags;  /* of the HIP call that made it */
+    void *pool;      /* hipMemPool_t, or NULL */
+    bool claimed;    /* somebody frees it: waits for the device or for a stream */
+    bool keep;       /* belongs to a module: hipDeviceReset leaves it */
+    bool in_history; /* freed, and nobody else's any more */
+    struct soft_block *next_freed, *prev_freed; /* history, oldest first */
     /* slack.c; under the table's lock */
     bool has_pattern;
     uint8_t damages;              /* that were told */
@@ -163,7 +172,7 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
                              bool pending, struct soft_block **out);
 /* Makes a pending block accessible. */
 hipError_t soft_memory_commit(struct soft_block *block);
-/* Unmaps and quarantines. The struct stays valid until its addresses are reused. */
+/* Unmaps. The struct is the table's from now on, which forgets it after many others. */
 void soft_memory_free(struct soft_block *block);
 /* The block that starts at addr and is of one of the kinds (bits 1 << kind), if the program may
  * free it and nobody does so yet; else NULL. It is the caller's to free, or to give back. */
@@ -173,6 +182,9 @@ hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
 /* Frees everything of a device but module variables (hipDeviceReset). */
 void soft_memory_reset(int device);
 
+/* Changes whenever an answer of soft_memory_find() may have: who remembers answers asks this first.
+ */
+extern _Atomic uint64_t soft_memory_generation;
 /* A copy of the block that contains addr and is not freed; false if there is none. */
 bool soft_memory_find(uint64_t addr, struct soft_block *out);
 /* The block that starts at addr, in any state but freed; NULL if none. */
@@ -506,6 +518,13 @@ hipError_t soft_function_native(const char *name, struct soft_function **out);
 /* The function that __hipRegisterFunction tied to a host address. */
 hipError_t soft_function_for_host(const void *host, struct soft_function **out);
 const struct greta_soft_kernel *soft_kernel_find(const char *name);
+/* The lock of the native kernels. For forks. */
+pthread_mutex_t *soft_kernel_lock(void);
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
+/* Makes room for graphs; called once, at the start. */
+void soft_graph_prepare(void);
 
 /* ---- capture.c ----------------------------------------------------------------------------- */
 
@@ -526,10 +545,13 @@ hipError_t soft_capture_refuse_unsafe(void);
 void soft_capture_abandon(struct soft_stream *stream);
 void soft_capture_forget(struct soft_event *event);
 
-/* ---- device.c ------------------------------------------------------------------------------ */
+/* ---- start.c ------------------------------------------------------------------------------- */
 
 /* Starts the runtime on the first call of any function; cheap afterwards. */
 hipError_t soft_start(void);
+/* True in a child that was forked when the runtime had started, or was starting: nothing works, and
+ * no lock may be touched. */
+bool soft_is_forked(void);
 /* 5, 6 or 7: which ABI the exported library speaks (src/soft/entry). */
 int soft_hip_major(void);
 

@@ -21,7 +21,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void end_per_thread(void *own) {
     struct soft_stream **mine = own;
     for (int i = 0; i < SOFT_DEVICES_MAX; i++)
-        if (mine[i])
+        if (mine[i] && !soft_is_forked())
             soft_hipStreamDestroy((hipStream_t)mine[i]);
     free(mine);
 }
@@ -80,7 +80,7 @@ static struct soft_stream *find_number(uint64_t number) {
 }
 
 uint64_t greta_soft_launches_done(uint64_t number) {
-    const struct soft_stream *st = find_number(number);
+    const struct soft_stream *st = soft_is_forked() ? NULL : find_number(number);
     return st ? atomic_load_explicit(&st->launches, memory_order_acquire) : 0;
 }
 

@@ -18,6 +18,10 @@ static void make_pools(void) {
         abort(); /* address space for two tables: nothing could work without */
 }
 
+void soft_graph_prepare(void) {
+    pthread_once(&pools_once, make_pools);
+}
+
 void soft_graph_lock(void) {
     pthread_once(&pools_once, make_pools);
     pthread_mutex_lock(&lock);

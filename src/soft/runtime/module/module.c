@@ -22,6 +22,10 @@ static struct soft_handles *modules, *functions;
 /* Held while a module is looked into, so that an unload by another thread cannot be half seen. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+pthread_mutex_t *soft_module_lock(void) {
+    return &lock;
+}
+
 static void make_pools(void) {
     modules = soft_handles_new(sizeof(struct soft_module), MODULES_MAX);
     functions = soft_handles_new(sizeof(struct soft_module_function), FUNCTIONS_MAX);

@@ -57,6 +57,10 @@ hipError_t soft_module_variable(struct soft_module *module, const char *name, ui
 /* Stores a pointer in a variable of 8 bytes, if the module has it: a managed variable's address. */
 void soft_module_set_pointer(struct soft_module *module, const char *name, uint64_t pointer);
 
+/* The locks of module.c and symbol.c. For forks. */
+pthread_mutex_t *soft_module_lock(void);
+pthread_mutex_t *soft_symbol_lock(void);
+
 /* ---- symbol.c ------------------------------------------------------------------------------ */
 
 /* The device variable that __hipRegisterVar tied to a host address, on the current device.

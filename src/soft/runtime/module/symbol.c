@@ -47,6 +47,10 @@ static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static struct soft_handles *pool;
 
+pthread_mutex_t *soft_symbol_lock(void) {
+    return &registry;
+}
+
 static void make_pool(void) {
     pool = soft_handles_new(sizeof(struct fatbin), FATBINS_MAX);
 }

@@ -1,0 +1,331 @@
+/* What the device states about launches: how they are checked, how many are done, which did not
+ * run, and which bytes beside a block were written. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hip/hip_soft.h"
+#include "support/soft_fixture.h"
+
+enum { DAMAGES = 64, SKIPPED = 8 };
+
+static struct hip_soft soft;
+static struct {
+    unsigned damages, skipped;
+    struct greta_soft_slack damage[DAMAGES];
+    struct {
+        uint64_t tag, launches;
+        int reason;
+        char kernel[32];
+    } not_run[SKIPPED];
+} seen;
+
+static void note_not_run(uint64_t tag, const char *kernel, int reason, uint64_t launches,
+                         void *user) {
+    MUST(user == &seen && seen.skipped < SKIPPED);
+    seen.not_run[seen.skipped].tag = tag;
+    seen.not_run[seen.skipped].reason = reason;
+    seen.not_run[seen.skipped].launches = launches;
+    snprintf(seen.not_run[seen.skipped++].kernel, 32, "%s", kernel);
+}
+
+static void note_slack(const struct greta_soft_slack *damage, void *user) {
+    MUST(user == &seen && seen.damages < DAMAGES);
+    seen.damage[seen.damages++] = *damage;
+}
+
+static const struct greta_soft_launch_observer observer = { note_not_run, note_slack };
+
+static void observe(void) {
+    hip_soft_find(&soft, soft_library);
+    MUST(soft.observe_launches && soft.look_at_slack && soft.launches_done && soft.check_of);
+    soft.observe_launches(&observer, &seen);
+}
+
+static void launch_touch(uint64_t tag, void *at, int64_t offset, bool write) {
+    soft.tag(tag);
+    soft_touch(NULL, at, offset, write);
+    OK(hip->hipDeviceSynchronize());
+}
+
+/* ---- slack ---------------------------------------------------------------------------------- */
+
+static void *allocate(size_t bytes) {
+    void *p = NULL;
+    OK(hip->hipMalloc(&p, bytes));
+    return p;
+}
+
+static bool is_checked(void) {
+    const char *checked = getenv("GRETA_SOFT_CHECKED");
+    return !checked || strcmp(checked, "0") != 0;
+}
+
+/* Where a write beside a block of 100 bytes is not caught by a guard. */
+static int64_t beside(int64_t distance) {
+    return is_checked() ? -distance : 99 + distance;
+}
+
+static bool writes_beside_a_block(void) {
+    observe();
+    char *p = allocate(100);
+    uint64_t base = (uint64_t)(uintptr_t)p;
+    launch_touch(10, p, 0, true);
+    launch_touch(11, p, 99, true);
+    launch_touch(12, p, beside(3), false); /* reads do not show */
+    MUST(seen.damages == 0);
+    launch_touch(13, p, beside(3), true);
+    MUST(seen.damages == 1);
+    const struct greta_soft_slack *d = &seen.damage[0];
+    MUST(d->base == base && d->size == 100 && d->bytes == 1);
+    MUST(d->address == base + (uint64_t)beside(3));
+    MUST(d->good == 12 && d->bad == 13 && d->launches == 1);
+    launch_touch(14, p, 5, true); /* it was repaired */
+    MUST(seen.damages == 1);
+    launch_touch(15, p, beside(1), true);
+    MUST(seen.damages == 2 && seen.damage[1].good == 14 && seen.damage[1].bad == 15);
+    OK(hip->hipFree(p));
+    MUST(seen.damages == 2);
+    return true;
+}
+
+/* The kernel got another pointer and computed this one from it, as linked structures do. */
+static bool writes_beside_a_block_that_is_no_argument(void) {
+    observe();
+    char *p = allocate(100), *q = allocate(4096);
+    launch_touch(20, p, 0, true);
+    launch_touch(21, q, p + beside(2) - q, true);
+    launch_touch(22, q, 0, true);
+    MUST(seen.damages == 0);
+    OK(hip->hipFree(p));
+    MUST(seen.damages == 1);
+    MUST(seen.damage[0].good == 20 && seen.damage[0].bad == 0 && seen.damage[0].launches == 2);
+    return true;
+}
+
+static bool looks_at_the_end(void) {
+    observe();
+    char *p = allocate(100), *q = allocate(4096);
+    launch_touch(30, q, p + beside(2) - q, true);
+    soft.look_at_slack();
+    MUST(seen.damages == 1 && seen.damage[0].base == (uint64_t)(uintptr_t)p);
+    MUST(seen.damage[0].good == 0 && seen.damage[0].bad == 0 && seen.damage[0].launches == 1);
+    soft.look_at_slack();
+    MUST(seen.damages == 1);
+    launch_touch(31, q, p + beside(2) - q, true);
+    OK(hip->hipDeviceReset());
+    MUST(seen.damages == 2);
+    return true;
+}
+
+/* Blocks of every kind have a pattern, from both sides of the observer's coming. */
+static bool all_kinds_of_blocks(void) {
+    char *p[4];
+    OK(hip->hipMalloc((void **)&p[0], 100)); /* before anybody observes */
+    observe();
+    OK(hip->hipHostMalloc((void **)&p[1], 100, 0));
+    OK(hip->hipMallocManaged((void **)&p[2], 100, hipMemAttachGlobal));
+    OK(hip->hipMallocAsync((void **)&p[3], 100, NULL));
+    for (int i = 0; i < 4; i++) {
+        launch_touch(40 + (uint64_t)i, p[i], beside(1), true);
+        MUST(seen.damages == (unsigned)i + 1);
+        MUST(seen.damage[i].base == (uint64_t)(uintptr_t)p[i]);
+    }
+    OK(hip->hipFreeAsync(p[3], NULL));
+    OK(hip->hipHostFree(p[1]));
+    OK(hip->hipDeviceSynchronize());
+    MUST(seen.damages == 4);
+    return true;
+}
+
+static bool a_block_that_keeps_being_damaged(void) {
+    observe();
+    char *p = allocate(100);
+    for (uint64_t i = 0; i < DAMAGES; i++)
+        launch_touch(1 + i, p, beside(1), true);
+    MUST(seen.damages == 16);
+    return true;
+}
+
+/* Blocks that fill their pages have no slack: the first byte on either side faults. */
+static bool no_slack(void) {
+    observe();
+    char *p = allocate(8192);
+    launch_touch(50, p, 8191, true);
+    soft.look_at_slack();
+    OK(hip->hipFree(p));
+    MUST(seen.damages == 0);
+    return true;
+}
+
+static void everywhere(soft_program program) {
+    if (SOFT_TSAN)
+        return; /* it sees the look, and a wrong program's write */
+    soft_expect(program, NULL);
+    soft_expect(program, "GRETA_SOFT_CHECKED=0");
+    soft_expect(program, "GRETA_SOFT_CHECKED=0 GRETA_SOFT_SCHEDULE=lazy GCORE_WATCH_HOST=1");
+}
+
+static void a_write_beside_a_block_names_the_launch(void **state) {
+    (void)state;
+    everywhere(writes_beside_a_block);
+}
+static void a_write_beside_another_block_shows_at_its_free(void **state) {
+    (void)state;
+    everywhere(writes_beside_a_block_that_is_no_argument);
+}
+static void a_write_beside_a_block_shows_at_the_end_and_at_a_reset(void **state) {
+    (void)state;
+    everywhere(looks_at_the_end);
+}
+static void all_kinds_of_blocks_have_a_pattern(void **state) {
+    (void)state;
+    everywhere(all_kinds_of_blocks);
+}
+static void damage_of_one_block_is_told_a_few_times(void **state) {
+    (void)state;
+    everywhere(a_block_that_keeps_being_damaged);
+}
+static void full_pages_have_no_slack(void **state) {
+    (void)state;
+    everywhere(no_slack);
+}
+
+/* ---- how launches are checked --------------------------------------------------------------- */
+
+static bool what_is_checked(void) {
+    struct greta_soft_check c;
+    int unknown;
+    hip_soft_find(&soft, soft_library);
+    hipModule_t module;
+    hipFunction_t f;
+    OK(hip->hipModuleLoadData(&module, GRETA_SOFT_NATIVE_IMAGE));
+    OK(hip->hipModuleGetFunction(&f, module, "test_nothing"));
+    MUST(soft.check_of(f, &c) == 0);
+    MUST(c.how == GRETA_SOFT_CHECKED_GUARDS && !c.pattern);
+    MUST(c.before == (is_checked() ? 4095u : 0u) && c.after == (is_checked() ? 0u : 4095u));
+    soft.observe_launches(&observer, &seen);
+    MUST(soft.check_of(f, &c) == 0 && c.pattern);
+    soft.observe_launches(NULL, NULL);
+    MUST(soft.check_of(f, &c) == 0 && !c.pattern);
+    MUST(soft.check_of(&unknown, &c) == -1 && soft.check_of(NULL, &c) == -1);
+    return true;
+}
+
+static void native_kernels_run_between_guards(void **state) {
+    (void)state;
+    soft_expect(what_is_checked, NULL);
+    soft_expect(what_is_checked, "GRETA_SOFT_CHECKED=0");
+}
+
+/* ---- how many are done ---------------------------------------------------------------------- */
+
+static bool launches_of_streams(void) {
+    hip_soft_find(&soft, soft_library);
+    hipStream_t a = soft_free_stream(), b = soft_blocking_stream();
+    uint64_t na = soft.stream_number(a, 0), nb = soft.stream_number(b, 0);
+    uint64_t null = soft.stream_number(NULL, 0), own = soft.stream_number(hipStreamPerThread, 0);
+    MUST(na && nb && null && own && na != nb && na != null && na != own && own != null);
+    MUST(null == soft.stream_number(hipStreamLegacy, 0) && null != soft.stream_number(NULL, 1));
+    MUST(!soft.stream_number(&null, 0) && !soft.stream_number(NULL, 99));
+    for (int i = 0; i < 5; i++)
+        soft_nothing(a);
+    soft_nothing(b);
+    int *p = soft_device_ints(4); /* other operations do not count */
+    OK(hip->hipDeviceSynchronize());
+    MUST(soft.launches_done(na) == 5 && soft.launches_done(nb) == 1);
+    MUST(soft.launches_done(null) == 0 && soft.launches_done(0) == 0);
+    soft_nothing(hipStreamPerThread);
+    OK(hip->hipStreamSynchronize(hipStreamPerThread));
+    MUST(soft.launches_done(own) == 1);
+    soft_nothing(a);
+    OK(hip->hipStreamDestroy(a)); /* still answers, and no other stream gets its number */
+    OK(hip->hipDeviceSynchronize());
+    MUST(soft.launches_done(na) == 6);
+    for (int i = 0; i < 2000; i++) {
+        OK(hip->hipStreamCreate(&a));
+        MUST(soft.stream_number(a, 0) != na);
+        OK(hip->hipStreamDestroy(a));
+    }
+    MUST(soft.launches_done(na) == 0 || soft.launches_done(na) == 6);
+    OK(hip->hipFree(p));
+    return true;
+}
+
+static bool launches_of_graphs(void) {
+    hip_soft_find(&soft, soft_library);
+    hipStream_t s = soft_free_stream();
+    hipGraph_t graph;
+    hipGraphExec_t exec;
+    uint64_t number = soft.stream_number(s, 0);
+    OK(hip->hipStreamBeginCapture(s, hipStreamCaptureModeThreadLocal));
+    for (int i = 0; i < 3; i++)
+        soft_nothing(s);
+    OK(hip->hipStreamEndCapture(s, &graph));
+    MUST(soft.launches_done(number) == 0);
+    OK(hip->hipGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    OK(hip->hipGraphLaunch(exec, s));
+    OK(hip->hipGraphLaunch(exec, s));
+    OK(hip->hipStreamSynchronize(s));
+    MUST(soft.launches_done(number) == 6);
+    return true;
+}
+
+static void launches_are_counted_stream_by_stream(void **state) {
+    (void)state;
+    soft_expect(launches_of_streams, "GRETA_SOFT_DEVICES=2");
+    soft_expect(launches_of_streams, "GRETA_SOFT_DEVICES=2 GRETA_SOFT_SCHEDULE=lazy");
+}
+
+static void launches_of_graphs_count(void **state) {
+    (void)state;
+    soft_right(launches_of_graphs);
+}
+
+/* ---- which did not run ---------------------------------------------------------------------- */
+
+static bool launches_behind_a_fault(void) {
+    observe();
+    hipStream_t s = soft_free_stream();
+    int *p = soft_device_ints(1024);
+    struct soft_gate gate = { 0 };
+    soft_gate_close(&gate, s);
+    soft.tag(60);
+    soft_touch(s, p, 1 << 20, true);
+    soft.tag(61);
+    soft_nothing(s);
+    soft.tag(62);
+    OK(hip->hipMemsetAsync(p, 0, 4, s));
+    soft.tag(63);
+    soft_nothing(s);
+    soft_gate_open(&gate);
+    FAILS(hipErrorIllegalAddress, hip->hipStreamSynchronize(s));
+    MUST(seen.skipped == 2 && seen.not_run[0].tag == 61 && seen.not_run[1].tag == 63);
+    MUST(seen.not_run[0].reason == GRETA_SOFT_NOT_RUN_DEVICE_FAILED);
+    MUST(seen.not_run[0].launches == 1 && !strcmp(seen.not_run[0].kernel, "test_nothing"));
+    MUST(soft.launches_done(soft.stream_number(s, 0)) == 3);
+    return true;
+}
+
+static void launches_behind_a_fault_are_told(void **state) {
+    (void)state;
+    soft_right(launches_behind_a_fault);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_write_beside_a_block_names_the_launch),
+        cmocka_unit_test(a_write_beside_another_block_shows_at_its_free),
+        cmocka_unit_test(a_write_beside_a_block_shows_at_the_end_and_at_a_reset),
+        cmocka_unit_test(all_kinds_of_blocks_have_a_pattern),
+        cmocka_unit_test(damage_of_one_block_is_told_a_few_times),
+        cmocka_unit_test(full_pages_have_no_slack),
+        cmocka_unit_test(native_kernels_run_between_guards),
+        cmocka_unit_test(launches_are_counted_stream_by_stream),
+        cmocka_unit_test(launches_of_graphs_count),
+        cmocka_unit_test(launches_behind_a_fault_are_told),
+    };
+    return cmocka_run_group_tests_name("soft_statements", tests, soft_fixture_load, NULL);
+}
