@@ -430,6 +430,9 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
     r->checked[HYPOTHESIS_DOUBLE_FREE]++;
     if (status == RECORD_PENDING || hip_error_is_sticky((hipError_t)status))
         return;
+    const struct failure *f = status == hipSuccess ? NULL : errors_find(r, e->seq);
+    if (f && f->explained)
+        return; /* resources.c has: its stream is gone */
     if (status != hipSuccess && !may_fail(r, e, t->space))
         failed_free(r, e, t);
     else if (status == hipSuccess && !space_at(t->space, e->event.dst))

@@ -8,7 +8,13 @@
  * for the error's text or for the last error is looking at it; queueing more work is going on. A
  * failing call whose program went on is only a finding once the failure has come up somewhere else:
  * the last error was read at another place, a pointer that was never allocated was used, or the
- * bytes that were not written were read. */
+ * bytes that were not written were read.
+ *
+ * Some failures are part of asking: queries, "already enabled", "already registered". They are no
+ * findings, and not even kept; but as the thread's last error they stay until somebody reads it,
+ * and who reads it after other work takes it for that work's. Whether such a read meant to clear
+ * the error or to check for one shows in what follows: who asks for its text, or ends with an
+ * error, has been misled. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +95,18 @@ static void react(struct replay *r, const struct reader_event *e, struct thread 
     }
 }
 
+/* What the program does with an error that it has read late. */
+static void react_to_read(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (queues_work(&e->event)) {
+        t->read = EVENT_NO_SEQ;
+    } else if (e->event.kind == EVENT_CALL && asks_about_errors(r, &e->event)) {
+        struct failure *f = errors_find(r, t->read);
+        if (f)
+            f->asked = true;
+        t->read = EVENT_NO_SEQ;
+    }
+}
+
 static struct failure *add_failure(struct replay *r, const struct reader_event *e, struct thread *t,
                                    unsigned status) {
     if (r->failure_count == FAILURES_MAX) {
@@ -124,14 +142,49 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
     return f;
 }
 
+/* Indices of the failure at `index` are now one higher. */
+static void moved_failure(struct replay *r, size_t index) {
+    for (size_t i = 0; i < r->thread_count; i++)
+        r->threads[i].failure += r->threads[i].failure == index + 1;
+    for (size_t i = 0; i < r->lost_count; i++)
+        r->lost[i].failure += r->lost[i].failure == index;
+}
+
+/* The failure that an error comes from, if it is not one of those that are kept: made from its
+ * event, in its place in the list. */
+static struct failure *recall(struct replay *r, uint64_t seq, unsigned error, struct thread *t) {
+    struct reader_event *e = r->other;
+    if (seq == EVENT_NO_SEQ || seq < r->gap || !reader_event(r->r, seq, e) ||
+        e->event.status != error)
+        return NULL;
+    struct failure *f = add_failure(r, e, t, error);
+    if (!f)
+        return NULL;
+    f->harmless = true;
+    size_t at = (size_t)(f - r->failures);
+    struct failure moved = *f;
+    for (; at > 0 && r->failures[at - 1].seq > seq; at--) {
+        r->failures[at] = r->failures[at - 1];
+        moved_failure(r, at - 1);
+    }
+    r->failures[at] = moved;
+    return &r->failures[at];
+}
+
 static void on_error_read(struct replay *r, const struct reader_event *e, struct thread *t) {
     unsigned error = (unsigned)e->event.dst;
-    struct failure *f = e->event.src == EVENT_NO_SEQ ? NULL : errors_find(r, e->event.src);
+    uint64_t from = e->event.src;
+    struct failure *f = from == EVENT_NO_SEQ ? NULL : errors_find(r, from);
+    if (!f && error != hipSuccess && !hip_error_is_sticky((hipError_t)error) &&
+        from != EVENT_NO_SEQ && t->last_work != EVENT_NO_SEQ && t->last_work > from &&
+        (f = recall(r, from, error, t)))
+        f->went_on = true;
     if (f && error != hipSuccess) {
         /* Asked for at once it is that call's; after other work it is taken for another's. */
         if (f->went_on && f->surfaced == EVENT_NO_SEQ)
             f->surfaced = e->seq;
         f->looked = true;
+        t->read = f->went_on ? f->seq : EVENT_NO_SEQ;
     } else if (hip_error_is_sticky((hipError_t)error) && t->space->sticky == EVENT_NO_SEQ) {
         struct failure *fresh = add_failure(r, e, t, error);
         if (fresh)
@@ -170,6 +223,10 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
     follow_safe_copy(r, e, t);
     if (t->failure)
         react(r, e, t);
+    if (t->read != EVENT_NO_SEQ)
+        react_to_read(r, e, t);
+    if (queues_work(&e->event))
+        t->last_work = e->seq;
     if (event_fn(&e->event) != EVENT_NO_FN) {
         r->calls++;
         if (!asks_about_errors(r, &e->event))
@@ -298,12 +355,20 @@ static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced
         f->explained = true;
 }
 
+/* Did the thread stop at the error that it had read, and the run end with a failure? */
+static bool ended_badly(const struct replay *r, const struct failure *f) {
+    const char *status = reader_provenance_find(r->r, "run.exit");
+    return f->thread < r->thread_count && r->threads[f->thread].read == f->seq && status &&
+           strcmp(status, "0") != 0;
+}
+
 static void check_unchecked(struct replay *r) {
     bool sticky_done = false;
     for (size_t i = 0; i < r->failure_count; i++) {
         struct failure *f = &r->failures[i];
         bool late = f->surfaced != EVENT_NO_SEQ && f->went_on;
-        if (!f->went_on || (f->looked && !late) || f->kind == EVENT_FREE)
+        if (!f->went_on || (f->looked && !late) || f->kind == EVENT_FREE ||
+            (f->explained && !f->sticky) || (f->harmless && !f->asked && !ended_badly(r, f)))
             continue;
         if (f->sticky && (sticky_done || f->kind == EVENT_LAUNCH))
             continue;
@@ -316,6 +381,116 @@ static void check_unchecked(struct replay *r) {
                                sentence_plain(SENTENCE_DOUBT_LOOKED));
     }
 }
+
+/* ---- captures that a failing call made invalid ------------------------------------------------
+ */
+
+static bool is_about_capture(unsigned status) {
+    return status >= hipErrorStreamCaptureUnsupported && status <= hipErrorStreamCaptureWrongThread;
+}
+
+/* The call that broke the capture of the stream that f was about: the first that failed since the
+ * capture had begun, on whatever thread; EVENT_NO_SEQ: it is not in the recording. */
+static uint64_t find_breaker(struct replay *r, const struct failure *f) {
+    enum { LOOK = 1 << 20 };
+    struct reader_event *e = r->other;
+    uint64_t found = EVENT_NO_SEQ, stop = f->seq > LOOK ? f->seq - LOOK : 0;
+    uint32_t stream = reader_event(r->r, f->seq, e) ? e->event.stream : 0;
+    for (uint64_t seq = f->seq; stream && seq-- > stop;) {
+        if (!reader_event(r->r, seq, e))
+            continue;
+        if (e->event.kind == EVENT_CAPTURE_BEGIN && e->event.stream == stream)
+            return found;
+        const struct thread *t = replay_thread(r, e->event.thread);
+        if (is_failure(&e->event) && is_about_capture(e->event.status) &&
+            e->event.status != hipErrorStreamCaptureInvalidated && t && t->space == f->space)
+            found = seq;
+    }
+    return EVENT_NO_SEQ;
+}
+
+static void explain_capture(struct replay *r, struct failure *f) {
+    uint64_t breaker = find_breaker(r, f);
+    struct reader_event *e = r->other;
+    if (breaker == EVENT_NO_SEQ || breaker < r->gap || !reader_event(r->r, breaker, e))
+        return;
+    struct found x = {
+        .hypothesis = HYPOTHESIS_UNCHECKED_ERROR,
+        .culprit = breaker,
+        .other = EVENT_NO_SEQ,
+        .messenger = f->seq,
+        .order = breaker,
+        .argument = -1,
+        .failed = true,
+        .process = f->space->process,
+    };
+    const char *error = hip_error_name((hipError_t)e->event.status);
+    x.said = SAY(&r->words, CAPTURE_BROKEN, A_SENTENCE(findings_event(r, breaker)), A_NAME(error),
+                 A_SENTENCE(findings_event(r, f->seq)));
+    findings_add(r, &x);
+    struct failure *broke = errors_find(r, breaker);
+    if (broke)
+        broke->explained = true;
+    f->explained = true;
+}
+
+static void explain_captures(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++)
+        if (r->failures[i].status == hipErrorStreamCaptureInvalidated && !r->failures[i].explained)
+            explain_capture(r, &r->failures[i]);
+}
+
+/* ---- allocations that failed ------------------------------------------------------------------
+ */
+
+static bool got_null(struct replay *r, uint64_t launch) {
+    struct event_arg args[EVENT_ARGS_PER_SLOT];
+    struct reader_event *e = r->other;
+    if (launch == EVENT_NO_SEQ || !reader_event(r->r, launch, e) || e->event.kind != EVENT_LAUNCH)
+        return false;
+    for (unsigned i = 0; i < e->extras; i++)
+        if (event_extra_type(&e->extra[i]) == EXTRA_ARGS)
+            for (unsigned k = 0, n = event_args_of(&e->extra[i], args); k < n; k++)
+                if (!(args[k].flags & EVENT_ARG_NUMBER) && !args[k].value)
+                    return true;
+    return false;
+}
+
+/* The null pointer that a kernel met is what the last failed allocation before it left, if nobody
+ * had looked at that. */
+static void blame_allocation(struct replay *r, struct found *x) {
+    const struct failure *cause = NULL;
+    for (size_t i = 0; i < r->failure_count && r->failures[i].seq < x->culprit; i++) {
+        const struct failure *f = &r->failures[i];
+        if (f->kind == EVENT_ALLOC && !f->looked && !f->sticky && f->space->process == x->process &&
+            f->seq >= r->gap)
+            cause = f;
+    }
+    if (!cause || !got_null(r, x->culprit))
+        return;
+    x->also |= 1u << HYPOTHESIS_INVALID_POINTER;
+    x->hypothesis = HYPOTHESIS_UNCHECKED_ERROR;
+    x->said =
+        findings_keep(r, SAY(&r->words, UNCHECKED_NULL, A_SENTENCE(findings_event(r, cause->seq)),
+                             A_NAME(hip_error_name((hipError_t)cause->status)),
+                             A_SENTENCE(findings_event(r, x->culprit)), A_SENTENCE(x->said)));
+    x->other = x->culprit;
+    x->culprit = cause->seq;
+    x->argument = -1;
+    findings_evidence(x, cause->seq);
+    errors_find(r, cause->seq)->explained = true;
+}
+
+static void blame_allocations(struct replay *r) {
+    for (size_t i = 0; i < r->found.count; i++) {
+        struct found *x = &r->found.at[i];
+        if (x->hypothesis == HYPOTHESIS_INVALID_POINTER && x->fault)
+            blame_allocation(r, x);
+    }
+}
+
+/* ---- faults ------------------------------------------------------------------------------------
+ */
 
 /* The call that first told of a fault: not a launch that nobody checked, if another did. */
 static struct failure *find_messenger(struct replay *r, const struct space *s, uint64_t since_ns) {
@@ -457,6 +632,8 @@ void errors_finish(struct replay *r) {
         if (f && !f->explained && s->fault == EVENT_NO_SEQ)
             explain_sticky(r, f);
     }
+    blame_allocations(r);
+    explain_captures(r);
     check_unchecked(r);
     explain_refusals(r);
 }

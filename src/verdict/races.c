@@ -585,6 +585,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
         .clock = clock,
         .me = { .seq = op->seq, .number = number, .lane = lane, .what = op->what },
     };
+    overlap_check(r, op, t);
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);
     if (op->what == SHADOW_LAUNCH && !op->known)

@@ -41,7 +41,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
         return NULL;
     t->seen = true;
     t->id = id;
-    t->safe = t->safe_op = EVENT_NO_SEQ;
+    t->safe = t->safe_op = t->last_work = t->read = EVENT_NO_SEQ;
     t->space->threads++;
     r->seen.threads++;
     return t;

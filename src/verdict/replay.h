@@ -7,6 +7,7 @@
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
+ *   overlap.c   one copy whose source and destination overlap
  *   resources.c streams, events, graphs, modules, registrations that are never released
  *   errors.c    failing calls: who reported what, and who looked at it
  *   fault_cause.c the device's own word on where it failed
@@ -67,6 +68,8 @@ struct thread {
     uint64_t known_ns;   /* when it learned the last of it */
     uint64_t last, last_ns;
     bool last_pending;
+    uint64_t read;      /* the failing call whose error it has read after other work */
+    uint64_t last_work; /* event of the last work it queued; EVENT_NO_SEQ: none */
     size_t failure; /* 1 + index of a failing call that it has not shown a reaction to; 0: none */
     /* The safe copy it is in: calls from the same place belong to it. */
     uint64_t safe;
@@ -176,6 +179,8 @@ struct failure {
     bool sticky;
     bool explained;    /* a finding says why */
     bool looked;       /* the program asked what the error was */
+    bool harmless;     /* of a kind that programs expect: only a later read of it is a mistake */
+    bool asked;        /* the program asked for its text after that read */
     bool went_on;      /* the program queued more work without asking */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
 };
@@ -357,9 +362,15 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t);
 void races_settle(struct space *s, struct block *b, void *replay);
 
+/* ---- overlap.c ------------------------------------------------------------------------------- */
+
+void overlap_check(struct replay *r, const struct op *op, struct thread *t);
+
 /* ---- resources.c ----------------------------------------------------------------------------- */
 
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* A failing call was given a handle that had been destroyed: enters that, and returns true. */
+bool resources_explain(struct replay *r, const struct reader_event *e, struct thread *t);
 /* After the last event. failed: the run ended on an error. */
 void resources_finish(struct replay *r, bool failed);
 void resources_free_space(struct space *s);

@@ -9,7 +9,7 @@
 #include "verdict/replay.h"
 
 struct resource {
-    uint64_t made; /* event */
+    uint64_t made, gone; /* events; EVENT_NO_SEQ: not yet */
     uint32_t stream;
 };
 
@@ -22,7 +22,14 @@ static const enum sentence_id words[SPACE_RESOURCES] = {
     [SPACE_RESOURCE_MODULE] = SENTENCE_RESOURCE_MODULE,
 };
 
-/* ---- one event after the other --------------------------------------------------------------- */
+/* What a handle of that kind is called. */
+static const enum sentence_id names[SPACE_RESOURCES] = {
+    [SPACE_RESOURCE_STREAM] = SENTENCE_A_STREAM, [SPACE_RESOURCE_EVENT] = SENTENCE_AN_EVENT,
+    [SPACE_RESOURCE_GRAPH] = SENTENCE_A_GRAPH,   [SPACE_RESOURCE_EXEC] = SENTENCE_AN_EXEC,
+    [SPACE_RESOURCE_MODULE] = SENTENCE_A_MODULE,
+};
+
+/* ---- making and releasing -------------------------------------------------------------------- */
 
 static void make(struct replay *r, const struct reader_event *e, struct space *s,
                  enum space_resource kind, uint64_t handle) {
@@ -33,8 +40,14 @@ static void make(struct replay *r, const struct reader_event *e, struct space *s
         r->no_memory = true;
         return;
     }
-    *x = (struct resource){ .made = e->seq, .stream = e->event.stream };
-    free(table_remove(&s->resources[kind], handle));
+    *x = (struct resource){
+        .made = e->seq,
+        .gone = EVENT_NO_SEQ,
+        .stream = kind == SPACE_RESOURCE_STREAM ? e->event.stream : 0,
+    };
+    struct resource *old = table_remove(&s->resources[kind], handle);
+    s->resources_gone[kind] -= old && old->gone != EVENT_NO_SEQ;
+    free(old);
     if (!table_set(&s->resources[kind], handle, x)) {
         free(x);
         r->no_memory = true;
@@ -42,43 +55,171 @@ static void make(struct replay *r, const struct reader_event *e, struct space *s
     r->checked[HYPOTHESIS_RESOURCE_LEAK]++;
 }
 
-static void release(const struct reader_event *e, struct space *s, enum space_resource kind,
-                    uint64_t handle) {
-    if (e->event.status == hipSuccess || event_is_pending(&e->event))
-        free(table_remove(&s->resources[kind], handle));
+/* Takes out those of which `keep` says no. */
+static void sieve(struct replay *r, struct space *s, enum space_resource kind,
+                  bool (*keep)(const struct replay *, const struct resource *, uint64_t),
+                  uint64_t what) {
+    struct table kept = { 0 };
+    size_t at = 0, gone = 0;
+    for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));) {
+        struct resource *x = e->value;
+        if (keep(r, x, what) && table_set(&kept, e->key, x))
+            gone += x->gone != EVENT_NO_SEQ;
+        else
+            free(x);
+    }
+    table_clear(&s->resources[kind]);
+    s->resources[kind] = kept;
+    s->resources_gone[kind] = gone;
+}
+
+static bool is_newer(const struct replay *r, const struct resource *x, uint64_t seq) {
+    (void)r;
+    return x->gone == EVENT_NO_SEQ || x->gone > seq;
+}
+
+/* What is gone is remembered as long as its handle is not used again, the newest of them. */
+static void release(struct replay *r, const struct reader_event *e, struct space *s,
+                    enum space_resource kind, uint64_t handle) {
+    enum { GONE_MAX = 1 << 16 };
+    struct resource *x = table_find(&s->resources[kind], handle);
+    if (x && x->gone == EVENT_NO_SEQ &&
+        (e->event.status == hipSuccess || event_is_pending(&e->event)))
+        x->gone = e->seq;
+    else
+        return;
+    if (++s->resources_gone[kind] > GONE_MAX)
+        sieve(r, s, kind, is_newer, e->seq - GONE_MAX);
+}
+
+/* Of a stream whose device is known to be another one. */
+static bool is_elsewhere(const struct replay *r, const struct resource *x, uint64_t device) {
+    const struct stream_value *v = x->stream ? reader_stream(r->r, x->stream) : NULL;
+    return v && v->device != device;
 }
 
 static void release_all(struct replay *r, struct space *s, uint64_t device) {
-    for (int kind = 0; kind < SPACE_RESOURCES; kind++) {
-        struct table kept = { 0 };
-        size_t at = 0;
-        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));) {
-            struct resource *x = e->value;
-            const struct stream_value *v =
-                kind == SPACE_RESOURCE_STREAM ? reader_stream(r->r, x->stream) : NULL;
-            if (v && v->device != device && table_set(&kept, e->key, x))
-                continue;
-            free(x);
-        }
-        table_clear(&s->resources[kind]);
-        s->resources[kind] = kept;
+    for (int kind = 0; kind < SPACE_RESOURCES; kind++)
+        sieve(r, s, (enum space_resource)kind, is_elsewhere, device);
+}
+
+/* ---- handles that are gone ---------------------------------------------------------------------
+ */
+
+/* The handle that an event is about besides its stream's. */
+static bool handle_of(const struct event *e, enum space_resource *kind, uint64_t *handle) {
+    switch (e->kind) {
+    case EVENT_STREAM_DESTROY:
+        *kind = SPACE_RESOURCE_STREAM;
+        *handle = e->dst;
+        return true;
+    case EVENT_EVENT_DESTROY:
+    case EVENT_EVENT_RECORD:
+    case EVENT_EVENT_WAIT:
+    case EVENT_EVENT_SYNC:
+        *kind = SPACE_RESOURCE_EVENT;
+        *handle = e->dst;
+        return true;
+    case EVENT_GRAPH_INSTANTIATE:
+        *kind = SPACE_RESOURCE_GRAPH;
+        *handle = e->src;
+        return true;
+    case EVENT_GRAPH_LAUNCH:
+    case EVENT_GRAPH_UPDATE:
+        *kind = SPACE_RESOURCE_EXEC;
+        *handle = e->dst;
+        return true;
+    case EVENT_GRAPH_DESTROY:
+        *kind = e->dst ? SPACE_RESOURCE_GRAPH : SPACE_RESOURCE_EXEC;
+        *handle = e->dst ? e->dst : e->src;
+        return true;
+    case EVENT_MODULE_UNLOAD:
+        *kind = SPACE_RESOURCE_MODULE;
+        *handle = e->dst;
+        return true;
+    case EVENT_FUNCTION:
+        *kind = SPACE_RESOURCE_MODULE;
+        *handle = e->src;
+        return true;
+    default:
+        return false;
     }
 }
 
+static bool releases(unsigned kind) {
+    return kind == EVENT_STREAM_DESTROY || kind == EVENT_EVENT_DESTROY ||
+           kind == EVENT_GRAPH_DESTROY || kind == EVENT_MODULE_UNLOAD;
+}
+
+static const struct resource *find_gone(const struct space *s, enum space_resource kind,
+                                        uint64_t handle) {
+    const struct resource *x = table_find(&s->resources[kind], handle);
+    return x && x->gone != EVENT_NO_SEQ ? x : NULL;
+}
+
+/* The failing call was given something that no longer exists; its kind, and who destroyed it. */
+static const struct resource *used_after(const struct replay *r, const struct event *e,
+                                         const struct space *s, enum space_resource *kind) {
+    uint64_t handle = 0;
+    const struct resource *x =
+        handle_of(e, kind, &handle) && handle ? find_gone(s, *kind, handle) : NULL;
+    const struct stream_value *v = !x && e->stream ? reader_stream(r->r, e->stream) : NULL;
+    if (v && v->handle) {
+        *kind = SPACE_RESOURCE_STREAM;
+        x = find_gone(s, SPACE_RESOURCE_STREAM, v->handle);
+    }
+    return x;
+}
+
+static bool is_about_handles(unsigned status) {
+    return status == hipErrorInvalidHandle || status == hipErrorContextIsDestroyed ||
+           status == hipErrorInvalidValue || status == hipErrorInvalidContext;
+}
+
+bool resources_explain(struct replay *r, const struct reader_event *e, struct thread *t) {
+    enum space_resource kind;
+    const struct resource *x =
+        is_about_handles(e->event.status) ? used_after(r, &e->event, t->space, &kind) : NULL;
+    struct failure *failure = x ? errors_find(r, e->seq) : NULL;
+    if (!x || x->gone < r->gap)
+        return false;
+    struct found f = {
+        .hypothesis = releases(e->event.kind) ? HYPOTHESIS_DOUBLE_FREE : HYPOTHESIS_USE_AFTER_FREE,
+        .culprit = e->seq,
+        .other = x->gone,
+        .messenger = e->seq,
+        .order = e->seq,
+        .argument = -1,
+        .failed = true,
+        .process = t->space->process,
+    };
+    f.said = SAY(&r->words, HANDLE_GONE, A_SENTENCE(findings_event(r, e->seq)),
+                 A_SENTENCE(sentence_plain(names[kind])), A_SENTENCE(findings_event(r, x->gone)));
+    findings_evidence(&f, x->made);
+    findings_add(r, &f);
+    if (failure)
+        failure->explained = true;
+    return true;
+}
+
+/* ---- one event after the other -----------------------------------------------------------------
+ */
+
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
+    (void)resources_explain(r, e, t);
     switch (e->event.kind) {
     case EVENT_STREAM_CREATE:
         make(r, e, s, SPACE_RESOURCE_STREAM, e->event.dst);
         break;
     case EVENT_STREAM_DESTROY:
-        release(e, s, SPACE_RESOURCE_STREAM, e->event.dst);
+        release(r, e, s, SPACE_RESOURCE_STREAM, e->event.dst);
         break;
     case EVENT_EVENT_CREATE:
         make(r, e, s, SPACE_RESOURCE_EVENT, e->event.dst);
         break;
     case EVENT_EVENT_DESTROY:
-        release(e, s, SPACE_RESOURCE_EVENT, e->event.dst);
+        release(r, e, s, SPACE_RESOURCE_EVENT, e->event.dst);
         break;
     case EVENT_CAPTURE_END:
     case EVENT_GRAPH_CREATE:
@@ -88,14 +229,14 @@ void resources_on_event(struct replay *r, const struct reader_event *e, struct t
         make(r, e, s, SPACE_RESOURCE_EXEC, e->event.dst);
         break;
     case EVENT_GRAPH_DESTROY:
-        release(e, s, SPACE_RESOURCE_GRAPH, e->event.dst);
-        release(e, s, SPACE_RESOURCE_EXEC, e->event.src);
+        release(r, e, s, SPACE_RESOURCE_GRAPH, e->event.dst);
+        release(r, e, s, SPACE_RESOURCE_EXEC, e->event.src);
         break;
     case EVENT_MODULE_LOAD:
         make(r, e, s, SPACE_RESOURCE_MODULE, e->event.dst);
         break;
     case EVENT_MODULE_UNLOAD:
-        release(e, s, SPACE_RESOURCE_MODULE, e->event.dst);
+        release(r, e, s, SPACE_RESOURCE_MODULE, e->event.dst);
         break;
     case EVENT_ALLOC:
         r->checked[HYPOTHESIS_RESOURCE_LEAK] +=
@@ -158,8 +299,11 @@ static uint64_t check_handles(struct replay *r, const struct space *s, bool accu
     uint64_t alive = 0;
     for (int kind = 0; kind < SPACE_RESOURCES; kind++) {
         size_t at = 0;
-        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at)); alive++) {
+        for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));) {
             const struct resource *x = e->value;
+            if (x->gone != EVENT_NO_SEQ)
+                continue;
+            alive++;
             if (accuse && x->made > r->gap)
                 add_leak(r, s, x->made, e->key, words[kind]);
         }

@@ -77,6 +77,7 @@ struct space {
     shadow *shadow;
     struct table events, graphs, execs, tokens; /* by handle */
     struct table resources[SPACE_RESOURCES];    /* by handle; see resources.c */
+    size_t resources_gone[SPACE_RESOURCES];     /* how many of them are destroyed */
     struct table host_fns;                      /* by event number */
     struct table host_pages;                    /* pages that copies have taken for plain memory */
     struct stream **streams;                    /* those that are not destroyed */
