@@ -136,6 +136,7 @@ static enum rc add_variable(struct reader *r, struct codeobj_list *list, const E
         .size = sym->st_size,
         .initial = d,
         .constant = !(s->sh_flags & SHF_WRITE),
+        .local = ELF64_ST_BIND(sym->st_info) == STB_LOCAL,
     };
     if (!v->name)
         return err_set(r->e, RC_MEMORY, "no memory for the variables of a code object");
@@ -143,51 +144,100 @@ static enum rc add_variable(struct reader *r, struct codeobj_list *list, const E
     return RC_OK;
 }
 
-/* Objects that the code object defines for others: kernels' descriptors and variables. */
+static enum rc add_function(struct reader *r, struct codeobj_list *list, const Elf64_Sym *sym,
+                            const char *name) {
+    struct codeobj_function *f = &list->functions[list->function_count];
+    *f = (struct codeobj_function){ strdup(name), sym->st_value, sym->st_size };
+    if (!f->name)
+        return err_set(r->e, RC_MEMORY, "no memory for the functions of a code object");
+    list->function_count++;
+    return RC_OK;
+}
+
+/* Objects that the code object defines: kernels' descriptors and variables; and functions. */
 static enum rc add_symbol(struct reader *r, struct codeobj_list *list, const Elf64_Sym *sym,
                           const char *name) {
-    unsigned type = ELF64_ST_TYPE(sym->st_info), bind = ELF64_ST_BIND(sym->st_info);
-    if (type != STT_OBJECT || bind == STB_LOCAL || sym->st_shndx == SHN_UNDEF || !*name)
+    unsigned type = ELF64_ST_TYPE(sym->st_info);
+    if ((type != STT_OBJECT && type != STT_FUNC) || sym->st_shndx == SHN_UNDEF || !*name)
         return RC_OK;
     if (sym->st_shndx >= r->section_count)
         return sym->st_shndx >= SHN_LORESERVE
                    ? RC_OK
                    : err_set(r->e, RC_FORMAT, "symbol '%s' has no section", name);
+    if (type == STT_FUNC)
+        return sym->st_size ? add_function(r, list, sym, name) : RC_OK;
     size_t length = strlen(name);
     if (length > 3 && !strcmp(name + length - 3, ".kd") && sym->st_size == DESCRIPTOR_BYTES)
         return add_kernel(r, list, sym, name, length - 3);
     return sym->st_size ? add_variable(r, list, sym, name) : RC_OK;
 }
 
-static enum rc read_symbols(struct reader *r, struct codeobj_list *list) {
-    const Elf64_Shdr *table = find_section(r, SHT_DYNSYM);
-    if (!table)
-        table = find_section(r, SHT_SYMTAB);
-    if (!table)
-        return err_set(r->e, RC_FORMAT, "code object has no symbol table");
+/* The names that a table's symbols have, or NULL. */
+static const Elf64_Shdr *names_of(const struct reader *r, const Elf64_Shdr *table) {
     if (table->sh_link >= r->section_count || table->sh_offset % 8)
-        return err_set(r->e, RC_FORMAT, "symbol table has no names");
+        return NULL;
     const Elf64_Shdr *names = &r->sections[table->sh_link];
-    if (names->sh_type != SHT_STRTAB || !names->sh_size ||
-        !inside(r, names->sh_offset, names->sh_size) ||
-        r->image[names->sh_offset + names->sh_size - 1])
-        return err_set(r->e, RC_FORMAT, "symbol names leave the code object");
+    bool good = names->sh_type == SHT_STRTAB && names->sh_size &&
+                inside(r, names->sh_offset, names->sh_size) &&
+                !r->image[names->sh_offset + names->sh_size - 1];
+    return good ? names : NULL;
+}
 
+/* Room for count more of everything that symbols can be. */
+static enum rc reserve(struct reader *r, struct codeobj_list *list, size_t count) {
+    void *kernels =
+        realloc(list->kernels, (list->kernel_count + count + 1) * sizeof *list->kernels);
+    if (kernels)
+        list->kernels = kernels;
+    void *variables =
+        realloc(list->variables, (list->variable_count + count + 1) * sizeof *list->variables);
+    if (variables)
+        list->variables = variables;
+    void *functions =
+        realloc(list->functions, (list->function_count + count + 1) * sizeof *list->functions);
+    if (functions)
+        list->functions = functions;
+    return kernels && variables && functions
+               ? RC_OK
+               : err_set(r->e, RC_MEMORY, "no memory for %zu symbols", count);
+}
+
+/* The symbols of a table that are local, or those that are not, or all. */
+static enum rc read_table(struct reader *r, struct codeobj_list *list, const Elf64_Shdr *table,
+                          bool locals, bool others) {
+    const Elf64_Shdr *names = names_of(r, table);
+    if (!names)
+        return err_set(r->e, RC_FORMAT, "symbol names leave the code object");
     const Elf64_Sym *symbols = (const Elf64_Sym *)(r->image + table->sh_offset);
     size_t count = table->sh_size / sizeof *symbols;
-    list->kernels = calloc(count + 1, sizeof *list->kernels);
-    list->variables = calloc(count + 1, sizeof *list->variables);
-    if (!list->kernels || !list->variables)
-        return err_set(r->e, RC_MEMORY, "no memory for %zu symbols", count);
-    for (size_t i = 0; i < count; i++) {
+    enum rc rc = reserve(r, list, count);
+    for (size_t i = 0; !rc && i < count; i++) {
         if (symbols[i].st_name >= names->sh_size)
             return err_set(r->e, RC_FORMAT, "symbol %zu has no name", i);
         const char *name = (const char *)r->image + names->sh_offset + symbols[i].st_name;
-        enum rc rc = add_symbol(r, list, &symbols[i], name);
-        if (rc)
-            return rc;
+        bool local = ELF64_ST_BIND(symbols[i].st_info) == STB_LOCAL;
+        if (local ? locals : others)
+            rc = add_symbol(r, list, &symbols[i], name);
     }
-    return RC_OK;
+    return rc;
+}
+
+static int by_address(const void *a, const void *b) {
+    const struct codeobj_function *x = a, *y = b;
+    return (x->address > y->address) - (x->address < y->address);
+}
+
+/* What others may know is in the dynamic table; static things, if at all, in the other one. */
+static enum rc read_symbols(struct reader *r, struct codeobj_list *list) {
+    const Elf64_Shdr *dynamic = find_section(r, SHT_DYNSYM), *all = find_section(r, SHT_SYMTAB);
+    if (!dynamic && !all)
+        return err_set(r->e, RC_FORMAT, "code object has no symbol table");
+    enum rc rc = dynamic ? read_table(r, list, dynamic, false, true) : RC_OK;
+    if (!rc && all)
+        rc = read_table(r, list, all, true, !dynamic);
+    if (!rc)
+        qsort(list->functions, list->function_count, sizeof *list->functions, by_address);
+    return rc;
 }
 
 /* Notes are { name bytes, data bytes, type }, the name and the data, each padded to 4 bytes. */
@@ -247,8 +297,11 @@ void codeobj_list_close(struct codeobj_list **list) {
     }
     for (size_t i = 0; i < l->variable_count; i++)
         free(l->variables[i].name);
+    for (size_t i = 0; i < l->function_count; i++)
+        free(l->functions[i].name);
     free(l->kernels);
     free(l->variables);
+    free(l->functions);
     free(l);
 }
 
@@ -269,7 +322,29 @@ const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list
 const struct codeobj_variable *codeobj_list_variable(const struct codeobj_list *list,
                                                      const char *name) {
     for (size_t i = 0; i < list->variable_count; i++)
-        if (!strcmp(list->variables[i].name, name))
+        if (!list->variables[i].local && !strcmp(list->variables[i].name, name))
             return &list->variables[i];
     return NULL;
+}
+
+const struct codeobj_variable *codeobj_list_variable_at(const struct codeobj_list *list,
+                                                        uint64_t address) {
+    for (size_t i = 0; i < list->variable_count; i++)
+        if (address - list->variables[i].address < list->variables[i].size)
+            return &list->variables[i];
+    return NULL;
+}
+
+const struct codeobj_function *codeobj_list_function_at(const struct codeobj_list *list,
+                                                        uint64_t address) {
+    size_t low = 0, high = list->function_count;
+    while (low < high) { /* the last that begins at or before the address is before low */
+        size_t middle = low + (high - low) / 2;
+        if (list->functions[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct codeobj_function *f = low ? &list->functions[low - 1] : NULL;
+    return f && address - f->address < f->size ? f : NULL;
 }

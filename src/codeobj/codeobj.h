@@ -83,6 +83,13 @@ struct codeobj_variable {
     uint64_t size;
     const unsigned char *initial; /* size bytes of the image, or NULL: zeros */
     bool constant;                /* in a section that code cannot write */
+    bool local;                   /* static: others do not find it by its name */
+};
+
+/* Machine code with a name: a kernel, or a function that was not inlined. */
+struct codeobj_function {
+    char *name;
+    uint64_t address, size;
 };
 
 struct codeobj_list {
@@ -96,6 +103,8 @@ struct codeobj_list {
     size_t kernel_count;
     struct codeobj_variable *variables;
     size_t variable_count;
+    struct codeobj_function *functions; /* by address */
+    size_t function_count;
 };
 
 /* Reads the list of the code object at image. RC_FORMAT if it is not a code object or contradicts
@@ -111,6 +120,12 @@ void codeobj_list_forget_image(struct codeobj_list *list);
 const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list, const char *name);
 const struct codeobj_variable *codeobj_list_variable(const struct codeobj_list *list,
                                                      const char *name);
+
+/* By address in the code object: what holds it, static variables and functions too; NULL. */
+const struct codeobj_variable *codeobj_list_variable_at(const struct codeobj_list *list,
+                                                        uint64_t address);
+const struct codeobj_function *codeobj_list_function_at(const struct codeobj_list *list,
+                                                        uint64_t address);
 
 /* The size of the ELF file that starts at header (64 bytes or more are readable), from its section
  * headers, which linkers put last; 0 if it is no ELF64 file. */

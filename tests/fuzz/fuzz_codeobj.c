@@ -7,6 +7,9 @@
 
 #include "codeobj/bundle.h"
 #include "codeobj/codeobj.h"
+#include "codeobj/descriptor.h"
+#include "codeobj/image.h"
+#include "codeobj/kernarg.h"
 
 /* The sum is used, so that the reads are made. */
 static volatile uint64_t total;
@@ -27,14 +30,50 @@ static void read_list(const struct codeobj_list *list) {
     }
 }
 
+/* As a dispatch uses a kernel: its segment, its registers. */
+static void dispatch(const struct codeobj_list *list, const unsigned char *bytes, size_t size) {
+    const struct codeobj_dispatch d = { .grid = { 64, 2, 1 }, .block = { 32, 2, 1 }, .dims = 2 };
+    struct err e;
+    for (size_t i = 0; i < list->kernel_count; i++) {
+        const struct codeobj_kernel *k = &list->kernels[i];
+        uint32_t need = codeobj_kernarg_bytes(k);
+        unsigned char *segment = need <= 1 << 20 ? calloc(1, need + 1) : NULL;
+        if (segment)
+            total += codeobj_kernarg_hide(k, &d, segment, &e) == RC_OK;
+        free(segment);
+        total += codeobj_list_function_at(list, k->entry) != NULL;
+        total += codeobj_list_variable_at(list, k->descriptor) != NULL;
+    }
+    for (size_t at = 0; at + CODEOBJ_DESCRIPTOR_BYTES <= size && at < 4096; at += 256) {
+        struct codeobj_descriptor k;
+        struct codeobj_start start;
+        codeobj_descriptor_read(&k, bytes + at);
+        total += codeobj_descriptor_start(&start, &k, list->processor, &e) == RC_OK;
+    }
+}
+
+static void load(const unsigned char *bytes, size_t size) {
+    struct codeobj_extent extent;
+    struct err e;
+    if (codeobj_measure(&extent, bytes, size, &e) != RC_OK || extent.bytes > 1 << 24)
+        return;
+    unsigned char *memory = malloc(extent.bytes);
+    if (memory)
+        total += codeobj_load(memory, 0x7f0000000000, &extent, bytes, size, &e) == RC_OK;
+    free(memory);
+}
+
 static void read_image(const unsigned char *bytes, size_t size) {
     struct codeobj_list *list = NULL;
     struct err e;
     if (size >= 64)
         total += codeobj_elf_size(bytes);
-    if (codeobj_list_open(&list, bytes, size, &e) == RC_OK)
+    if (codeobj_list_open(&list, bytes, size, &e) == RC_OK) {
         read_list(list);
+        dispatch(list, bytes, size);
+    }
     codeobj_list_close(&list);
+    load(bytes, size);
 }
 
 static void read_bundle(const unsigned char *bytes, size_t size, const char *target) {

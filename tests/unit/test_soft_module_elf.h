@@ -88,6 +88,8 @@ static inline struct image elf_build(unsigned mach) {
                      .e_flags = mach,
                      .e_ehsize = sizeof h,
                      .e_shentsize = sizeof(Elf64_Shdr),
+                     .e_phentsize = sizeof(Elf64_Phdr),
+                     .e_phnum = 3,
                      .e_shnum = 7 };
     memcpy(h.e_ident, ELFMAG "\x02\x01\x01\x40\x02", 9);
     struct image out = { 0 }, symbols = { 0 }, names = { 0 }, note = { 0 };
@@ -143,6 +145,27 @@ static inline struct image elf_build(unsigned mach) {
           .sh_size = 300 },
         { .sh_type = SHT_NOTE, .sh_offset = note_at, .sh_size = note.size },
     };
+    Elf64_Phdr segments[] = {
+        { .p_type = PT_LOAD,
+          .p_flags = PF_R | PF_X,
+          .p_filesz = rodata + 64,
+          .p_memsz = rodata + 64 },
+        { .p_type = PT_LOAD,
+          .p_flags = PF_R | PF_W,
+          .p_offset = data,
+          .p_vaddr = data,
+          .p_filesz = data_end - data,
+          .p_memsz = data_end - data },
+        { .p_type = PT_LOAD,
+          .p_flags = PF_R | PF_W,
+          .p_offset = data_end,
+          .p_vaddr = ELF_BSS_ADDRESS,
+          .p_memsz = 300,
+          .p_align = 4096 },
+    };
+    uint64_t segments_at = out.size;
+    image_put(&out, segments, sizeof segments);
+    memcpy(out.bytes + offsetof(Elf64_Ehdr, e_phoff), &segments_at, sizeof segments_at);
     uint64_t sections_at = out.size;
     image_put(&out, sections, sizeof sections);
     memcpy(out.bytes + offsetof(Elf64_Ehdr, e_shoff), &sections_at, sizeof sections_at);

@@ -10,12 +10,14 @@ struct soft_module {
     bool loaded;               /* by the program: hipModuleUnload may have it */
     struct soft_image image;   /* list points into it */
     struct codeobj_list *list; /* NULL: native only */
-    /* In step with the list's kernels and variables. */
+    struct codeobj_extent extent;
+    struct soft_block *block; /* the loaded image */
+    /* In step with the list's kernels and variables; managed variables have memory of their own. */
     struct soft_module_function **functions;
-    struct soft_block **blocks;
+    struct soft_block **managed;
 };
 
-enum { MODULES_MAX = 1 << 16, FUNCTIONS_MAX = 1 << 20 };
+enum { MODULES_MAX = 1 << 16, FUNCTIONS_MAX = 1 << 20, IMAGE_ALIGN = 4096 };
 
 static pthread_once_t pools_once = PTHREAD_ONCE_INIT;
 static struct soft_handles *modules, *functions;
@@ -68,53 +70,79 @@ static bool is_managed(const char *name, size_t *base_length) {
     return true;
 }
 
-static hipError_t allocate_variable(struct soft_module *m, size_t i) {
-    const struct codeobj_variable *v = &m->list->variables[i];
-    size_t unused;
-    enum soft_block_kind kind = is_managed(v->name, &unused) ? SOFT_MANAGED : SOFT_GLOBAL;
-    hipError_t r = soft_memory_alloc(m->device, kind, v->size, 0, false, &m->blocks[i]);
-    if (r != hipSuccess)
-        return r;
-    m->blocks[i]->keep = true;
-    void *to = soft_reach(m->blocks[i]->addr);
-    if (v->initial)
-        memcpy(to, v->initial, v->size);
-    else
-        memset(to, 0, v->size);
-    return hipSuccess;
-}
-
-/* The block of the variable called name[0..length), or NULL. */
-static struct soft_block *find_block(const struct soft_module *m, const char *name, size_t length) {
-    for (size_t i = 0; m->list && i < m->list->variable_count; i++)
-        if (!strncmp(m->list->variables[i].name, name, length) &&
-            !m->list->variables[i].name[length])
-            return m->blocks[i];
+/* The variable called name[0..length), or NULL. */
+static const struct codeobj_variable *find_variable(const struct soft_module *m, const char *name,
+                                                    size_t length) {
+    for (size_t i = 0; m->list && i < m->list->variable_count; i++) {
+        const struct codeobj_variable *v = &m->list->variables[i];
+        if (!v->local && !strncmp(v->name, name, length) && !v->name[length])
+            return v;
+    }
     return NULL;
 }
 
-static void store_pointer(struct soft_block *b, uint64_t pointer) {
-    if (b && b->size == sizeof pointer)
-        memcpy(soft_reach(b->addr), &pointer, sizeof pointer);
+/* Where a variable is on the device. */
+static uint64_t address_of(const struct soft_module *m, const struct codeobj_variable *v) {
+    const struct soft_block *own = m->managed[v - m->list->variables];
+    return own ? own->addr : m->block->addr + v->address - m->extent.first;
+}
+
+static void store_pointer(const struct soft_module *m, const struct codeobj_variable *v,
+                          uint64_t pointer) {
+    if (v && v->size == sizeof pointer)
+        memcpy(soft_reach(address_of(m, v)), &pointer, sizeof pointer);
 }
 
 /* For `__managed__ T x` the compiler emits x.managed, the value, and x, a pointer to it. */
-static hipError_t allocate_variables(struct soft_module *m) {
+static hipError_t allocate_managed(struct soft_module *m) {
     size_t count = m->list->variable_count, base;
-    m->blocks = calloc(count + 1, sizeof *m->blocks);
-    if (!m->blocks)
+    m->managed = calloc(count + 1, sizeof *m->managed);
+    if (!m->managed)
         return hipErrorOutOfMemory;
     for (size_t i = 0; i < count; i++) {
-        hipError_t r = allocate_variable(m, i);
+        const struct codeobj_variable *v = &m->list->variables[i];
+        if (v->local || !is_managed(v->name, &base))
+            continue;
+        hipError_t r =
+            soft_memory_alloc(m->device, SOFT_MANAGED, v->size, 0, false, &m->managed[i]);
         if (r != hipSuccess)
             return r;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const char *name = m->list->variables[i].name;
-        if (is_managed(name, &base))
-            store_pointer(find_block(m, name, base), m->blocks[i]->addr);
+        m->managed[i]->keep = true;
+        void *to = soft_reach(m->managed[i]->addr);
+        if (v->initial)
+            memcpy(to, v->initial, v->size);
+        else
+            memset(to, 0, v->size);
+        store_pointer(m, find_variable(m, v->name, base), m->managed[i]->addr);
     }
     return hipSuccess;
+}
+
+/* All segments in one block, because code reaches variables relative to the program counter. */
+static hipError_t load_image_bytes(struct soft_module *m) {
+    struct err e;
+    enum rc rc = codeobj_measure(&m->extent, m->image.bytes, m->image.size, &e);
+    for (size_t i = 0; !rc && i < m->list->variable_count; i++) {
+        const struct codeobj_variable *v = &m->list->variables[i];
+        uint64_t at = v->address - m->extent.first;
+        if (v->address < m->extent.first || v->size > m->extent.bytes ||
+            at > m->extent.bytes - v->size)
+            rc = err_set(&e, RC_FORMAT, "variable %s is in no segment", v->name);
+    }
+    if (rc)
+        return soft_module_error(rc);
+    /* Aligned blocks begin at a page, which every segment's alignment divides. */
+    uint64_t bytes = (m->extent.bytes + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
+    if (m->extent.align > IMAGE_ALIGN)
+        return hipErrorInvalidImage;
+    hipError_t r = soft_memory_alloc(m->device, SOFT_GLOBAL, bytes, 0, false, &m->block);
+    if (r != hipSuccess)
+        return r;
+    m->block->keep = true;
+    unsigned char *to = soft_reach(m->block->addr);
+    memset(to + m->extent.bytes, 0, bytes - m->extent.bytes);
+    return soft_module_error(
+        codeobj_load(to, m->block->addr, &m->extent, m->image.bytes, m->image.size, &e));
 }
 
 static hipError_t load(struct soft_module *m) {
@@ -127,7 +155,10 @@ static hipError_t load(struct soft_module *m) {
     if (m->list->processor != CODEOBJ_GFX90A && m->list->processor != CODEOBJ_GFX942)
         return hipErrorNoBinaryForGpu;
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
-    return m->functions ? allocate_variables(m) : hipErrorOutOfMemory;
+    if (!m->functions)
+        return hipErrorOutOfMemory;
+    hipError_t r = load_image_bytes(m);
+    return r == hipSuccess ? allocate_managed(m) : r;
 }
 
 static void free_function(struct soft_module_function *f) {
@@ -144,11 +175,13 @@ static void dispose(struct soft_module *m) {
     for (size_t i = 0; m->list && m->functions && i < m->list->kernel_count; i++)
         if (m->functions[i])
             free_function(m->functions[i]);
-    for (size_t i = 0; m->list && m->blocks && i < m->list->variable_count; i++)
-        if (m->blocks[i])
-            soft_memory_free(m->blocks[i]);
+    for (size_t i = 0; m->list && m->managed && i < m->list->variable_count; i++)
+        if (m->managed[i])
+            soft_memory_free(m->managed[i]);
+    if (m->block)
+        soft_memory_free(m->block);
     free(m->functions);
-    free(m->blocks);
+    free(m->managed);
     codeobj_list_close(&m->list);
     free(m->image.bytes);
     soft_handle_free(modules, m);
@@ -165,7 +198,8 @@ hipError_t soft_module_open(struct soft_module **out, int device, struct soft_im
     m->image = *image;
     m->list = NULL;
     m->functions = NULL;
-    m->blocks = NULL;
+    m->managed = NULL;
+    m->block = NULL;
     hipError_t r = load(m);
     if (r == hipSuccess)
         *out = m;
@@ -233,27 +267,52 @@ hipError_t soft_module_variable(struct soft_module *module, const char *name, ui
                                 uint64_t *size) {
     char managed[512];
     pthread_mutex_lock(&lock);
-    struct soft_block *b = NULL;
+    const struct codeobj_variable *v = NULL;
     size_t n = strlen(name);
     if (n < sizeof managed - sizeof ".managed") {
         memcpy(managed, name, n);
         strcpy(managed + n, ".managed");
-        b = find_block(module, managed, strlen(managed));
+        v = find_variable(module, managed, strlen(managed));
     }
-    if (!b)
-        b = find_block(module, name, n);
-    if (b) {
-        *addr = b->addr;
-        *size = b->size;
+    if (!v)
+        v = find_variable(module, name, n);
+    if (v) {
+        *addr = address_of(module, v);
+        *size = v->size;
     }
     pthread_mutex_unlock(&lock);
-    return b ? hipSuccess : hipErrorNotFound;
+    return v ? hipSuccess : hipErrorNotFound;
 }
 
 void soft_module_set_pointer(struct soft_module *module, const char *name, uint64_t pointer) {
     pthread_mutex_lock(&lock);
-    store_pointer(find_block(module, name, strlen(name)), pointer);
+    store_pointer(module, find_variable(module, name, strlen(name)), pointer);
     pthread_mutex_unlock(&lock);
+}
+
+bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_module_part *out) {
+    if (!module->block || addr - module->block->addr >= module->extent.bytes)
+        return false;
+    uint64_t bias = module->block->addr - module->extent.first;
+    const struct codeobj_variable *v = codeobj_list_variable_at(module->list, addr - bias);
+    const struct codeobj_function *f = codeobj_list_function_at(module->list, addr - bias);
+    *out = (struct soft_module_part){ .addr = addr };
+    if (v)
+        *out =
+            (struct soft_module_part){ v->name, v->address + bias, v->size, !v->constant, false };
+    else if (f)
+        *out = (struct soft_module_part){ f->name, f->address + bias, f->size, false, true };
+    return true;
+}
+
+void soft_module_code(struct soft_module *module, struct soft_module_code *out) {
+    *out = (struct soft_module_code){
+        .list = module->list,
+        .extent = &module->extent,
+        .base = module->block ? module->block->addr : 0,
+        .image = module->image.bytes,
+        .image_bytes = module->image.size,
+    };
 }
 
 /* ---- HIP ----------------------------------------------------------------------------------- */
