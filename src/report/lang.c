@@ -40,6 +40,24 @@ const char *lang_text(enum lang lang, enum lang_id id) {
     return texts[id][lang];
 }
 
+const char *lang_said(enum lang lang, const struct sentence *said, const char *english) {
+    return said ? sentence_text(lang, said) : english;
+}
+
+const char *lang_advice(enum lang lang, const struct verdict_finding *f) {
+    if (f->advised)
+        return sentence_text(lang, f->advised);
+    if (lang == LANG_EN && f->advice && *f->advice)
+        return f->advice;
+    return hypothesis_words(lang, f->hypothesis)->advice;
+}
+
+const char *lang_access(enum lang lang, enum verdict_access access) {
+    static const enum lang_id ids[] = { LANG_READS, LANG_WRITES, LANG_USES, LANG_ALLOCATES,
+                                        LANG_FREES };
+    return (unsigned)access < sizeof ids / sizeof *ids ? lang_text(lang, ids[access]) : "?";
+}
+
 const char *lang_status(enum lang lang, enum verdict_status status) {
     return (unsigned)status < sizeof statuses / sizeof *statuses ? statuses[status][lang] : "?";
 }
@@ -50,4 +68,25 @@ const char *lang_overall(enum lang lang, enum verdict_overall overall) {
 
 const struct lang_variable *lang_variable(unsigned index) {
     return index < sizeof variables / sizeof *variables ? &variables[index] : NULL;
+}
+
+static const char *const pages[][LANG_COUNT] = {
+#define LANG_PAGE(en, es) { en, es },
+#include "report/lang.def"
+};
+
+bool lang_page_row(unsigned index, enum lang lang, const char **english, const char **text) {
+    if (index >= sizeof pages / sizeof *pages)
+        return false;
+    *english = pages[index][LANG_EN];
+    *text = pages[index][lang];
+    return true;
+}
+
+const char *lang_page(enum lang lang, const char *english) {
+    const char *own, *text;
+    for (unsigned i = 0; lang_page_row(i, lang, &own, &text); i++)
+        if (!strcmp(own, english))
+            return text;
+    return english;
 }

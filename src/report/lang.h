@@ -23,9 +23,21 @@ const char *lang_code(enum lang lang); /* "en" */
 
 const char *lang_text(enum lang lang, enum lang_id id);
 
+/* What the analysis says: said in the language, or what there is in English where said is NULL. */
+const char *lang_said(enum lang lang, const struct sentence *said, const char *english);
+/* What to do about a finding. */
+const char *lang_advice(enum lang lang, const struct verdict_finding *f);
+/* "reads", "allocates". */
+const char *lang_access(enum lang lang, enum verdict_access access);
+
 /* What a state and a verdict mean. */
 const char *lang_status(enum lang lang, enum verdict_status status);
 const char *lang_overall(enum lang lang, enum verdict_overall overall);
+
+/* A text of the HTML page, which has its English for a name; itself where there is no other. */
+const char *lang_page(enum lang lang, const char *english);
+/* The texts one by one; false past the last one. */
+bool lang_page_row(unsigned index, enum lang lang, const char **english, const char **text);
 
 /* A variable of the environment that reports always list. NULL past the last one. */
 struct lang_variable {

@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 
+#include "report/lang.h"
 #include "verdict/verdict.h"
 
 struct report_text_options {
+    enum lang lang;
     bool colour;  /* escape sequences: only where a terminal shows them */
     bool verbose; /* every finding, every hypothesis with its evidence */
 };

@@ -29,9 +29,14 @@ EMBED(html_main, "main.js");
 struct page {
     FILE *out;
     const verdict *v;
+    enum lang lang;
     const char *data; /* JSON */
     char nonce[32];   /* of the content security policy */
 };
+
+static const char *word(const struct page *p, const char *english) {
+    return lang_page(p->lang, english);
+}
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
@@ -82,7 +87,7 @@ static void put_row_number(FILE *out, const char *name, uint64_t value) {
 
 static void put_event(FILE *out, uint64_t event) {
     if (event == EVENT_NO_SEQ)
-        fputs("unknown", out);
+        putc('?', out);
     else
         fprintf(out, "<a href=\"#event-%" PRIu64 "\">#%" PRIu64 "</a>", event, event);
 }
@@ -102,7 +107,7 @@ static const char *overall_class(enum verdict_overall overall) {
 }
 
 static void put_title(const struct page *p) {
-    put_text(p->out, p->v->answer);
+    put_text(p->out, lang_said(p->lang, p->v->answer_said, p->v->answer));
 }
 
 static void put_date(FILE *out, uint64_t us) {
@@ -119,7 +124,7 @@ static void put_head(const struct page *p) {
     FILE *out = p->out;
     fprintf(out, "<p class=\"badge %s\">%s</p>\n", overall_class(p->v->overall),
             verdict_overall_name(p->v->overall));
-    put_tag(out, "h1", p->v->answer);
+    put_tag(out, "h1", lang_said(p->lang, p->v->answer_said, p->v->answer));
     fputs("\n<p class=\"run\">", out);
     put_date(out, from->start_wall_us);
     if (*from->commit) {
@@ -127,12 +132,12 @@ static void put_head(const struct page *p) {
         snprintf(commit, sizeof commit, "%.12s", from->commit);
         fputs("<span>commit <code>", out);
         put_text(out, commit);
-        fprintf(out, "</code>%s</span>", from->dirty ? " with changes" : "");
+        fprintf(out, "</code> %s</span>", from->dirty ? word(p, "with changes") : "");
     }
     if (*from->command)
         put_tag(out, "code", from->command);
     if (*p->v->recording) {
-        fputs("<span>recording ", out);
+        fprintf(out, "<span>%s ", word(p, "recording"));
         put_tag(out, "code", p->v->recording);
         fputs("</span>", out);
     }
@@ -141,133 +146,188 @@ static void put_head(const struct page *p) {
 
 /* ---- actors -------------------------------------------------------------------------------- */
 
-static void put_actor_name(FILE *out, const struct verdict_actor *a) {
+static void put_actor_name(const struct page *p, const struct verdict_actor *a) {
+    FILE *out = p->out;
     if (a->kernel) {
-        fputs("kernel ", out);
+        fprintf(out, "%s ", lang_text(p->lang, LANG_KERNEL));
         put_tag(out, "code", a->kernel);
     } else {
         put_tag(out, "code", *a->api ? a->api : event_kind_text(a->kind));
     }
     if (a->argument) {
-        fputs(", argument ", out);
+        fprintf(out, ", %s ", lang_text(p->lang, LANG_ARGUMENT));
         put_tag(out, "code", a->argument);
     }
 }
 
-static void put_actor(const struct page *p, const struct verdict_actor *a, const char *class,
-                      const char *role, const char *meaning, const struct verdict_actor *peer,
-                      const char *peer_role) {
+/* What it did with which bytes. */
+static void put_bytes(const struct page *p, const struct verdict_actor *a) {
+    char text[128], bytes[32];
+    if (!a->len && !a->address)
+        return;
+    snprintf(text, sizeof text, "%s %s%s%s 0x%" PRIx64, lang_access(p->lang, a->access),
+             a->len ? sentence_bytes(a->len, bytes, sizeof bytes) : "", a->len ? " " : "",
+             lang_text(p->lang, LANG_AT), a->address);
+    put_row(p->out, word(p, "bytes"), text);
+}
+
+static void put_actor_rows(const struct page *p, const struct verdict_actor *a) {
     FILE *out = p->out;
     char text[128];
+    if (a->tensor)
+        put_row(out, word(p, "tensor"), a->tensor);
+    put_bytes(p, a);
+    put_row(out, word(p, "result"), a->status);
+    put_row(out, word(p, "called from"), a->site);
+    if (a->stream) {
+        snprintf(text, sizeof text, "s%u", a->stream);
+        put_row(out, word(p, "stream"), text);
+    }
+    snprintf(text, sizeof text, "t%u", a->thread);
+    put_row(out, word(p, "thread"), text);
+    if (a->step >= 0)
+        put_row_number(out, word(p, "step"), (uint64_t)a->step);
+    if (a->layer >= 0)
+        put_row_number(out, word(p, "layer"), (uint64_t)a->layer);
+    if (a->replay)
+        put_row_number(out, lang_text(p->lang, LANG_REPLAYED), a->replay);
+    snprintf(text, sizeof text, "%.6f s", (double)a->t_ns / 1e9);
+    put_row(out, word(p, "time"), text);
+}
+
+/* One of those who take part; peer: who it has to do with, NULL: nobody. */
+struct role {
+    const struct verdict_actor *actor;
+    const char *class, *name, *meaning;
+    const struct verdict_actor *peer;
+    const char *to_peer;
+};
+
+static void put_actor(const struct page *p, const struct role *r) {
+    const struct verdict_actor *a = r->actor;
+    FILE *out = p->out;
     fprintf(
         out,
         "<article class=\"actor %s\" id=\"%s\"><h2>%s <small>%s</small></h2>\n<p class=\"what\">",
-        class, class, role, meaning);
-    put_actor_name(out, a);
+        r->class, r->class, word(p, r->name), word(p, r->meaning));
+    put_actor_name(p, a);
     fputs("</p><table>", out);
-    if (a->tensor)
-        put_row(out, "tensor", a->tensor);
-    if (a->len) {
-        snprintf(text, sizeof text, "%s %" PRIu64 " at 0x%" PRIx64, a->writes ? "writes" : "reads",
-                 a->len, a->address);
-        put_row(out, "bytes", text);
-    }
-    put_row(out, "result", a->status);
-    put_row(out, "called from", a->site);
-    snprintf(text, sizeof text, "s%u, thread t%u", a->stream, a->thread);
-    put_row(out, "stream", a->stream ? text : text + strcspn(text, "t"));
-    if (a->step >= 0 || a->layer >= 0) {
-        snprintf(text, sizeof text, "%" PRId64 ", layer %" PRId64, a->step, a->layer);
-        put_row(out, "step", text);
-    }
-    snprintf(text, sizeof text, "%.6f s", (double)a->t_ns / 1e9);
-    put_row(out, "time", text);
+    put_actor_rows(p, a);
     fputs("</table><p class=\"links\">", out);
     if (a->event != EVENT_NO_SEQ)
-        fprintf(out,
-                "<a class=\"button\" href=\"#event-%" PRIu64 "\">event #%" PRIu64
-                " in the timeline</a>",
-                a->event, a->event);
-    if (peer && peer->event != EVENT_NO_SEQ)
-        fprintf(out, "<a href=\"#event-%" PRIu64 "\">%s</a>", peer->event, peer_role);
+        fprintf(out, "<a class=\"button\" href=\"#event-%" PRIu64 "\">%s #%" PRIu64 "</a>",
+                a->event, word(p, "in the timeline: event"), a->event);
+    if (r->peer && r->peer->event != EVENT_NO_SEQ)
+        fprintf(out, "<a href=\"#event-%" PRIu64 "\">%s</a>", r->peer->event, word(p, r->to_peer));
     fputs("</p></article>\n", out);
+}
+
+static const char *messenger_meaning(const struct verdict_actor *m) {
+    return m->status_code == RECORD_PENDING ? "the call that never returned"
+           : m->status_code                 ? "the call that reported the error"
+                                            : "where it surfaced";
 }
 
 static void put_actors(const struct page *p) {
     const verdict *v = p->v;
+    const struct verdict_actor *other =
+        v->finding_count && v->culprit ? v->findings[0].other : NULL;
     if (v->messenger)
-        put_actor(p, v->messenger, "messenger", "Messenger", "the call that reported the error",
-                  v->culprit, "to the culprit");
+        put_actor(p,
+                  &(struct role){ v->messenger, "messenger", "Messenger",
+                                  messenger_meaning(v->messenger), v->culprit, "to the culprit" });
     if (v->culprit)
-        put_actor(p, v->culprit, "culprit", "Culprit", "the operation that caused it", v->messenger,
-                  "to the messenger");
+        put_actor(p, &(struct role){ v->culprit, "culprit", "Culprit",
+                                     v->root ? "the operation that caused it"
+                                             : "the operation that is wrong",
+                                     v->messenger ? v->messenger : other,
+                                     v->messenger ? "to the messenger" : "to the other one" });
+    if (other)
+        put_actor(p, &(struct role){ other, "collides", "Collides with",
+                                     "the operation it has no order with", v->culprit,
+                                     "to the culprit" });
 }
 
 /* ---- findings and hypotheses --------------------------------------------------------------- */
 
-static void put_evidence(FILE *out, const uint64_t *events, size_t count) {
+static void put_evidence(const struct page *p, const uint64_t *events, size_t count) {
+    FILE *out = p->out;
     for (size_t i = 0; i < count && i < 12; i++) {
         putc(' ', out);
         put_event(out, events[i]);
     }
     if (count > 12)
-        fprintf(out, " and %zu more", count - 12);
+        fprintf(out, " … (+%zu)", count - 12);
 }
 
-static void put_block(FILE *out, const struct verdict_block *b) {
-    fprintf(out, "<p>Allocation <code>0x%" PRIx64 "</code>, %" PRIu64 " bytes, made by ", b->base,
-            b->bytes);
+static void put_block(const struct page *p, const struct verdict_block *b) {
+    FILE *out = p->out;
+    char bytes[32];
+    fprintf(out, "<p>%s <code>0x%" PRIx64 "</code>, %s, %s ", lang_text(p->lang, LANG_BLOCK),
+            b->base, sentence_bytes(b->bytes, bytes, sizeof bytes),
+            lang_text(p->lang, LANG_BLOCK_ALLOC));
     put_event(out, b->alloc);
-    fputs(" in ", out);
+    fprintf(out, " %s ", lang_text(p->lang, LANG_IN));
     put_tag(out, "code", b->alloc_site);
     if (b->free != EVENT_NO_SEQ) {
-        fputs(", freed by ", out);
+        fprintf(out, ", %s ", lang_text(p->lang, LANG_BLOCK_FREE));
         put_event(out, b->free);
-        fputs(" in ", out);
+        fprintf(out, " %s ", lang_text(p->lang, LANG_IN));
         put_tag(out, "code", b->free_site);
     }
     if (b->tensor) {
-        fputs("; tensor ", out);
+        fprintf(out, "; %s ", word(p, "tensor"));
         put_tag(out, "code", b->tensor);
-        fprintf(out, " at <code>0x%" PRIx64 "</code>, %" PRIu64 " bytes", b->tensor_at,
-                b->tensor_bytes);
+        fprintf(out, " %s <code>0x%" PRIx64 "</code>, %s", lang_text(p->lang, LANG_AT),
+                b->tensor_at, sentence_bytes(b->tensor_bytes, bytes, sizeof bytes));
     }
     fputs("</p>", out);
 }
 
-static void put_finding(FILE *out, const struct verdict_finding *f, bool open) {
+static void put_part(const struct page *p, const char *role, const struct verdict_actor *a) {
+    fprintf(p->out, "%s: ", role);
+    put_actor_name(p, a);
+    putc(' ', p->out);
+    put_event(p->out, a->event);
+}
+
+static void put_finding(const struct page *p, const struct verdict_finding *f, bool open) {
+    FILE *out = p->out;
     fprintf(out, "<details%s><summary><b>%s</b> ", open ? " open" : "",
             hypothesis_name(f->hypothesis));
-    put_text(out, f->text);
-    if (f->count > 1)
-        fprintf(out, " <span class=\"count\">%" PRIu64 " times</span>", f->count);
+    put_text(out, lang_said(p->lang, f->said, f->text));
+    if (f->count > 1) {
+        fputs(" <span class=\"count\">", out);
+        fprintf(out, lang_text(p->lang, LANG_TEXT_TIMES), f->count);
+        fputs("</span>", out);
+    }
     fputs("</summary>\n<p>", out);
-    put_text(out, f->advice);
-    fputs("</p><p>Culprit: ", out);
-    put_actor_name(out, &f->culprit);
-    putc(' ', out);
-    put_event(out, f->culprit.event);
+    put_text(out, lang_advice(p->lang, f));
+    fputs("</p><p>", out);
+    put_part(p, word(p, "Culprit"), &f->culprit);
     if (f->other) {
-        fputs("; collides with ", out);
-        put_actor_name(out, f->other);
-        putc(' ', out);
-        put_event(out, f->other->event);
+        fputs("; ", out);
+        put_part(p, word(p, "collides with"), f->other);
     }
     if (f->messenger) {
-        fputs("; reported by ", out);
-        put_actor_name(out, f->messenger);
-        putc(' ', out);
-        put_event(out, f->messenger->event);
+        fputs("; ", out);
+        put_part(p, word(p, messenger_meaning(f->messenger)), f->messenger);
     }
     fputs("</p>", out);
     if (f->block)
-        put_block(out, f->block);
+        put_block(p, f->block);
     if (f->evidence_count) {
-        fputs("<p>Evidence:", out);
-        put_evidence(out, f->evidence, f->evidence_count);
+        fprintf(out, "<p>%s:", lang_text(p->lang, LANG_EVIDENCE));
+        put_evidence(p, f->evidence, f->evidence_count);
         fputs("</p>", out);
     }
     fputs("</details>\n", out);
+}
+
+static void put_more(const struct page *p, uint64_t count) {
+    fputs("<p>", p->out);
+    fprintf(p->out, lang_text(p->lang, LANG_TEXT_NOT_SHOWN), count);
+    fputs("</p>", p->out);
 }
 
 static void put_findings(const struct page *p) {
@@ -275,12 +335,11 @@ static void put_findings(const struct page *p) {
     enum { SHOWN = 200 };
     size_t shown = v->finding_count < SHOWN ? v->finding_count : SHOWN;
     if (!v->finding_count)
-        fputs("<p>None.</p>", p->out);
+        put_tag(p->out, "p", word(p, "None."));
     for (size_t i = 0; i < shown; i++)
-        put_finding(p->out, &v->findings[i], i == 0);
+        put_finding(p, &v->findings[i], i == 0);
     if (v->finding_count - shown + v->findings_left_out)
-        fprintf(p->out, "<p>%" PRIu64 " more are not shown.</p>",
-                (uint64_t)(v->finding_count - shown) + v->findings_left_out);
+        put_more(p, (uint64_t)(v->finding_count - shown) + v->findings_left_out);
 }
 
 static void put_hypotheses(const struct page *p) {
@@ -290,14 +349,14 @@ static void put_hypotheses(const struct page *p) {
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct verdict_hypothesis *h = &p->v->hypothesis[i];
         fprintf(out, "<tr><th scope=row>%s<small>", hypothesis_name(h->id));
-        put_text(out, hypothesis_words(LANG_EN, h->id)->question);
+        put_text(out, hypothesis_words(p->lang, h->id)->question);
         fprintf(out, "</small></th><td><span class=\"state %s\">%s</span></td><td class=counted>",
                 classes[h->status & 3], verdict_status_name(h->status));
-        put_text(out, sentence_count(hypothesis_words(LANG_EN, h->id)->counted, h->checked, counted,
+        put_text(out, sentence_count(hypothesis_words(p->lang, h->id)->counted, h->checked, counted,
                                      sizeof counted));
         fputs("</td><td>", out);
-        put_text(out, h->text);
-        put_evidence(out, h->evidence, h->evidence_count);
+        put_text(out, lang_said(p->lang, h->said, h->text));
+        put_evidence(p, h->evidence, h->evidence_count);
         fputs("</td></tr>\n", out);
     }
 }
@@ -307,46 +366,49 @@ static void put_hypotheses(const struct page *p) {
 static void put_coverage(const struct page *p) {
     const struct verdict_coverage *c = &p->v->coverage;
     FILE *out = p->out;
-    put_row(out, "history", c->complete ? "nothing is missing" : *c->gaps ? c->gaps : "incomplete");
-    put_row_number(out, "events", c->events);
-    put_row_number(out, "events lost", c->lost + c->torn + c->overwritten + c->cut);
-    put_row_number(out, "copies", c->copies);
-    put_row_number(out, "copies through the checked wrappers", c->copies_safe);
-    put_row_number(out, "copies to the host", c->copies_d2h);
-    put_row_number(out, "of those, through the checked wrappers", c->copies_d2h_safe);
-    put_row_number(out, "copies refused", c->copies_refused);
-    put_row_number(out, "kernel launches", c->launches);
-    put_row_number(out, "launches whose accesses are known exactly", c->launches_exact);
-    put_row_number(out, "launches known by their arguments", c->launches_by_args);
-    put_row_number(out, "launches of which nothing is known", c->launches_unknown);
-    put_row_number(out, "allocations", c->allocations);
-    put_row_number(out, "allocations alive at the end", c->alive);
-    put_row_number(out, "bytes alive at the end", c->bytes_alive);
-    put_row_number(out, "pairs of accesses examined", c->pairs);
-    put_row_number(out, "calls that failed", c->calls_failed);
-    put_row(out, "end",
-            c->ended            ? "every process ended its recording in good order"
-            : c->end && *c->end ? c->end
-                                : "a process was stopped: its history ends early");
+    put_row(out, word(p, "history"),
+            c->complete ? lang_text(p->lang, LANG_COVERAGE_WHOLE)
+                        : lang_said(p->lang, c->gaps_said, c->gaps));
+    put_row_number(out, word(p, "events"), c->events);
+    put_row_number(out, word(p, "events lost"), c->lost + c->torn + c->overwritten + c->cut);
+    put_row_number(out, word(p, "copies"), c->copies);
+    put_row_number(out, word(p, "copies through the checked wrappers"), c->copies_safe);
+    put_row_number(out, word(p, "copies to the host"), c->copies_d2h);
+    put_row_number(out, word(p, "of those, through the checked wrappers"), c->copies_d2h_safe);
+    put_row_number(out, word(p, "copies refused"), c->copies_refused);
+    put_row_number(out, word(p, "kernel launches"), c->launches);
+    put_row_number(out, word(p, "launches whose accesses are known exactly"), c->launches_exact);
+    put_row_number(out, word(p, "launches known by their arguments"), c->launches_by_args);
+    put_row_number(out, word(p, "launches of which nothing is known"), c->launches_unknown);
+    put_row_number(out, word(p, "allocations"), c->allocations);
+    put_row_number(out, word(p, "allocations alive at the end"), c->alive);
+    put_row_number(out, word(p, "bytes alive at the end"), c->bytes_alive);
+    put_row_number(out, word(p, "pairs of accesses examined"), c->pairs);
+    put_row_number(out, word(p, "calls that failed"), c->calls_failed);
+    put_row(out, word(p, "end"),
+            c->ended ? lang_text(p->lang, LANG_COVERAGE_ENDED)
+                     : lang_said(p->lang, c->end_said, c->end ? c->end : "?"));
     for (size_t i = 0; i < c->pending_count; i++) {
-        fputs("<tr><th scope=row>never returned</th><td>", out);
-        put_actor_name(out, &c->pending[i]);
+        fprintf(out, "<tr><th scope=row>%s</th><td>", word(p, "never returned"));
+        put_actor_name(p, &c->pending[i]);
         putc(' ', out);
         put_event(out, c->pending[i].event);
         fputs("</td></tr>\n", out);
     }
     for (size_t i = 0; i < p->v->remark_count; i++)
-        put_row(out, "remark", p->v->remarks[i]);
+        put_row(out, word(p, "remark"),
+                lang_said(p->lang, p->v->remarks_said ? p->v->remarks_said[i] : NULL,
+                          p->v->remarks[i]));
 }
 
 static void put_provenance(const struct page *p) {
     const struct verdict_provenance *from = &p->v->provenance;
     if (from->expected_commit)
-        put_row(p->out, "expected commit", from->expected_commit);
+        put_row(p->out, word(p, "expected commit"), from->expected_commit);
     if (from->expected_build_id)
-        put_row(p->out, "expected build id", from->expected_build_id);
+        put_row(p->out, word(p, "expected build id"), from->expected_build_id);
     if (from->expected_model_hash)
-        put_row(p->out, "expected model hash", from->expected_model_hash);
+        put_row(p->out, word(p, "expected model hash"), from->expected_model_hash);
     for (size_t i = 0; i < from->fact_count; i++)
         put_row(p->out, from->facts[i].key, from->facts[i].value);
 }
@@ -355,6 +417,10 @@ static void put_provenance(const struct page *p) {
 
 static void put_nonce(const struct page *p) {
     fputs(p->nonce, p->out);
+}
+
+static void put_lang(const struct page *p) {
+    fputs(lang_code(p->lang), p->out);
 }
 
 static void put_css(const struct page *p) {
@@ -380,20 +446,21 @@ static const struct {
     const char *name;
     void (*put)(const struct page *p);
 } slots[] = {
-    { "title", put_title },
-    { "nonce", put_nonce },
-    { "css", put_css },
-    { "head", put_head },
-    { "actors", put_actors },
-    { "findings", put_findings },
-    { "hypotheses", put_hypotheses },
-    { "coverage", put_coverage },
-    { "provenance", put_provenance },
-    { "data", put_data },
-    { "script", put_script },
+    { "title", put_title },       { "nonce", put_nonce },
+    { "lang", put_lang },         { "css", put_css },
+    { "head", put_head },         { "actors", put_actors },
+    { "findings", put_findings }, { "hypotheses", put_hypotheses },
+    { "coverage", put_coverage }, { "provenance", put_provenance },
+    { "data", put_data },         { "script", put_script },
 };
 
 static void put_slot(const struct page *p, const char *name, size_t length) {
+    char english[256];
+    if (*name == '_' && length < sizeof english) { /* a text of the page itself */
+        snprintf(english, sizeof english, "%.*s", (int)length - 1, name + 1);
+        put_text(p->out, word(p, english));
+        return;
+    }
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if (strlen(slots[i].name) == length && !memcmp(slots[i].name, name, length))
             slots[i].put(p);
@@ -418,7 +485,7 @@ enum rc report_html(FILE *out, const verdict *v, const reader *r,
     enum rc rc = report_html_data(&data, v, r, o, e);
     if (rc != RC_OK)
         return rc;
-    struct page p = { .out = out, .v = v, .data = data };
+    struct page p = { .out = out, .v = v, .data = data, .lang = o ? o->lang : LANG_EN };
     /* Of the data, so that the same recording gives the same file, and that no string in it can
      * know the nonce. */
     snprintf(p.nonce, sizeof p.nonce, "%016" PRIx64,

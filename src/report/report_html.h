@@ -12,9 +12,11 @@
 
 #include <stdio.h>
 
+#include "report/lang.h"
 #include "verdict/verdict.h"
 
 struct report_html_options {
+    enum lang lang;
     size_t events_max; /* events in the file, those around the actors first; 0: 200000 */
     size_t blocks_max; /* allocations and tensors in the map; 0: 50000 */
 };

@@ -110,6 +110,7 @@ struct range_of_seq {
 };
 
 struct data {
+    enum lang lang;
     const verdict *v;
     const reader *r;
     uint64_t start_ns;
@@ -461,8 +462,20 @@ static void write_actors(struct json *j, struct data *d) {
         write_line(j, d, v->culprit->event);
     if (v->messenger)
         write_line(j, d, v->messenger->event);
+    if (f && f->other)
+        write_line(j, d, f->other->event);
     for (size_t i = 0; f && i < f->evidence_count && i < 64; i++)
         write_line(j, d, f->evidence[i]);
+    json_object_close(j);
+}
+
+/* Texts of the scripts that differ from English. */
+static void write_words(struct json *j, enum lang lang) {
+    const char *english, *text;
+    json_object_open(j, "words");
+    for (unsigned i = 0; lang != LANG_EN && lang_page_row(i, lang, &english, &text); i++)
+        if (strcmp(english, text) != 0)
+            json_string(j, english, text);
     json_object_close(j);
 }
 
@@ -479,6 +492,7 @@ static void write_data(FILE *out, struct data *d) {
     write_statuses(&j, d);
     write_tracks(&j, d);
     write_actors(&j, d);
+    write_words(&j, d->lang);
     json_object_close(&j);
 }
 
@@ -540,6 +554,7 @@ static struct data *data_make(const verdict *v, const reader *r,
     struct data *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
+    d->lang = o ? o->lang : LANG_EN;
     d->v = v;
     d->r = r;
     d->start_ns = reader_info(r)->start_ns;

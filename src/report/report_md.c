@@ -62,6 +62,8 @@ static void cell_what(const struct page *p, const struct verdict_actor *a) {
 static void cell_event(const struct page *p, const struct verdict_actor *a) {
     event_number(p, a->event);
     fprintf(p->out, " (%.6f s)", (double)a->t_ns / 1e9);
+    if (a->replay)
+        fprintf(p->out, ", %s \\#%" PRIu64, text(p, LANG_REPLAYED), a->replay);
 }
 
 static void cell_tensor(const struct page *p, const struct verdict_actor *a) {
@@ -69,9 +71,12 @@ static void cell_tensor(const struct page *p, const struct verdict_actor *a) {
 }
 
 static void cell_bytes(const struct page *p, const struct verdict_actor *a) {
+    char bytes[32];
     if (a->len)
-        fprintf(p->out, "%s %" PRIu64 " %s `0x%" PRIx64 "`",
-                text(p, a->writes ? LANG_WRITES : LANG_READS), a->len, text(p, LANG_AT),
+        fprintf(p->out, "%s %s %s `0x%" PRIx64 "`", lang_access(p->lang, a->access),
+                sentence_bytes(a->len, bytes, sizeof bytes), text(p, LANG_AT), a->address);
+    else if (a->address)
+        fprintf(p->out, "%s %s `0x%" PRIx64 "`", lang_access(p->lang, a->access), text(p, LANG_AT),
                 a->address);
     else
         putc('-', p->out);
@@ -140,54 +145,13 @@ static void actor_table(const struct page *p, const struct verdict_actor *messen
 
 /* ---- sentences ----------------------------------------------------------------------------- */
 
-/* A finding in one sentence made of its parts: the analysis's own is English. */
-static void compose_finding(const struct page *p, const struct verdict_finding *f) {
-    FILE *out = p->out;
-    const struct verdict_actor *c = &f->culprit;
-    fprintf(out, "%s: %s ", hypothesis_name(f->hypothesis), text(p, LANG_ANSWER_CULPRIT));
-    actor_name(p, c);
-    if (c->tensor) {
-        fprintf(out, " (%s ", text(p, LANG_TENSOR));
-        md_code(out, c->tensor);
-        putc(')', out);
-    }
-    if (c->len) {
-        fputs(", ", out);
-        fprintf(out, text(p, LANG_ANSWER_TOUCHED), text(p, c->writes ? LANG_WRITES : LANG_READS),
-                c->len, c->address);
-    }
-    if (f->block) {
-        fputs("; ", out);
-        fprintf(out, text(p, LANG_ANSWER_BLOCK), f->block->bytes);
-    }
-    if (f->other) {
-        fprintf(out, "; %s ", text(p, LANG_ANSWER_OTHER));
-        actor_name(p, f->other);
-    }
-    if (f->messenger) {
-        fprintf(out, "; %s ", text(p, LANG_ANSWER_MESSENGER));
-        actor_name(p, f->messenger);
-        fprintf(out, " %s ", text(p, LANG_ANSWER_WITH));
-        md_code(out, f->messenger->status);
-    }
-}
-
 static const struct verdict_finding *main_finding(const verdict *v) {
     return v->root ? v->root : v->finding_count ? v->findings : NULL;
 }
 
 /* The first line. */
 static void answer(const struct page *p) {
-    const struct verdict_finding *f = main_finding(p->v);
-    if (p->lang == LANG_EN) {
-        md_text(p->out, p->v->answer);
-        return;
-    }
-    fprintf(p->out, "%s%s", verdict_overall_name(p->v->overall), f ? " " : ": ");
-    if (f)
-        compose_finding(p, f);
-    else
-        fputs(lang_overall(p->lang, p->v->overall), p->out);
+    md_text(p->out, lang_said(p->lang, p->v->answer_said, p->v->answer));
 }
 
 /* ---- head ---------------------------------------------------------------------------------- */
@@ -248,11 +212,6 @@ static void summary(const struct page *p) {
     fputs("**", p->out);
     answer(p);
     fputs("**\n", p->out);
-    if (f && p->lang != LANG_EN) {
-        fprintf(p->out, "\n> %s: ", text(p, LANG_ANALYSIS));
-        md_text(p->out, f->text);
-        putc('\n', p->out);
-    }
     if (v->messenger)
         fprintf(p->out, "\n- **%s** (%s): ", text(p, LANG_MESSENGER), text(p, LANG_MESSENGER_IS));
     if (v->messenger)
@@ -393,38 +352,9 @@ static void matrix(const struct page *p) {
 
 /* ---- evidence ------------------------------------------------------------------------------ */
 
-static void gap(const struct page *p, bool *any, enum lang_id id, uint64_t n) {
-    if (!n)
-        return;
-    fputs(*any ? ", " : "", p->out);
-    fprintf(p->out, text(p, id), n);
-    *any = true;
-}
-
-/* What is missing, in words of the language. */
-static void gaps(const struct page *p) {
-    const struct verdict_coverage *c = &p->v->coverage;
-    bool any = false;
-    gap(p, &any, LANG_GAP_LOST, c->lost);
-    gap(p, &any, LANG_GAP_TORN, c->torn);
-    gap(p, &any, LANG_GAP_OVERWRITTEN, c->overwritten);
-    gap(p, &any, LANG_GAP_CUT, c->cut);
-    gap(p, &any, LANG_GAP_UNKNOWN, c->launches_unknown);
-    if (!c->ended) {
-        fputs(any ? ", " : "", p->out);
-        fputs(text(p, LANG_GAP_END), p->out);
-        any = true;
-    }
-    if (!any)
-        md_text(p->out, *c->gaps ? c->gaps : "-");
-}
-
 static void coverage(const struct page *p) {
     const struct verdict_coverage *c = &p->v->coverage;
     FILE *out = p->out;
-    char last[32] = "?";
-    if (c->last_event != EVENT_NO_SEQ)
-        snprintf(last, sizeof last, "\\#%" PRIu64, c->last_event);
     heading(p, "###", LANG_COVERAGE);
     fputs("- ", out);
     fprintf(out, text(p, LANG_COVERAGE_EVENTS), c->events, c->copies, c->sets, c->launches,
@@ -445,8 +375,7 @@ static void coverage(const struct page *p) {
     if (c->ended)
         fputs(text(p, LANG_COVERAGE_ENDED), out);
     else
-        fprintf(out, text(p, LANG_COVERAGE_NOT_ENDED), c->processes - c->processes_ended,
-                c->processes, last);
+        md_text(out, lang_said(p->lang, c->end_said, c->end ? c->end : "?"));
     for (size_t i = 0; i < c->pending_count; i++) {
         fprintf(out, "\n- %s ", text(p, LANG_COVERAGE_PENDING));
         actor_name(p, &c->pending[i]);
@@ -456,27 +385,17 @@ static void coverage(const struct page *p) {
     fputs("\n- ", out);
     if (c->complete) {
         fputs(text(p, LANG_COVERAGE_WHOLE), out);
-    } else if (p->lang == LANG_EN && *c->gaps) {
-        md_text(out, c->gaps);
     } else {
-        char *words = NULL;
-        size_t size = 0;
-        struct page inner = *p;
-        inner.out = open_memstream(&words, &size);
-        if (inner.out) {
-            gaps(&inner);
-            fclose(inner.out);
-            fprintf(out, text(p, LANG_COVERAGE_GAPS), words);
-        }
-        free(words);
+        md_text(out, lang_said(p->lang, c->gaps_said, c->gaps));
     }
     putc('\n', out);
 }
 
 static void block_line(const struct page *p, const struct verdict_block *b) {
     FILE *out = p->out;
-    fprintf(out, "\n%s `0x%" PRIx64 "`, %" PRIu64 " bytes, %s ", text(p, LANG_BLOCK), b->base,
-            b->bytes, text(p, LANG_BLOCK_ALLOC));
+    char bytes[32];
+    fprintf(out, "\n%s `0x%" PRIx64 "`, %s, %s ", text(p, LANG_BLOCK), b->base,
+            sentence_bytes(b->bytes, bytes, sizeof bytes), text(p, LANG_BLOCK_ALLOC));
     event_number(p, b->alloc);
     fprintf(out, " %s ", text(p, LANG_IN));
     md_code(out, b->alloc_site);
@@ -489,7 +408,8 @@ static void block_line(const struct page *p, const struct verdict_block *b) {
     if (b->tensor) {
         fprintf(out, "; %s ", text(p, LANG_TENSOR));
         md_code(out, b->tensor);
-        fprintf(out, " `0x%" PRIx64 "`, %" PRIu64 " bytes", b->tensor_at, b->tensor_bytes);
+        fprintf(out, " `0x%" PRIx64 "`, %s", b->tensor_at,
+                sentence_bytes(b->tensor_bytes, bytes, sizeof bytes));
     }
     putc('\n', out);
 }
@@ -503,13 +423,7 @@ static void finding(const struct page *p, const struct verdict_finding *f, size_
     FILE *out = p->out;
     fprintf(out, "\n#### %s %zu: %s\n\n", text(p, LANG_FINDING), number,
             hypothesis_name(f->hypothesis));
-    if (p->lang == LANG_EN) {
-        md_text(out, f->text);
-    } else {
-        compose_finding(p, f);
-        fprintf(out, ".\n\n> %s: ", text(p, LANG_ANALYSIS));
-        md_text(out, f->text);
-    }
+    md_text(out, lang_said(p->lang, f->said, f->text));
     putc('\n', out);
     if (f->count > 1) {
         putc('\n', out);
@@ -560,41 +474,13 @@ static void evidence(const struct page *p) {
         heading(p, "###", LANG_REMARKS);
     for (size_t i = 0; i < v->remark_count; i++) {
         fputs("- ", p->out);
-        md_text(p->out, v->remarks[i]);
+        md_text(p->out,
+                lang_said(p->lang, v->remarks_said ? v->remarks_said[i] : NULL, v->remarks[i]));
         putc('\n', p->out);
     }
 }
 
 /* ---- hypotheses ---------------------------------------------------------------------------- */
-
-static void composed_proof(const struct page *p, const struct verdict_hypothesis *h) {
-    char *words = NULL;
-    size_t size = 0;
-    struct page inner = *p;
-    const struct hypothesis_words *w = hypothesis_words(p->lang, h->id);
-    char counted[160];
-    switch (h->status) {
-    case VERDICT_STATUS_CONFIRMED:
-        fprintf(p->out, text(p, LANG_PROOF_CONFIRMED), h->findings, w->confirms);
-        return;
-    case VERDICT_STATUS_RULED_OUT:
-        fprintf(p->out, text(p, LANG_PROOF_RULED_OUT), w->refutes,
-                sentence_count(w->counted, h->checked, counted, sizeof counted));
-        return;
-    case VERDICT_STATUS_NOT_APPLICABLE:
-        fprintf(p->out, text(p, LANG_PROOF_NOTHING), w->absent);
-        return;
-    case VERDICT_STATUS_INCONCLUSIVE:
-        inner.out = open_memstream(&words, &size);
-        if (inner.out) {
-            gaps(&inner);
-            fclose(inner.out);
-            fprintf(p->out, text(p, LANG_PROOF_UNKNOWN), words);
-        }
-        free(words);
-        return;
-    }
-}
 
 static void hypotheses(const struct page *p) {
     section(p, LANG_HYPOTHESES);
@@ -605,10 +491,7 @@ static void hypotheses(const struct page *p) {
         fprintf(p->out, "| %s<br>%s | **%s** | %" PRIu64 " | ", hypothesis_name(h->id),
                 hypothesis_words(p->lang, h->id)->question, verdict_status_name(h->status),
                 h->checked);
-        if (p->lang == LANG_EN)
-            md_text(p->out, h->text);
-        else
-            composed_proof(p, h);
+        md_text(p->out, lang_said(p->lang, h->said, h->text));
         if (h->evidence_count) {
             fputs(" (", p->out);
             evidence_numbers(p, h->evidence, h->evidence_count < 8 ? h->evidence_count : 8);
@@ -649,13 +532,12 @@ static void advice_steps(const struct page *p, unsigned *number) {
     size_t n = v->finding_count < FINDINGS_SHOWN ? v->finding_count : FINDINGS_SHOWN;
     for (size_t i = 0; i < n; i++) {
         const struct verdict_finding *f = &v->findings[i];
-        bool own = p->lang == LANG_EN && *f->advice, seen = false;
+        const char *advice = lang_advice(p->lang, f);
+        bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)
-            seen = own ? !strcmp(v->findings[k].advice, f->advice)
-                       : v->findings[k].hypothesis == f->hypothesis;
+            seen = !strcmp(lang_advice(p->lang, &v->findings[k]), advice);
         if (!seen)
-            step(p, number, own ? f->advice : hypothesis_words(p->lang, f->hypothesis)->advice,
-                 own);
+            step(p, number, advice, true);
     }
 }
 

@@ -28,6 +28,10 @@ static void put(const struct text *t, const char *text) {
             putc(*c, t->out);
 }
 
+static const char *word(const struct text *t, enum lang_id id) {
+    return lang_text(t->o->lang, id);
+}
+
 static enum colour overall_colour(enum verdict_overall overall) {
     static const enum colour colours[] = { GREEN, RED, RED, GREEN, YELLOW };
     return colours[overall];
@@ -47,48 +51,55 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
         return;
     }
     fputs(paint(t, BOLD), t->out);
-    put(t, a->kernel ? "kernel " : "");
+    if (a->kernel)
+        fprintf(t->out, "%s ", word(t, LANG_KERNEL));
     put(t, a->kernel ? a->kernel : *a->api ? a->api : event_kind_text(a->kind));
     fputs(paint(t, PLAIN), t->out);
     if (a->argument) {
-        fputs(", argument ", t->out);
+        fprintf(t->out, ", %s ", word(t, LANG_ARGUMENT));
         put(t, a->argument);
     }
     if (a->tensor) {
-        fputs(", tensor ", t->out);
+        fprintf(t->out, ", %s ", word(t, LANG_TEXT_TENSOR));
         put(t, a->tensor);
     }
     if (a->step >= 0)
-        fprintf(t->out, ", step %" PRId64, a->step);
+        fprintf(t->out, ", %s %" PRId64, word(t, LANG_TEXT_STEP), a->step);
     if (a->layer >= 0)
-        fprintf(t->out, ", layer %" PRId64, a->layer);
+        fprintf(t->out, ", %s %" PRId64, word(t, LANG_TEXT_LAYER), a->layer);
     if (a->event != EVENT_NO_SEQ)
-        fprintf(t->out, ", event %" PRIu64, a->event);
+        fprintf(t->out, ", %s %" PRIu64, word(t, LANG_TEXT_EVENT), a->event);
+    if (a->replay)
+        fprintf(t->out, ", %s %" PRIu64, word(t, LANG_REPLAYED), a->replay);
     if (a->stream)
-        fprintf(t->out, ", stream %u", a->stream);
+        fprintf(t->out, ", %s %u", word(t, LANG_TEXT_STREAM), a->stream);
     if (a->status_code) {
         fputs(", ", t->out);
         put(t, a->status);
     }
     if (strcmp(a->site, "-") != 0) {
-        fputs(", at ", t->out);
+        fprintf(t->out, ", %s ", word(t, LANG_AT));
         put(t, a->site);
     }
     putc('\n', t->out);
 }
 
 static void put_block(const struct text *t, const struct verdict_block *b) {
-    fprintf(t->out, "  %-10s 0x%" PRIx64 ", %" PRIu64 " bytes", "memory", b->base, b->bytes);
+    char bytes[32];
+    fprintf(t->out, "  %-10s 0x%" PRIx64 ", %s", word(t, LANG_TEXT_MEMORY), b->base,
+            sentence_bytes(b->bytes, bytes, sizeof bytes));
     if (b->tensor) {
-        fputs(", tensor ", t->out);
+        fprintf(t->out, ", %s ", word(t, LANG_TEXT_TENSOR));
         put(t, b->tensor);
     }
     if (b->alloc != EVENT_NO_SEQ) {
-        fprintf(t->out, ", allocated by event %" PRIu64 " at ", b->alloc);
+        fprintf(t->out, ", %s %" PRIu64 " %s ", word(t, LANG_BLOCK_ALLOC), b->alloc,
+                word(t, LANG_AT));
         put(t, b->alloc_site);
     }
     if (b->free != EVENT_NO_SEQ) {
-        fprintf(t->out, ", freed by event %" PRIu64 " at ", b->free);
+        fprintf(t->out, ", %s %" PRIu64 " %s ", word(t, LANG_BLOCK_FREE), b->free,
+                word(t, LANG_AT));
         put(t, b->free_site);
     }
     putc('\n', t->out);
@@ -111,22 +122,25 @@ static void put_finding(const struct text *t, const struct verdict_finding *f, s
     for (int id = 0; id < HYPOTHESIS_COUNT; id++)
         if (f->also & 1u << id)
             fprintf(t->out, ", %s", hypothesis_name((enum verdict_hypothesis_id)id));
-    if (f->count > 1)
-        fprintf(t->out, " (%" PRIu64 " times)", f->count);
+    if (f->count > 1) {
+        fputs(" (", t->out);
+        fprintf(t->out, word(t, LANG_TEXT_TIMES), f->count);
+        putc(')', t->out);
+    }
     fputs("\n  ", t->out);
-    put(t, f->text);
+    put(t, lang_said(t->o->lang, f->said, f->text));
     putc('\n', t->out);
     if (f->culprit.event != EVENT_NO_SEQ || f->culprit.kernel)
-        put_actor(t, "culprit", &f->culprit);
+        put_actor(t, word(t, LANG_TEXT_CULPRIT), &f->culprit);
     if (f->other)
-        put_actor(t, "with", f->other);
+        put_actor(t, word(t, LANG_TEXT_WITH), f->other);
     if (f->messenger && f->messenger->event != f->culprit.event)
-        put_actor(t, "messenger", f->messenger);
+        put_actor(t, word(t, LANG_TEXT_MESSENGER), f->messenger);
     if (f->block)
         put_block(t, f->block);
-    put_events(t, "evidence", f->evidence, f->evidence_count);
-    fputs("  advice     ", t->out);
-    put(t, f->advice);
+    put_events(t, word(t, LANG_TEXT_EVIDENCE), f->evidence, f->evidence_count);
+    fprintf(t->out, "  %-10s ", word(t, LANG_TEXT_ADVICE));
+    put(t, lang_advice(t->o->lang, f));
     putc('\n', t->out);
 }
 
@@ -136,66 +150,88 @@ static void put_findings(const struct text *t) {
     size_t shown = t->o->verbose || v->finding_count <= SHOWN ? v->finding_count : SHOWN;
     for (size_t i = 0; i < shown; i++)
         put_finding(t, &v->findings[i], i + 1);
-    if (v->finding_count > shown || v->findings_left_out)
-        fprintf(t->out, "\n%" PRIu64 " more findings are not shown%s.\n",
-                v->finding_count - shown + v->findings_left_out,
-                t->o->verbose ? "" : " (--verbose shows more)");
+    if (v->finding_count > shown || v->findings_left_out) {
+        putc('\n', t->out);
+        fprintf(t->out, word(t, LANG_TEXT_NOT_SHOWN),
+                v->finding_count - shown + v->findings_left_out);
+        fprintf(t->out, "%s\n", t->o->verbose ? "" : word(t, LANG_TEXT_VERBOSE));
+    }
 }
 
 /* ---- hypotheses ------------------------------------------------------------------------------ */
 
+/* Do two hypotheses end the same way for the same reason? */
+static bool is_same_line(const struct text *t, int a, int b) {
+    const struct verdict_hypothesis *x = &t->v->hypothesis[a], *y = &t->v->hypothesis[b];
+    return x->status == y->status && !strcmp(lang_said(t->o->lang, x->said, x->text),
+                                             lang_said(t->o->lang, y->said, y->text));
+}
+
+/* Every hypothesis in a line; those that say the same share one. */
 static void put_hypotheses(const struct text *t) {
-    fputs("\nHypotheses:\n", t->out);
+    bool done[HYPOTHESIS_COUNT] = { 0 };
+    fprintf(t->out, "\n%s:\n", word(t, LANG_HYPOTHESES));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct verdict_hypothesis *h = &t->v->hypothesis[i];
-        fprintf(t->out, "  %-22s %s%-14s%s ", hypothesis_name(h->id),
-                paint(t, status_colour(h->status)), verdict_status_name(h->status),
-                paint(t, PLAIN));
-        put(t, h->text);
+        const char *name = hypothesis_name(h->id);
+        if (done[i])
+            continue;
+        for (int k = i + 1; k < HYPOTHESIS_COUNT; k++)
+            if (is_same_line(t, i, k)) {
+                fprintf(t->out, "  %s,\n", name);
+                name = hypothesis_name((enum verdict_hypothesis_id)k);
+                done[k] = true;
+            }
+        fprintf(t->out, "  %-22s %s%-14s%s ", name, paint(t, status_colour(h->status)),
+                verdict_status_name(h->status), paint(t, PLAIN));
+        put(t, lang_said(t->o->lang, h->said, h->text));
         putc('\n', t->out);
         if (t->o->verbose)
             put_events(t, "", h->evidence, h->evidence_count);
     }
 }
 
-/* Where the history ends, a line a thread. */
+/* Where the history ends, one line per thread. */
 static void put_ends(const struct text *t) {
     enum { SHOWN = 8 };
     const struct verdict_coverage *c = &t->v->coverage;
     if (c->ended || !c->end || !*c->end)
         return;
     size_t shown = t->o->verbose || c->ends_count <= SHOWN ? c->ends_count : SHOWN;
-    fputs("\nEnds: ", t->out);
-    put(t, c->end);
+    fprintf(t->out, "\n%s: ", word(t, LANG_TEXT_ENDS));
+    put(t, lang_said(t->o->lang, c->end_said, c->end));
     putc('\n', t->out);
     for (size_t i = 0; i < shown; i++) {
         char role[32];
-        snprintf(role, sizeof role, "thread %u", c->ends[i].thread);
+        snprintf(role, sizeof role, "%s %u", word(t, LANG_TEXT_THREAD), c->ends[i].thread);
         put_actor(t, role, &c->ends[i]);
     }
-    if (c->ends_count + c->ends_left_out > shown)
-        fprintf(t->out, "  and %" PRIu64 " more threads\n",
-                c->ends_count - shown + c->ends_left_out);
+    if (c->ends_count + c->ends_left_out > shown) {
+        fputs("  ", t->out);
+        fprintf(t->out, word(t, LANG_TEXT_MORE_THREADS), c->ends_count - shown + c->ends_left_out);
+        putc('\n', t->out);
+    }
 }
 
 static void put_coverage(const struct text *t) {
     const struct verdict_coverage *c = &t->v->coverage;
-    fprintf(t->out,
-            "\nSeen: %" PRIu64 " events, %" PRIu64 " copies (%" PRIu64
-            " through the safe path), %" PRIu64 " sets, %" PRIu64 " launches (%" PRIu64
-            " with known bytes, %" PRIu64 " with known pointers), %" PRIu64 " allocations, %" PRIu64
-            " streams, %" PRIu64 " threads; %" PRIu64 " pairs of accesses compared",
-            c->events, c->copies, c->copies_safe, c->sets, c->launches, c->launches_exact,
-            c->launches_by_args, c->allocations, c->streams, c->threads, c->pairs);
+    putc('\n', t->out);
+    fprintf(t->out, word(t, LANG_TEXT_SEEN), c->events, c->copies, c->copies_safe, c->sets,
+            c->launches, c->launches_exact, c->launches_by_args, c->allocations, c->streams,
+            c->threads, c->pairs);
     if (*c->gaps) {
-        fputs("\nMissing: ", t->out);
-        put(t, c->gaps);
+        fprintf(t->out, "\n%s: ", word(t, LANG_TEXT_MISSING));
+        put(t, lang_said(t->o->lang, c->gaps_said, c->gaps));
     }
     putc('\n', t->out);
     put_ends(t);
     for (size_t i = 0; i < t->v->remark_count; i++) {
-        fputs(i ? "        " : "\nRemark: ", t->out);
-        put(t, t->v->remarks[i]);
+        if (i)
+            fputs("        ", t->out);
+        else
+            fprintf(t->out, "\n%s: ", word(t, LANG_TEXT_REMARK));
+        put(t, lang_said(t->o->lang, t->v->remarks_said ? t->v->remarks_said[i] : NULL,
+                         t->v->remarks[i]));
         putc('\n', t->out);
     }
 }
@@ -205,13 +241,13 @@ enum rc report_text(FILE *out, const verdict *v, const struct report_text_option
     static const struct report_text_options plain;
     struct text t = { out, v, o ? o : &plain };
     fputs(paint(&t, overall_colour(v->overall)), out);
-    put(&t, v->answer);
+    put(&t, lang_said(t.o->lang, v->answer_said, v->answer));
     fputs(paint(&t, PLAIN), out);
     putc('\n', out);
     if (v->messenger || v->culprit) {
         putc('\n', out);
-        put_actor(&t, "messenger", v->messenger);
-        put_actor(&t, "culprit", v->culprit);
+        put_actor(&t, word(&t, LANG_TEXT_MESSENGER), v->messenger);
+        put_actor(&t, word(&t, LANG_TEXT_CULPRIT), v->culprit);
     }
     put_findings(&t);
     put_hypotheses(&t);

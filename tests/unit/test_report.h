@@ -165,6 +165,11 @@ static inline void sample_actors(struct sample_verdict *s, const struct sample *
 
 /* The verdict on sample_record(); *s must stay where it is. */
 static inline const verdict *sample_judge(struct sample_verdict *s, const struct sample *n) {
+    static const struct sentence
+        answer = { .text = { "ROOT_CAUSE SHAPE_MISMATCH: gemm_k reads 32 MiB of 8 MiB <b>",
+                             "ROOT_CAUSE SHAPE_MISMATCH: gemm_k lee 32 MiB de 8 MiB <b>" } },
+        found = { .text = { "gemm_k read 32 MiB of an 8 MiB buffer",
+                            "gemm_k leyó 32 MiB de un búfer de 8 MiB" } };
     *s = (struct sample_verdict){ .remark = "odd | thing" };
     sample_actors(s, n);
     s->block = (struct verdict_block){ .base = 0x100000,
@@ -184,7 +189,8 @@ static inline const verdict *sample_judge(struct sample_verdict *s, const struct
                                            .culprit = s->culprit,
                                            .messenger = &s->messenger,
                                            .block = &s->block,
-                                           .text = "gemm_k read 32 MiB of an 8 MiB buffer",
+                                           .said = &found,
+                                           .text = found.text[LANG_EN],
                                            .advice = "Compare *both* shapes",
                                            .count = 1,
                                            .evidence = s->evidence,
@@ -194,7 +200,8 @@ static inline const verdict *sample_judge(struct sample_verdict *s, const struct
     s->facts[2] = (struct verdict_fact){ "env.AMD_SERIALIZE_KERNEL", "3" };
     s->facts[3] = (struct verdict_fact){ "env.HIP_OTHER", HOSTILE };
     s->v = (verdict){ .overall = VERDICT_ROOT_CAUSE,
-                      .answer = "ROOT_CAUSE SHAPE_MISMATCH: gemm_k reads 32 MiB of 8 MiB <b>",
+                      .answer_said = &answer,
+                      .answer = answer.text[LANG_EN],
                       .recording = "record.gcr",
                       .root = &s->finding,
                       .messenger = &s->messenger,

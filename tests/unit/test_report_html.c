@@ -271,6 +271,76 @@ static void blocks_live_from_alloc_to_free(void **state) {
     reader_close(&r);
 }
 
+static void the_page_speaks_spanish(void **state) {
+    (void)state;
+    struct sample n = sample_record();
+    struct sample_verdict s;
+    struct report_html_options o = { .lang = LANG_ES };
+    reader *r = open_reader();
+    char *text = render(sample_judge(&s, &n), r, &o);
+    static const char *const parts[] = { "<html lang=\"es\">",
+                                         "<title>ROOT_CAUSE SHAPE_MISMATCH: gemm_k lee 32 MiB",
+                                         "Hallazgos",
+                                         "<h2>Mensajero <small>",
+                                         "lee 32 MiB en 0x100000",
+                                         "gemm_k leyó 32 MiB de un búfer de 8 MiB",
+                                         "\"words\": {" };
+    const char *at = text;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        at = strstr(at, parts[i]);
+        if (!at)
+            fail_msg("'%s' is missing or too early", parts[i]);
+    }
+    assert_null(strstr(text, ">Findings<"));
+    assert_null(strstr(text, "gemm_k read"));
+    free(text);
+    reader_close(&r);
+}
+
+/* Texts of the scripts are T('…') in their files. */
+static void every_text_of_the_scripts_has_its_row(void **state) {
+    (void)state;
+    char *page = render_sample();
+    unsigned found = 0;
+    for (const char *at = page; (at = strstr(at, "T('")); at++) {
+        char english[128];
+        const char *own = "", *text;
+        bool known = false;
+        snprintf(english, sizeof english, "%.*s", (int)strcspn(at + 3, "'"), at + 3);
+        for (unsigned i = 0; !known && lang_page_row(i, LANG_ES, &own, &text); i++)
+            known = !strcmp(own, english);
+        if (!known)
+            fail_msg("lang.def has no LANG_PAGE(\"%s\", …)", english);
+        found++;
+    }
+    assert_true(found > 30);
+    free(page);
+}
+
+/* Both operations of a race have a card, with a way from one to the other. */
+static void both_operations_of_a_race_have_a_card(void **state) {
+    (void)state;
+    struct sample n = sample_record();
+    struct sample_verdict s;
+    char link[64];
+    sample_judge(&s, &n);
+    struct verdict_actor other = s.messenger;
+    s.v.root = NULL;
+    s.v.messenger = s.finding.messenger = NULL;
+    s.finding.other = &other;
+    reader *r = open_reader();
+    char *text = render(&s.v, r, NULL);
+    const char *culprit = strstr(text, "id=\"culprit\""),
+               *collides = strstr(text, "id=\"collides\"");
+    assert_true(culprit && collides);
+    snprintf(link, sizeof link, "href=\"#event-%u\"", (unsigned)n.copy);
+    assert_non_null(strstr(culprit, link));
+    assert_non_null(strstr(text, "\"other\": {\"event\":"));
+    assert_non_null(strstr(text, "drawLink(g, from, other, 'collides')"));
+    free(text);
+    reader_close(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         record_test(the_page_has_its_parts),
@@ -280,6 +350,9 @@ int main(void) {
         record_test(what_an_operation_touches_is_listed),
         record_test(too_many_events_leave_the_actors),
         record_test(blocks_live_from_alloc_to_free),
+        record_test(the_page_speaks_spanish),
+        record_test(every_text_of_the_scripts_has_its_row),
+        record_test(both_operations_of_a_race_have_a_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

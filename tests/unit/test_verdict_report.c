@@ -292,6 +292,56 @@ static void the_program_refuses_another_commit(void **state) {
     assert_int_equal(strncmp(output, "NOT_REPRODUCED", 14), 0);
 }
 
+static char *report_in(enum lang lang) {
+    char *text = NULL;
+    size_t size = 0;
+    struct err e = { 0 };
+    struct report_text_options o = { .lang = lang };
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(report_text(out, V, &o, &e), RC_OK);
+    fclose(out);
+    return text;
+}
+
+static void the_text_speaks_spanish_and_has_the_same_lines(void **state) {
+    (void)state;
+    uint32_t s0 = default_stream();
+    alloc(DEVICE_AT, 4 * KIB);
+    status = hipErrorInvalidValue;
+    copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT + KIB, 4 * KIB, s0);
+    judge();
+    char *en = report_in(LANG_EN), *es = report_in(LANG_ES);
+    assert_non_null(strstr(en, "reads 4 KiB at offset 1024 of a block of 4 KiB: 1024 bytes past"));
+    assert_non_null(strstr(es, "lee 4 KiB en el desplazamiento 1024 de un bloque de 4 KiB: 1024 "
+                               "bytes más allá de su final"));
+    assert_non_null(strstr(es, "\nHipótesis:\n"));
+    assert_null(strstr(es, " reads "));
+    assert_null(strstr(es, "does not apply"));
+    unsigned lines[2] = { 0 };
+    for (const char *c = en; *c; c++)
+        lines[0] += *c == '\n';
+    for (const char *c = es; *c; c++)
+        lines[1] += *c == '\n';
+    assert_int_equal(lines[0], lines[1]);
+    free(en);
+    free(es);
+}
+
+static void hypotheses_that_say_the_same_share_a_line(void **state) {
+    (void)state;
+    alloc(DEVICE_AT, 4 * KIB);
+    free_at(DEVICE_AT);
+    put(EVENT_END, EVENT_NO_FN, 0, 0, 0, 0, 0, NULL);
+    judge();
+    char *text = report_in(LANG_EN);
+    const char *reason = "this run copied, set and launched nothing", *at = strstr(text, reason);
+    assert_non_null(at);
+    assert_null(strstr(at + 1, reason));
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        assert_non_null(strstr(text, hypothesis_name((enum verdict_hypothesis_id)i)));
+    free(text);
+}
+
 static void the_program_refuses_wrong_usage(void **state) {
     (void)state;
     record_close(&W);
@@ -321,6 +371,8 @@ int main(void) {
         verdict_test(the_program_prints_the_answer),
         verdict_test(the_program_writes_a_file),
         verdict_test(the_program_refuses_another_commit),
+        verdict_test(the_text_speaks_spanish_and_has_the_same_lines),
+        verdict_test(hypotheses_that_say_the_same_share_a_line),
         verdict_test(the_program_refuses_wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

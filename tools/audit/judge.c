@@ -30,7 +30,8 @@ struct job {
 
 static enum rc write_text(FILE *out, const struct job *j, struct err *e) {
     struct report_text_options text = { .colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
-                                        .verbose = j->o->verbose };
+                                        .verbose = j->o->verbose,
+                                        .lang = j->o->lang };
     return report_text(out, j->v, &text, e);
 }
 
@@ -44,7 +45,8 @@ static enum rc write_md(FILE *out, const struct job *j, struct err *e) {
 }
 
 static enum rc write_html(FILE *out, const struct job *j, struct err *e) {
-    return report_html(out, j->v, j->r, NULL, e);
+    struct report_html_options html = { .lang = j->o->lang };
+    return report_html(out, j->v, j->r, &html, e);
 }
 
 static enum rc write_perfetto(FILE *out, const struct job *j, struct err *e) {
@@ -106,7 +108,8 @@ int judge_recording(const reader *r, const char *folder, const struct judge_opti
         }
     }
     if (say)
-        fprintf(say, "greta_audit: %s\ngreta_audit: reports in %s\n", v->answer, folder);
+        fprintf(say, "greta_audit: %s\ngreta_audit: reports in %s\n",
+                lang_said(o->lang, v->answer_said, v->answer), folder);
     int code = verdict_exit_code(v);
     verdict_close(&v);
     return written ? code : EXIT_FOUND;

@@ -22,7 +22,7 @@ enum judge_format {
 
 struct judge_options {
     struct verdict_options verdict;
-    enum lang lang; /* of the Markdown report */
+    enum lang lang; /* of the reports for people */
     bool verbose;   /* in text: every finding and all evidence */
 };
 

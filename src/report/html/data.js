@@ -3,6 +3,9 @@ const $ = (id) => document.getElementById(id);
 const raw = JSON.parse($('data').textContent);
 $('data').remove();
 
+// A text of the page in the language of the report; raw.words holds those that differ from English.
+const T = (english) => raw.words[english] || english;
+
 // Differences as zigzag LEB128 of 64-bit values that wrap around, in base64.
 function unpack(text, count) {
   const bytes = atob(text || '');
@@ -168,15 +171,15 @@ function layerOf(i) {
 
 // Kinds in groups: the colours of the timeline and its filter.
 const GROUPS = [
-  { id: 'launch', label: 'kernels', kinds: [33] },
-  { id: 'copy', label: 'copies', kinds: [30, 31, 37, 38] },
-  { id: 'set', label: 'sets', kinds: [32] },
-  { id: 'memory', label: 'memory', kinds: [20, 21, 22, 23, 83] },
-  { id: 'sync', label: 'order', kinds: [50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60] },
-  { id: 'graph', label: 'graphs', kinds: [70, 71, 72, 73, 74, 75, 76, 77, 78] },
-  { id: 'host', label: 'host', kinds: [24, 25, 34, 35, 36] },
-  { id: 'fault', label: 'faults and losses', kinds: [2, 39] },
-  { id: 'other', label: 'other calls', kinds: [] },
+  { id: 'launch', label: T('kernels'), kinds: [33] },
+  { id: 'copy', label: T('copies'), kinds: [30, 31, 37, 38] },
+  { id: 'set', label: T('sets'), kinds: [32] },
+  { id: 'memory', label: T('memory'), kinds: [20, 21, 22, 23, 83] },
+  { id: 'sync', label: T('order'), kinds: [50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60] },
+  { id: 'graph', label: T('graphs'), kinds: [70, 71, 72, 73, 74, 75, 76, 77, 78] },
+  { id: 'host', label: T('host'), kinds: [24, 25, 34, 35, 36] },
+  { id: 'fault', label: T('faults and losses'), kinds: [2, 39] },
+  { id: 'other', label: T('other calls'), kinds: [] },
 ];
 const groupOfKind = new Uint8Array(65536).fill(GROUPS.length - 1);
 GROUPS.forEach((g, n) => g.kinds.forEach((k) => { groupOfKind[k] = n; }));

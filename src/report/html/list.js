@@ -37,7 +37,7 @@ function makeList(box, space, app) {
     row.id = 'row-' + i;
     row.style.top = n * ROW + 'px';
     row.className = 'row' + (n % 2 ? ' odd' : '') + (failed(i) ? ' failed' : '') + (i === app.culprit ? ' culprit' : '') +
-      (i === app.messenger ? ' messenger' : '') + (i === app.selected ? ' selected' : '');
+      (i === app.messenger ? ' messenger' : '') + (i === app.other ? ' collides' : '') + (i === app.selected ? ' selected' : '');
     row.setAttribute('aria-selected', i === app.selected ? 'true' : 'false');
     row.setAttribute('aria-rowindex', n + 2);
     const texts = ['#' + ev.seq[i], ev.thread[i] || ev.t[i] ? secondsText(ev.t[i]) : '–', ev.thread[i] ? 't' + ev.thread[i] : '',

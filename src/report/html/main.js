@@ -5,6 +5,7 @@ const app = {
   mask: new Uint8Array(count).fill(1),
   culprit: raw.culprit && raw.culprit.event !== null ? indexOf(raw.culprit.event) : -1,
   messenger: raw.messenger && raw.messenger.event !== null ? indexOf(raw.messenger.event) : -1,
+  other: raw.other && raw.other.event !== null ? indexOf(raw.other.event) : -1,
 };
 
 // ---- colours
@@ -106,26 +107,26 @@ function addFact(list, label, value) {
 function showDetails(i) {
   const box = $('details'), list = document.createElement('dl'), k = kindOf(i);
   const title = document.createElement('p');
-  title.textContent = (i === app.culprit ? 'Culprit: ' : i === app.messenger ? 'Messenger: ' : '') + k.text + ' – ' + k.doc;
-  addFact(list, 'event', '#' + ev.seq[i]);
-  addFact(list, 'time', secondsText(ev.t[i]) + ' s' + (ev.took[i] ? ', took ' + (ev.took[i] / 1000).toFixed(3) + ' µs' : ''));
-  addFact(list, 'detail', detailText(i));
-  addFact(list, k.name || 'name', nameText(ev.name[i]));
-  addFact(list, 'call', callText(i));
-  addFact(list, 'result', statusText(i));
+  title.textContent = (i === app.culprit ? T('Culprit') + ': ' : i === app.messenger ? T('Messenger') + ': ' : i === app.other ? T('Collides with') + ': ' : '') + k.text + ' – ' + k.doc;
+  addFact(list, T('event'), '#' + ev.seq[i]);
+  addFact(list, T('time'), secondsText(ev.t[i]) + ' s' + (ev.took[i] ? ', ' + T('took') + ' ' + (ev.took[i] / 1000).toFixed(3) + ' µs' : ''));
+  addFact(list, T('detail'), detailText(i));
+  addFact(list, k.name || T('name'), nameText(ev.name[i]));
+  addFact(list, T('call'), callText(i));
+  addFact(list, T('result'), statusText(i));
   for (const f of ['dst', 'src', 'len']) {
     if (!k[f][0]) continue;
     if (k[f][0] === 'e' && !isNone(ev[f], i)) addFact(list, k[f][1], eventButton(valueOf(ev[f], i)));
     else addFact(list, k[f][1], fieldText(k[f], ev[f], i) + (k[f][1] === 'bytes' && valueOf(ev[f], i) >= 1024 ? ' (' + bytesText(valueOf(ev[f], i)) + ')' : ''));
   }
-  addFact(list, 'stream', ev.stream[i] ? 's' + ev.stream[i] : '');
-  addFact(list, 'thread', ev.thread[i] ? 't' + ev.thread[i] : '');
-  addFact(list, 'step', ev.step[i] ? String(ev.step[i] - 1) : '');
-  addFact(list, 'layer', layerOf(i) >= 0 ? String(layerOf(i)) : '');
-  addFact(list, 'called from', siteText(ev.site[i]));
+  addFact(list, T('stream'), ev.stream[i] ? 's' + ev.stream[i] : '');
+  addFact(list, T('thread'), ev.thread[i] ? 't' + ev.thread[i] : '');
+  addFact(list, T('step'), ev.step[i] ? String(ev.step[i] - 1) : '');
+  addFact(list, T('layer'), layerOf(i) >= 0 ? String(layerOf(i)) : '');
+  addFact(list, T('called from'), siteText(ev.site[i]));
   const blocks = [];
   for (let n = touchedFrom[i]; n < touchedFrom[i + 1]; n++) blocks.push(nameText(block.name[touched[n]]) || hexOf(block.base, touched[n]));
-  addFact(list, 'touches', blocks.join(', '));
+  addFact(list, T('touches'), blocks.join(', '));
   box.replaceChildren(title, list);
   const line = raw.lines[ev.seq[i]];
   if (line) {
@@ -178,10 +179,10 @@ function fillSelect(select, all, entries) {
 function makeFilters() {
   const inUse = (column) => { const s = new Set(column); s.delete(0); return s; };
   const streams = inUse(ev.stream), threads = inUse(ev.thread);
-  fillSelect($('filter-stream'), 'all', raw.streams.filter((s) => streams.has(s.id)).map((s) => [s.id, s.label]));
-  fillSelect($('filter-thread'), 'all', raw.threads.filter((t) => threads.has(t.id)).map((t) => [t.id, t.label]));
+  fillSelect($('filter-stream'), T('all'), raw.streams.filter((s) => streams.has(s.id)).map((s) => [s.id, s.label]));
+  fillSelect($('filter-thread'), T('all'), raw.threads.filter((t) => threads.has(t.id)).map((t) => [t.id, t.label]));
   const seen = [...new Set(layers)].filter((l) => l >= 0).sort((a, b) => a - b);
-  fillSelect($('filter-layer'), 'all', seen.map((l) => [l, String(l)]));
+  fillSelect($('filter-layer'), T('all'), seen.map((l) => [l, String(l)]));
   const tensors = new Set();
   for (let b = 0; b < blockCount && tensors.size < 500; b++) if (block.name[b]) tensors.add(nameText(block.name[b]));
   for (let i = 0; i < count && tensors.size < 500; i++)
@@ -260,8 +261,8 @@ function applyFilters() {
       (layer < 0 || layers[i] === layer) && (!errors || failed(i) || ev.kind[i] === 39) && (!tensor || touches(i, tensor)) &&
       (!search || search(i)) ? 1 : 0;
   const n = list.filter();
-  $('filter-count').textContent = n === count ? '' : n + ' of ' + count + ' events';
-  $('events-note').textContent = (n === count ? count + ' events' : n + ' of ' + count + ' events') +
+  $('filter-count').textContent = n === count ? '' : n + ' ' + T('of') + ' ' + count + ' ' + T('events');
+  $('events-note').textContent = (n === count ? count + ' ' + T('events') : n + ' ' + T('of') + ' ' + count + ' ' + T('events')) +
     (raw.omitted ? '; ' + raw.omitted + ' of the recording are left out, far from culprit and messenger' : '');
   app.changed();
 }
@@ -386,8 +387,8 @@ document.addEventListener('click', (e) => { // the same link a second time is no
   if (link && link.hash === location.hash) followHash();
 });
 
-$('timeline-note').textContent = count + ' events' + (raw.omitted ? ' of ' + (count + raw.omitted) : '');
-$('memory-note').textContent = blockCount + ' blocks' + (raw.blocksOmitted ? ' of ' + (blockCount + raw.blocksOmitted) : '');
+$('timeline-note').textContent = count + ' ' + T('events') + (raw.omitted ? ' ' + T('of') + ' ' + (count + raw.omitted) : '');
+$('memory-note').textContent = blockCount + ' ' + T('blocks') + (raw.blocksOmitted ? ' ' + T('of') + ' ' + (blockCount + raw.blocksOmitted) : '');
 document.documentElement.dataset.theme = app.theme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
 makeFilters();
 app.view = app.wholeView();

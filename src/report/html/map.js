@@ -153,7 +153,7 @@ function makeMap(canvas, scroller, app) {
       last = y;
       g.fillText('0x' + band.from.toString(16) + ' ' + bytesText(band.to - band.from), 8, y);
     }
-    if (!bands.length) g.fillText('no allocations', 8, MAP_TOP + 20);
+    if (!bands.length) g.fillText(T('no allocations'), 8, MAP_TOP + 20);
   }
 
   function draw() {
@@ -189,12 +189,12 @@ function makeMap(canvas, scroller, app) {
 
   function text(b) {
     const tensor = block.family[b] & 16;
-    const lines = [(tensor ? 'tensor ' : (FAMILIES[block.family[b] & 15] || '?') + ' memory ') + nameText(block.name[b]),
+    const lines = [(tensor ? T('tensor') + ' ' : T('memory') + ' ' + (FAMILIES[block.family[b] & 15] || '?') + ' ') + nameText(block.name[b]),
       hexOf(block.base, b) + ', ' + bytesText(block.bytes[b]) + ' (' + block.bytes[b] + ')',
-      (tensor ? 'named by #' : 'allocated by #') + block.begin[b] + ' at ' + secondsText(block.from[b]) + ' s'];
-    if (block.end[b]) lines.push((tensor ? 'ended by #' : 'freed by #') + (block.end[b] - 1) + ' at ' + secondsText(block.to[b]) + ' s');
-    else lines.push('alive at the end');
-    if (block.site[b]) lines.push('from ' + siteText(block.site[b]));
+      T(tensor ? 'named by' : 'allocated by') + ' #' + block.begin[b] + ' ' + T('at') + ' ' + secondsText(block.from[b]) + ' s'];
+    if (block.end[b]) lines.push(T(tensor ? 'ended by' : 'freed by') + ' #' + (block.end[b] - 1) + ' ' + T('at') + ' ' + secondsText(block.to[b]) + ' s');
+    else lines.push(T('alive at the end'));
+    if (block.site[b]) lines.push(T('from') + ' ' + siteText(block.site[b]));
     return lines;
   }
 

@@ -244,9 +244,11 @@ function makeTimeline(canvas, scroller, app) {
     for (let n = first; n <= last; n++) drawTrack(g, n, x, width);
     if (app.selected >= 0) drawSelected(g, x, width);
     drawReferences(g, x, width);
-    const from = drawPin(g, x, width, app.culprit, 'culprit', 'culprit', -1);
-    const to = drawPin(g, x, width, app.messenger, 'messenger', 'messenger', 1);
+    const from = drawPin(g, x, width, app.culprit, 'culprit', T('culprit'), -1);
+    const to = drawPin(g, x, width, app.messenger, 'messenger', T('messenger'), 1);
+    const other = app.other === app.messenger ? null : drawPin(g, x, width, app.other, 'collides', T('collides'), 1);
     drawLink(g, from, to, 'culprit');
+    drawLink(g, from, other, 'collides');
     drawLabels(g, all);
   }
 
@@ -270,13 +272,13 @@ function makeTimeline(canvas, scroller, app) {
     g.textBaseline = 'middle';
     g.textAlign = 'left';
     g.fillStyle = app.colour('soft');
-    g.fillText(app.byOrder ? 'event' : 'time from the start', 10, 12);
+    g.fillText(app.byOrder ? T('event') : T('time from the start'), 10, 12);
     g.fillStyle = app.colour('ink');
     tracks.forEach((t, n) => {
       const text = t.label.length > 24 ? t.label.slice(0, 23) + '…' : t.label;
       g.fillText(text, 10, TOP + n * TRACK + TRACK / 2);
     });
-    if (!tracks.length) g.fillText('no events', 10, TOP + TRACK / 2);
+    if (!tracks.length) g.fillText(T('no events'), 10, TOP + TRACK / 2);
   }
 
   // The event at a point, -1 if there is none within a few pixels.
