@@ -49,17 +49,35 @@ static bool compile_file(enum compile_target target, const char *name, const cha
     return true;
 }
 
-/* The same, read: the caller frees out->bytes. */
+/* The same, read: the caller frees out->bytes. What was compiled once in this program is not again:
+ * compilers are slow. */
 static bool compile(enum compile_target target, const char *name, const char *flags,
                     struct codeobj_image *out) {
-    char path[50];
+    static struct {
+        char key[200];
+        struct codeobj_image image;
+    } done[16];
+    static unsigned count;
+    char path[50], key[200];
     struct err e = { 0 };
-    if (!compile_file(target, name, flags, path))
-        return false;
-    enum rc rc = codeobj_from_file(path, compile_names[target], out, &e);
-    unlink(path);
-    if (rc)
-        fail_msg("%s", e.msg);
+    snprintf(key, sizeof key, "%d %s %s", (int)target, name, flags);
+    unsigned i = 0;
+    while (i < count && strcmp(done[i].key, key))
+        i++;
+    if (i == count) {
+        assert_true(count < sizeof done / sizeof *done);
+        if (!compile_file(target, name, flags, path))
+            return false;
+        enum rc rc = codeobj_from_file(path, compile_names[target], &done[i].image, &e);
+        unlink(path);
+        if (rc)
+            fail_msg("%s", e.msg);
+        strcpy(done[count++].key, key);
+    }
+    out->size = done[i].image.size;
+    out->bytes = malloc(out->size);
+    assert_non_null(out->bytes);
+    memcpy(out->bytes, done[i].image.bytes, out->size);
     return true;
 }
 

@@ -1,0 +1,223 @@
+#include "codeobj/lines.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The functions of libelf and libdw that are used, as members of the same names. */
+#define FUNCTIONS(F)                                                                               \
+    F(elf_version)                                                                                 \
+    F(elf_memory)                                                                                  \
+    F(elf_end)                                                                                     \
+    F(dwarf_begin_elf)                                                                             \
+    F(dwarf_end)                                                                                   \
+    F(dwarf_nextcu)                                                                                \
+    F(dwarf_offdie)                                                                                \
+    F(dwarf_addrdie)                                                                               \
+    F(dwarf_haspc)                                                                                 \
+    F(dwarf_getscopes)                                                                             \
+    F(dwarf_getsrc_die)                                                                            \
+    F(dwarf_getsrcfiles)                                                                           \
+    F(dwarf_filesrc)                                                                               \
+    F(dwarf_linesrc)                                                                               \
+    F(dwarf_lineno)                                                                                \
+    F(dwarf_linecol)                                                                               \
+    F(dwarf_tag)                                                                                   \
+    F(dwarf_child)                                                                                 \
+    F(dwarf_siblingof)                                                                             \
+    F(dwarf_attr)                                                                                  \
+    F(dwarf_attr_integrate)                                                                        \
+    F(dwarf_formstring)                                                                            \
+    F(dwarf_formudata)
+
+static struct {
+#define MEMBER(name) __typeof__(name) *name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+} dw;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool available;
+
+struct codeobj_lines {
+    Elf *elf;
+    Dwarf *dwarf;
+};
+
+static void find_functions(void) {
+    void *elf = dlopen("libelf.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *dwarf = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *symbol;
+    if (!elf || !dwarf)
+        return;
+    available = true;
+#define FIND(name)                                                                                 \
+    symbol = dlsym(dwarf, #name);                                                                  \
+    symbol = symbol ? symbol : dlsym(elf, #name);                                                  \
+    memcpy(&dw.name, &symbol, sizeof symbol);                                                      \
+    available &= symbol != NULL;
+    FUNCTIONS(FIND)
+#undef FIND
+    available = available && dw.elf_version(EV_CURRENT) != EV_NONE;
+}
+
+enum rc codeobj_lines_open(codeobj_lines **out, const void *image, size_t size, struct err *e) {
+    pthread_once(&once, find_functions);
+    if (!available)
+        return err_set(e, RC_UNSUPPORTED,
+                       "libdw.so.1 is not installed: no source lines of kernels");
+    codeobj_lines *l = calloc(1, sizeof *l);
+    if (!l)
+        return err_set(e, RC_MEMORY, "no memory for source lines");
+    /* libelf only reads what it is not told to write. */
+    l->elf = dw.elf_memory((char *)(uintptr_t)image, size);
+    l->dwarf = l->elf ? dw.dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
+    if (!l->dwarf) {
+        codeobj_lines_close(&l);
+        return err_set(e, RC_FORMAT, "the code object has no debug information (-g)");
+    }
+    *out = l;
+    return RC_OK;
+}
+
+void codeobj_lines_close(codeobj_lines **lines) {
+    codeobj_lines *l = *lines;
+    *lines = NULL;
+    if (!l)
+        return;
+    if (l->dwarf)
+        dw.dwarf_end(l->dwarf);
+    if (l->elf)
+        dw.elf_end(l->elf);
+    free(l);
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+/* The compilation unit with the address. Not every compiler writes the table that dwarf_addrdie()
+ * goes by. */
+static bool find_unit(codeobj_lines *l, uint64_t address, Dwarf_Die *out) {
+    if (dw.dwarf_addrdie(l->dwarf, address, out))
+        return true;
+    size_t header;
+    for (Dwarf_Off at = 0, next; !dw.dwarf_nextcu(l->dwarf, at, &next, &header, NULL, NULL, NULL);
+         at = next)
+        if (dw.dwarf_offdie(l->dwarf, at + header, out) && dw.dwarf_haspc(out, address) > 0)
+            return true;
+    return false;
+}
+
+static uint32_t number(Dwarf_Die *die, unsigned attribute) {
+    Dwarf_Attribute a;
+    Dwarf_Word v;
+    return dw.dwarf_attr(die, attribute, &a) && !dw.dwarf_formudata(&a, &v) && v <= UINT32_MAX
+               ? (uint32_t)v
+               : 0;
+}
+
+/* The name, also where it stands at the declaration that the function refers to. */
+static const char *name_of(Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    return dw.dwarf_attr_integrate(die, DW_AT_name, &a) ? dw.dwarf_formstring(&a) : NULL;
+}
+
+/* Where an inlined function was called. */
+static void set_call(Dwarf_Die *unit, Dwarf_Die *die, struct codeobj_place *out) {
+    Dwarf_Files *files;
+    size_t count;
+    uint32_t file = number(die, DW_AT_call_file);
+    out->line = number(die, DW_AT_call_line);
+    out->column = number(die, DW_AT_call_column);
+    if (!dw.dwarf_getsrcfiles(unit, &files, &count) && file < count)
+        out->file = dw.dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static void set_line(Dwarf_Die *unit, uint64_t address, struct codeobj_place *out) {
+    Dwarf_Line *line = dw.dwarf_getsrc_die(unit, address);
+    int at = 0, column = 0;
+    if (!line)
+        return;
+    out->file = dw.dwarf_linesrc(line, NULL, NULL);
+    if (!dw.dwarf_lineno(line, &at) && at > 0)
+        out->line = (uint32_t)at;
+    if (!dw.dwarf_linecol(line, &column) && column > 0)
+        out->column = (uint32_t)column;
+}
+
+unsigned codeobj_lines_find(codeobj_lines *l, uint64_t address, struct codeobj_place *out,
+                            unsigned room) {
+    Dwarf_Die unit, *scopes = NULL;
+    if (!find_unit(l, address, &unit))
+        return 0;
+    struct codeobj_place place = { 0 };
+    set_line(&unit, address, &place);
+    unsigned found = 0;
+    int count = dw.dwarf_getscopes(&unit, address, &scopes);
+    for (int i = 0; i < count; i++) {
+        int tag = dw.dwarf_tag(&scopes[i]);
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
+            continue;
+        place.function = name_of(&scopes[i]);
+        place.inlined = tag == DW_TAG_inlined_subroutine;
+        if (found < room)
+            out[found] = place;
+        found++;
+        if (!place.inlined)
+            break;
+        place = (struct codeobj_place){ 0 };
+        set_call(&unit, &scopes[i], &place);
+    }
+    free(scopes);
+    if (!found && place.line) { /* code of no function */
+        if (room)
+            out[0] = place;
+        found = 1;
+    }
+    return found;
+}
+
+/* ---- parameters ---------------------------------------------------------------------------- */
+
+static bool is_function(Dwarf_Die *die, const char *name) {
+    Dwarf_Attribute a;
+    if (dw.dwarf_tag(die) != DW_TAG_subprogram)
+        return false;
+    const char *linked = dw.dwarf_attr_integrate(die, DW_AT_linkage_name, &a)
+                             ? dw.dwarf_formstring(&a)
+                             : name_of(die);
+    return linked && !strcmp(linked, name) && dw.dwarf_attr(die, DW_AT_low_pc, &a);
+}
+
+/* The functions of a unit that have code stand at its top, also those of namespaces. */
+static bool find_function(codeobj_lines *l, const char *name, Dwarf_Die *out) {
+    size_t header;
+    for (Dwarf_Off at = 0, next; !dw.dwarf_nextcu(l->dwarf, at, &next, &header, NULL, NULL, NULL);
+         at = next) {
+        Dwarf_Die unit;
+        if (!dw.dwarf_offdie(l->dwarf, at + header, &unit) || dw.dwarf_child(&unit, out))
+            continue;
+        do {
+            if (is_function(out, name))
+                return true;
+        } while (!dw.dwarf_siblingof(out, out));
+    }
+    return false;
+}
+
+unsigned codeobj_lines_parameters(codeobj_lines *l, const char *function, const char **names,
+                                  unsigned room) {
+    Dwarf_Die die, child;
+    unsigned count = 0;
+    if (!find_function(l, function, &die) || dw.dwarf_child(&die, &child))
+        return 0;
+    do {
+        if (dw.dwarf_tag(&child) != DW_TAG_formal_parameter)
+            continue;
+        if (count < room)
+            names[count] = name_of(&child);
+        count++;
+    } while (!dw.dwarf_siblingof(&child, &child));
+    return count;
+}
