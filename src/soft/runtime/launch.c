@@ -29,6 +29,13 @@ static struct entry *find_entry(const char *name) {
     return e;
 }
 
+void soft_function_set_native(struct soft_function *f, const struct greta_soft_kernel *kernel) {
+    f->native = kernel;
+    f->looks = false;
+    for (uint32_t i = 0; kernel && i < kernel->param_count; i++)
+        f->looks |= soft_slack_is_looked_at(&kernel->params[i]);
+}
+
 static bool add_entry(const struct greta_soft_kernel *kernel) {
     struct entry *e = malloc(sizeof *e);
     struct soft_handles *pool = soft_functions();
@@ -41,7 +48,7 @@ static bool add_entry(const struct greta_soft_kernel *kernel) {
         return false;
     }
     f->name = name;
-    f->native = kernel;
+    soft_function_set_native(f, kernel);
     f->max_threads = THREADS_MAX;
     *e = (struct entry){ .next = registry, .function = f };
     registry = e;
@@ -73,7 +80,7 @@ int greta_soft_kernel_register(const struct greta_soft_kernel *kernel) {
     struct entry *e = find_entry(kernel->name);
     bool ok = true;
     if (e)
-        e->function->native = kernel;
+        soft_function_set_native(e->function, kernel);
     else
         ok = add_entry(kernel);
     pthread_mutex_unlock(&registry_lock);

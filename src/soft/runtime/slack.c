@@ -138,8 +138,7 @@ static void look_at_arguments(const struct soft_op *op) {
         uint64_t pointer;
         uint32_t from = soft_param_offset(at, k->params[i].size);
         at = from + k->params[i].size;
-        if ((k->params[i].flags & (GRETA_SOFT_POINTER | GRETA_SOFT_FOOTPRINT)) !=
-            GRETA_SOFT_POINTER)
+        if (!soft_slack_is_looked_at(&k->params[i]))
             continue;
         memcpy(&pointer, op->data + from, sizeof pointer);
         soft_memory_look(pointer, op->tag);
@@ -150,7 +149,8 @@ void soft_launch_done(const struct soft_op *op) {
     if (op->kind != SOFT_OP_LAUNCH || !is_observed())
         return;
     atomic_fetch_add(&runs, 1);
-    look_at_arguments(op);
+    if (op->u.launch.function->looks)
+        look_at_arguments(op);
 }
 
 void soft_launch_skipped(const struct soft_op *op) {

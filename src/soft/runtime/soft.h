@@ -233,6 +233,10 @@ void soft_slack_look(struct soft_block *block, uint64_t tag, struct soft_slacks 
 void soft_slack_limits(struct greta_soft_check *out);
 /* Tells the observer; without locks. */
 void soft_slack_tell(const struct soft_slacks *found);
+/* Whether a launch that gets this parameter is followed by a look at the block's slack. */
+static inline bool soft_slack_is_looked_at(const struct greta_soft_param *p) {
+    return (p->flags & (GRETA_SOFT_POINTER | GRETA_SOFT_FOOTPRINT)) == GRETA_SOFT_POINTER;
+}
 /* An operation is over: if it is a launch, it is counted, and its arguments' blocks are looked at.
  */
 void soft_launch_done(const struct soft_op *op);
@@ -498,6 +502,7 @@ struct soft_function {
     struct soft_handle handle;
     char *name;
     const struct greta_soft_kernel *native; /* NULL: machine code only */
+    bool looks; /* native: the slack of some arguments is looked at after a launch */
     void *module;
     /* What the code object's metadata says, where there is one. */
     uint32_t kernarg_bytes, shared_bytes, private_bytes, max_threads;
@@ -518,6 +523,8 @@ hipError_t soft_function_native(const char *name, struct soft_function **out);
 /* The function that __hipRegisterFunction tied to a host address. */
 hipError_t soft_function_for_host(const void *host, struct soft_function **out);
 const struct greta_soft_kernel *soft_kernel_find(const char *name);
+/* The function's native twin is kernel; NULL: it has none. */
+void soft_function_set_native(struct soft_function *f, const struct greta_soft_kernel *kernel);
 /* The lock of the native kernels. For forks. */
 pthread_mutex_t *soft_kernel_lock(void);
 

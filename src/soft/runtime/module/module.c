@@ -225,7 +225,7 @@ static struct soft_module_function *make_function(struct soft_module *m,
     if (!f)
         return NULL;
     f->function.name = strdup(k->name);
-    f->function.native = soft_kernel_find(k->name);
+    soft_function_set_native(&f->function, soft_kernel_find(k->name));
     f->function.module = m;
     f->function.kernarg_bytes = k->kernarg_bytes;
     f->function.shared_bytes = k->group_bytes;
@@ -249,7 +249,7 @@ static hipError_t find_function(struct soft_module *m, const struct codeobj_kern
     if (!*slot)
         return hipErrorOutOfMemory;
     if (!(*slot)->function.native) /* its twin may have come since */
-        (*slot)->function.native = soft_kernel_find(k->name);
+        soft_function_set_native(&(*slot)->function, soft_kernel_find(k->name));
     *out = &(*slot)->function;
     return hipSuccess;
 }
