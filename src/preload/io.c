@@ -1,184 +1,227 @@
-/* io.c - functions of the C library that have the system read or write the program's memory.
+/* io.c - functions by which the system reads and writes the program's memory.
  *
- * With --watch-host, pages of unfinished work are closed to the host; a system call that meets one
- * fails with EFAULT instead of raising the signal that watch.c waits for. So the memory is looked
- * at first. Without watches that is one comparison.
+ * The kernel finds a page closed and fails where the program would have met the handler that
+ * watch.c waits for. So the pages that a call touches are open while it lasts. Without watches that
+ * is one comparison. The list of functions is io.def. Three are not in it: ioctl() and syscall()
+ * take anything, and io_uring and the like have the system work on memory when the call is long
+ * over: where they are used nothing is watched any more.
+ *
+ * What a program does without the C library, with system call instructions of its own, cannot be
+ * seen here, but for an io_uring, whose descriptor tells (watch.c).
  *
  * All of these may be called in a signal handler or in a forked child, where the dynamic linker
- * cannot be asked: it is asked when the library starts. Before that, and only then, the system is
- * called directly. */
+ * cannot be asked: it is asked when the library starts. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/msg.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#undef fread_unlocked /* macros, where there is optimisation */
+#undef fwrite_unlocked
 
 #include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/watch.h"
 
-extern ssize_t __read_chk(int fd, void *memory, size_t bytes, size_t room);
-extern ssize_t __pread_chk(int fd, void *memory, size_t bytes, off_t at, size_t room);
-extern ssize_t __recv_chk(int fd, void *memory, size_t bytes, size_t room, int flags);
-extern size_t __fread_chk(void *memory, size_t room, size_t size, size_t count, FILE *file);
-
-/* clang-format off */
-#define IO_FUNCTIONS(F)                                                                            \
-    F(read) F(write) F(pread) F(pwrite) F(pread64) F(pwrite64) F(readv) F(writev)                  \
-    F(recv) F(send) F(recvfrom) F(sendto) F(fread) F(fwrite)                                       \
-    F(__read_chk) F(__pread_chk) F(__recv_chk) F(__fread_chk)
-/* clang-format on */
-
-static struct {
-#define IO_SLOT(name) __typeof__(&name) name;
-    IO_FUNCTIONS(IO_SLOT)
-#undef IO_SLOT
-} next;
-
-__attribute__((constructor)) static void prepare(void) {
-    void *found;
-#define IO_FIND(name)                                                                              \
-    found = next_find(#name);                                                                      \
-    memcpy(&next.name, &found, sizeof found);
-    IO_FUNCTIONS(IO_FIND)
-#undef IO_FIND
-}
-
-#define LOOK(memory, bytes, writes)                                                                \
-    watch_syscall((uint64_t)(uintptr_t)(memory), bytes, writes, __builtin_return_address(0))
-
-/* ---- files -----------------------------------------------------------------------------------
+/* ---- what a call touches ---------------------------------------------------------------------
  */
 
-PRELOAD_EXPORT ssize_t read(int fd, void *memory, size_t bytes) {
-    LOOK(memory, bytes, true);
-    return next.read ? next.read(fd, memory, bytes) : syscall(SYS_read, fd, memory, bytes);
-}
+struct call {
+    struct watch_pass pass;
+    const void *caller;
+};
 
-PRELOAD_EXPORT ssize_t write(int fd, const void *memory, size_t bytes) {
-    LOOK(memory, bytes, false);
-    return next.write ? next.write(fd, memory, bytes) : syscall(SYS_write, fd, memory, bytes);
-}
-
-PRELOAD_EXPORT ssize_t pread(int fd, void *memory, size_t bytes, off_t at) {
-    LOOK(memory, bytes, true);
-    return next.pread ? next.pread(fd, memory, bytes, at)
-                      : syscall(SYS_pread64, fd, memory, bytes, at);
-}
-
-PRELOAD_EXPORT ssize_t pwrite(int fd, const void *memory, size_t bytes, off_t at) {
-    LOOK(memory, bytes, false);
-    return next.pwrite ? next.pwrite(fd, memory, bytes, at)
-                       : syscall(SYS_pwrite64, fd, memory, bytes, at);
-}
-
-PRELOAD_EXPORT ssize_t pread64(int fd, void *memory, size_t bytes, off64_t at) {
-    LOOK(memory, bytes, true);
-    return next.pread64 ? next.pread64(fd, memory, bytes, at)
-                        : syscall(SYS_pread64, fd, memory, bytes, at);
-}
-
-PRELOAD_EXPORT ssize_t pwrite64(int fd, const void *memory, size_t bytes, off64_t at) {
-    LOOK(memory, bytes, false);
-    return next.pwrite64 ? next.pwrite64(fd, memory, bytes, at)
-                         : syscall(SYS_pwrite64, fd, memory, bytes, at);
+static void touch(struct call *c, const void *memory, uint64_t bytes, bool writes) {
+    if (memory)
+        watch_open(&c->pass, (uint64_t)(uintptr_t)memory, bytes, writes, c->caller);
 }
 
 /* A list that the system will refuse is not looked at. */
-static void look_at_list(const struct iovec *list, int count, bool writes, const void *caller) {
+static void touch_list(struct call *c, const struct iovec *list, size_t count, bool writes) {
     enum { LIST_MAX = 1024 };
-    for (int i = 0; count <= LIST_MAX && i < count; i++)
-        watch_syscall((uint64_t)(uintptr_t)list[i].iov_base, list[i].iov_len, writes, caller);
+    touch(c, list, count <= LIST_MAX ? count * sizeof *list : 0, false);
+    for (size_t i = 0; list && count <= LIST_MAX && i < count; i++)
+        touch(c, list[i].iov_base, list[i].iov_len, writes);
 }
 
-PRELOAD_EXPORT ssize_t readv(int fd, const struct iovec *list, int count) {
-    look_at_list(list, count, true, __builtin_return_address(0));
-    return next.readv ? next.readv(fd, list, count) : syscall(SYS_readv, fd, list, count);
+static void touch_message(struct call *c, const struct msghdr *m, bool writes) {
+    if (!m)
+        return;
+    touch(c, m, sizeof *m, writes);
+    touch(c, m->msg_name, m->msg_namelen, writes);
+    touch(c, m->msg_control, m->msg_controllen, writes);
+    touch_list(c, m->msg_iov, m->msg_iovlen, writes);
 }
 
-PRELOAD_EXPORT ssize_t writev(int fd, const struct iovec *list, int count) {
-    look_at_list(list, count, false, __builtin_return_address(0));
-    return next.writev ? next.writev(fd, list, count) : syscall(SYS_writev, fd, list, count);
+static void touch_messages(struct call *c, const struct mmsghdr *m, unsigned count, bool writes) {
+    enum { MESSAGES_MAX = 1024 };
+    touch(c, m, (uint64_t)count * sizeof *m, true); /* the lengths are written in both directions */
+    for (unsigned i = 0; m && i < count && i < MESSAGES_MAX; i++)
+        touch_message(c, &m[i].msg_hdr, writes);
 }
-
-/* ---- sockets ---------------------------------------------------------------------------------
- */
-
-PRELOAD_EXPORT ssize_t recv(int fd, void *memory, size_t bytes, int flags) {
-    LOOK(memory, bytes, true);
-    return next.recv ? next.recv(fd, memory, bytes, flags)
-                     : syscall(SYS_recvfrom, fd, memory, bytes, flags, NULL, NULL);
-}
-
-PRELOAD_EXPORT ssize_t send(int fd, const void *memory, size_t bytes, int flags) {
-    LOOK(memory, bytes, false);
-    return next.send ? next.send(fd, memory, bytes, flags)
-                     : syscall(SYS_sendto, fd, memory, bytes, flags, NULL, 0);
-}
-
-PRELOAD_EXPORT ssize_t recvfrom(int fd, void *restrict memory, size_t bytes, int flags,
-                                __SOCKADDR_ARG from, socklen_t *restrict length) {
-    LOOK(memory, bytes, true);
-    return next.recvfrom
-               ? next.recvfrom(fd, memory, bytes, flags, from, length)
-               : syscall(SYS_recvfrom, fd, memory, bytes, flags, from.__sockaddr__, length);
-}
-
-PRELOAD_EXPORT ssize_t sendto(int fd, const void *memory, size_t bytes, int flags,
-                              __CONST_SOCKADDR_ARG to, socklen_t length) {
-    LOOK(memory, bytes, false);
-    return next.sendto ? next.sendto(fd, memory, bytes, flags, to, length)
-                       : syscall(SYS_sendto, fd, memory, bytes, flags, to.__sockaddr__, length);
-}
-
-/* ---- streams: large pieces go to the system without a copy -------------------------------------
- */
 
 static size_t product(size_t a, size_t b) {
     size_t bytes;
     return __builtin_mul_overflow(a, b, &bytes) ? 0 : bytes;
 }
 
-PRELOAD_EXPORT size_t fread(void *restrict memory, size_t size, size_t items, FILE *restrict file) {
-    LOOK(memory, product(size, items), true);
-    return next.fread ? next.fread(memory, size, items, file)
-                      : NEXT(fread)(memory, size, items, file);
-}
-
-PRELOAD_EXPORT size_t fwrite(const void *restrict memory, size_t size, size_t items,
-                             FILE *restrict file) {
-    LOOK(memory, product(size, items), false);
-    return next.fwrite ? next.fwrite(memory, size, items, file)
-                       : NEXT(fwrite)(memory, size, items, file);
-}
-
-/* ---- as programs call them that were built with _FORTIFY_SOURCE --------------------------------
+/* ---- the functions ---------------------------------------------------------------------------
  */
 
-PRELOAD_EXPORT ssize_t __read_chk(int fd, void *memory, size_t bytes, size_t room) {
-    LOOK(memory, bytes, true);
-    return next.__read_chk ? next.__read_chk(fd, memory, bytes, room)
-                           : NEXT(__read_chk)(fd, memory, bytes, room);
+extern ssize_t __read_chk(int fd, void *p, size_t n, size_t room);
+extern ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
+extern ssize_t __pread64_chk(int fd, void *p, size_t n, off64_t at, size_t room);
+extern ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *restrict p, size_t n, size_t room, int flags,
+                              __SOCKADDR_ARG from, socklen_t *restrict bytes);
+extern int __poll_chk(struct pollfd *p, nfds_t n, int ms, size_t room);
+extern int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *limit,
+                       const sigset_t *mask, size_t room);
+extern size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f);
+extern ssize_t __readlink_chk(const char *restrict path, char *restrict p, size_t n, size_t room);
+
+static struct {
+#define IO(result, name, params, args, touches) __typeof__(&name) name;
+#include "preload/io.def"
+    __typeof__(&ioctl) ioctl;
+    __typeof__(&syscall) syscall;
+} next;
+
+#define FIND(name)                                                                                 \
+    do {                                                                                           \
+        void *found = next_find(#name);                                                            \
+        memcpy(&next.name, &found, sizeof found);                                                  \
+    } while (0)
+
+__attribute__((constructor)) static void prepare(void) {
+#define IO(result, name, params, args, touches) FIND(name);
+#include "preload/io.def"
+    FIND(ioctl);
+    FIND(syscall);
 }
 
-PRELOAD_EXPORT ssize_t __pread_chk(int fd, void *memory, size_t bytes, off_t at, size_t room) {
-    LOOK(memory, bytes, true);
-    return next.__pread_chk ? next.__pread_chk(fd, memory, bytes, at, room)
-                            : NEXT(__pread_chk)(fd, memory, bytes, at, room);
+#define IN(p, n)           touch(&call, p, n, false);
+#define OUT(p, n)          touch(&call, p, n, true);
+#define LIST_IN(p, n)      touch_list(&call, p, (size_t)(n), false);
+#define LIST_OUT(p, n)     touch_list(&call, p, (size_t)(n), true);
+#define MESSAGE_IN(p)      touch_message(&call, p, false);
+#define MESSAGE_OUT(p)     touch_message(&call, p, true);
+#define MESSAGES_IN(p, n)  touch_messages(&call, p, n, false);
+#define MESSAGES_OUT(p, n) touch_messages(&call, p, n, true);
+#define AGAIN              again = true;
+
+/* Whether the call failed because of a closed page, of which there are none now. */
+static bool is_to_be_repeated(struct call *c, bool again, bool failed) {
+    return again && failed && errno == EFAULT && watch_open_all(&c->pass, c->caller);
 }
 
-PRELOAD_EXPORT ssize_t __recv_chk(int fd, void *memory, size_t bytes, size_t room, int flags) {
-    LOOK(memory, bytes, true);
-    return next.__recv_chk ? next.__recv_chk(fd, memory, bytes, room, flags)
-                           : NEXT(__recv_chk)(fd, memory, bytes, room, flags);
+/* Somebody else's constructor may come before ours. */
+#define IO(result, name, params, args, touches)                                                    \
+    PRELOAD_EXPORT result name params {                                                            \
+        struct call call = { .caller = __builtin_return_address(0) };                              \
+        bool again = false;                                                                        \
+        if (__builtin_expect(!next.name, 0))                                                       \
+            FIND(name);                                                                            \
+        touches result got = next.name args;                                                       \
+        if (__builtin_expect(is_to_be_repeated(&call, again, got == (result)-1), 0))               \
+            got = next.name args;                                                                  \
+        watch_close(&call.pass);                                                                   \
+        return got;                                                                                \
+    }
+#include "preload/io.def"
+
+/* ---- calls that may do anything ---------------------------------------------------------------
+ */
+
+PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...) {
+    struct call call = { .caller = __builtin_return_address(0) };
+    va_list args;
+    va_start(args, request);
+    void *p = va_arg(args, void *);
+    va_end(args);
+    if (__builtin_expect(!next.ioctl, 0))
+        FIND(ioctl);
+    watch_open_all(&call.pass, call.caller);
+    int r = next.ioctl(fd, request, p);
+    watch_close(&call.pass);
+    return r;
 }
 
-PRELOAD_EXPORT size_t __fread_chk(void *memory, size_t room, size_t size, size_t items,
-                                  FILE *file) {
-    LOOK(memory, product(size, items), true);
-    return next.__fread_chk ? next.__fread_chk(memory, room, size, items, file)
-                            : NEXT(__fread_chk)(memory, room, size, items, file);
+/* Has the system work on memory when the call is over. */
+static bool is_async(long number) {
+    static const long numbers[] = {
+#ifdef SYS_io_uring_setup
+        SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+#endif
+        SYS_io_setup,       SYS_io_submit,
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
 }
+
+/* Has lost something where it fails with EFAULT, or is not known here. Those that wait for long and
+ * lose nothing are not among them: another thread's accesses would go unseen as long. */
+static bool is_harmless(long number) {
+    static const long numbers[] = { SYS_futex,         SYS_gettid,    SYS_getpid, SYS_sched_yield,
+                                    SYS_clock_gettime, SYS_tgkill,    SYS_getcpu, SYS_membarrier,
+                                    SYS_exit,          SYS_exit_group };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+PRELOAD_EXPORT long syscall(long number, ...) {
+    struct call call = { .caller = __builtin_return_address(0) };
+    va_list args;
+    long a[6];
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (__builtin_expect(!next.syscall, 0))
+        FIND(syscall);
+    if (is_async(number) && !preload_is_internal(call.caller))
+        watch_end_all();
+    else if (!is_harmless(number))
+        watch_open_all(&call.pass, call.caller);
+    long r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (is_to_be_repeated(&call, is_harmless(number), r == -1))
+        r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    watch_close(&call.pass);
+    return r;
+}
+
+/* liburing and libaio make their system calls by themselves. */
+#define ENDS_WATCHING(name, params, args)                                                          \
+    PRELOAD_EXPORT int name params;                                                                \
+    PRELOAD_EXPORT int name params {                                                               \
+        watch_end_all();                                                                           \
+        int(*real) params = NULL;                                                                  \
+        void *found = next_find(#name);                                                            \
+        memcpy(&real, &found, sizeof found);                                                       \
+        return real ? real args : -ENOSYS;                                                         \
+    }
+ENDS_WATCHING(io_uring_queue_init, (unsigned n, void *ring, unsigned flags), (n, ring, flags))
+ENDS_WATCHING(io_uring_queue_init_params, (unsigned n, void *ring, void *p), (n, ring, p))
+ENDS_WATCHING(io_setup, (int n, void *queue), (n, queue))

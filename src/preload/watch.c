@@ -19,13 +19,16 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include "audit/order.h"
+#include "base/clock.h"
 #include "base/spin.h"
 #include "preload/host.h"
 #include "preload/next.h"
@@ -34,9 +37,11 @@
 struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
     struct audit_host_use use;
-    unsigned open;      /* copies of the software device that touch it now */
+    unsigned open;      /* who may touch it now: copies of the software device, system calls */
     unsigned met;       /* accesses of the host so far */
     unsigned told;      /* how many of them were recorded */
+    uint32_t id;        /* of this watch, for passes */
+    bool doubted;       /* it was recorded that it does not see all */
     uintptr_t told_ip;  /* where the last of those came from, */
     uint32_t told_from; /* and who made it */
 };
@@ -47,6 +52,8 @@ static struct spin lock; /* all below */
 static struct watched watched[WATCHED_MAX];
 static struct { uint64_t first, last; } opened[OPENED_MAX], touches[TOUCHES_MAX];
 static unsigned next_opened;
+static unsigned paused; /* system calls that may touch anything */
+static uint32_t last_id;
 static _Atomic unsigned count;
 
 static uint64_t page_size;
@@ -78,13 +85,27 @@ static void protect(uint64_t first, uint64_t last) {
         for (size_t i = 0; i < WATCHED_MAX; i++) {
             const struct watched *w = &watched[i];
             uint64_t from = larger(first, w->first), to = smaller(last, w->last);
-            if (w->last && !w->open && w->use.written == (bool)written && from < to)
+            if (w->last && !w->open && !paused && w->use.written == (bool)written && from < to)
                 mprotect((void *)(uintptr_t)from, to - from, written ? PROT_NONE : PROT_READ);
         }
 }
 
 static void unprotect(uint64_t first, uint64_t last) {
     mprotect((void *)(uintptr_t)first, last - first, PROT_READ | PROT_WRITE);
+}
+
+/* What follows from a watch is not the whole truth: said once for each. */
+static void doubt(struct watched *w, unsigned why) {
+    struct event ev = {
+        .kind = EVENT_UNWATCHED,
+        .dst = w->use.address,
+        .src = w->use.event,
+        .len = w->use.bytes,
+        .aux = event_aux(EVENT_NO_FN, why),
+    };
+    if (!w->doubted && host_is_pending(&w->use))
+        record_event(audit.writer, &ev);
+    w->doubted = true;
 }
 
 /* Ends a watch. Pages that another one needs are closed again. */
@@ -106,8 +127,10 @@ static void leave(void) {
     preload_leave(&lock);
 }
 
-/* The pages of the use that hold nothing but its block; false if there are none. */
-static bool find_pages(const struct audit_host_use *use, uint64_t *first, uint64_t *last) {
+/* The pages of the use that hold nothing but its block, which may be none; false if it is not
+ * memory that is watched. *whole: all of the use is in them. */
+static bool find_pages(const struct audit_host_use *use, uint64_t *first, uint64_t *last,
+                       bool *whole) {
     readlock_token t = ledger_read_begin(audit.ledger);
     const struct ledger_entry *entry = ledger_at(audit.ledger, use->address);
     bool known = entry && use->bytes <= entry->addr + entry->size - use->address;
@@ -119,9 +142,53 @@ static bool find_pages(const struct audit_host_use *use, uint64_t *first, uint64
     if (family == LEDGER_REGISTERED) { /* the program's other data may lie beside it */
         *first = larger(*first, (start + page_size - 1) & ~(page_size - 1));
         *last = smaller(*last, end & ~(page_size - 1));
-        return *first < *last;
+        *whole = *first <= use->address && use->address + use->bytes <= *last;
+        return true;
     }
+    *whole = true;
     return family == LEDGER_PINNED || family == LEDGER_MANAGED;
+}
+
+/* True if one of the process's descriptors is that. Without malloc: it may be a signal handler that
+ * asks. */
+static bool has_descriptor(const char *what) {
+    struct entry { /* as the system gives them */
+        uint64_t inode;
+        int64_t offset;
+        unsigned short size;
+        unsigned char type;
+        char name[];
+    };
+    _Alignas(8) char list[2048];
+    bool found = false;
+    int fd = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (long n; fd >= 0 && !found && (n = syscall(SYS_getdents64, fd, list, sizeof list)) > 0;)
+        for (long at = 0; at < n && !found;) {
+            const struct entry *e = (const void *)(list + at);
+            char text[32] = "";
+            found = readlinkat(fd, e->name, text, sizeof text - 1) > 0 && !strcmp(text, what);
+            at += e->size;
+        }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+/* Has the program a queue whose requests the system works on by itself, in memory that it was told
+ * of before? What is made without the C library is found by its descriptor. */
+static atomic_bool async_io;
+static bool async_is_used(void) {
+    enum { LOOK_NS = 1000000 };
+    static uint64_t looked;
+    uint64_t now = clock_now_ns();
+    if (atomic_load_explicit(&async_io, memory_order_relaxed))
+        return true;
+    if (now - looked < LOOK_NS)
+        return false;
+    looked = now;
+    if (has_descriptor("anon_inode:[io_uring]"))
+        atomic_store_explicit(&async_io, true, memory_order_relaxed);
+    return atomic_load_explicit(&async_io, memory_order_relaxed);
 }
 
 static struct watched *free_watch(void) {
@@ -131,20 +198,33 @@ static struct watched *free_watch(void) {
     return NULL;
 }
 
+static unsigned why_not(bool async, bool pages, const struct watched *w) {
+    if (async)
+        return DETAIL_UNWATCHED_ASYNC_IO;
+    return pages && !w ? DETAIL_UNWATCHED_ROOM : DETAIL_UNWATCHED_SHARED;
+}
+
 void watch_add(const struct audit_host_use *use) {
     uint64_t first, last;
-    if (!atomic_load_explicit(&started, memory_order_acquire) || !find_pages(use, &first, &last))
+    bool whole;
+    if (!atomic_load_explicit(&started, memory_order_acquire) ||
+        !find_pages(use, &first, &last, &whole))
         return;
     int saved = errno;
     if (!enter())
         return;
-    struct watched *w = free_watch();
-    if (w && host_is_pending(use)) {
-        *w = (struct watched){ .first = first, .last = last, .use = *use };
-        atomic_fetch_add(&count, 1);
-        for (size_t i = 0; i < TOUCHES_MAX; i++)
-            w->open += touches[i].first < w->last && w->first < touches[i].last;
-        protect(first, last);
+    bool async = async_is_used(), pages = first < last;
+    struct watched none, *w = pages && !async ? free_watch() : NULL, *it = w ? w : &none;
+    if (host_is_pending(use)) {
+        *it = (struct watched){ .first = first, .last = last, .use = *use, .id = ++last_id };
+        if (!w || !whole)
+            doubt(it, why_not(async, pages, w));
+        if (w) {
+            atomic_fetch_add(&count, 1);
+            for (size_t i = 0; i < TOUCHES_MAX; i++)
+                w->open += touches[i].first < w->last && w->first < touches[i].last;
+            protect(first, last);
+        }
     }
     leave();
     errno = saved;
@@ -245,8 +325,13 @@ static bool was_opened(uint64_t address, uintptr_t ip) {
 
 /* The program touched a page of a watch. True if the watch goes on. */
 static bool meet(struct watched *w, uint64_t address, bool writes, uintptr_t ip) {
-    if (!host_is_pending(&w->use) || ++w->met > MET_MAX)
+    if (!host_is_pending(&w->use))
         return false;
+    if (++w->met > MET_MAX) {
+        if (!w->told)
+            doubt(w, DETAIL_UNWATCHED_OFTEN);
+        return false;
+    }
     uint32_t from = audit_thread_id();
     if (address - w->use.address >= w->use.bytes ||
         (w->told && w->told_ip == ip && w->told_from == from))
@@ -290,24 +375,100 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
     return a;
 }
 
-void watch_syscall(uint64_t address, uint64_t bytes, bool writes, const void *caller) {
+/* ---- the system's accesses for the program ----------------------------------------------------
+ */
+
+/* The system call touches pages of the watch, and maybe what it is for. */
+static void look_at_call(struct watched *w, uint64_t address, uint64_t bytes, bool writes,
+                         const void *caller) {
+    uint64_t from = larger(address, w->use.address);
+    uint64_t to = smaller(address + bytes, w->use.address + w->use.bytes);
+    if (from < to && host_is_pending(&w->use)) {
+        record_access(w, from, to - from, writes, (uintptr_t)caller);
+        w->doubted = true; /* it is known to be wrong: no doubt is left */
+    }
+    doubt(w, DETAIL_UNWATCHED_SYSTEM);
+}
+
+void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool writes,
+                const void *caller) {
     if (!bytes || !atomic_load_explicit(&count, memory_order_relaxed))
         return;
     int saved = errno;
     if (!enter())
         return;
     bool program = !preload_is_internal(caller);
+    if (bytes > UINT64_MAX - address)
+        bytes = UINT64_MAX - address;
     for (size_t i = 0; i < WATCHED_MAX; i++) {
         struct watched *w = &watched[i];
         if (!w->last || !is_in(w, address, bytes) || (!writes && !w->use.written))
             continue;
-        uint64_t from = larger(address, w->use.address);
-        uint64_t to = smaller(address + bytes, w->use.address + w->use.bytes);
-        if (program && from < to && host_is_pending(&w->use))
-            record_access(w, from, to - from, writes, (uintptr_t)caller);
-        release_watch(w);
+        if (program)
+            look_at_call(w, address, bytes, writes, caller);
+        if (p->count == WATCH_PASS_MAX) {
+            release_watch(w);
+            continue;
+        }
+        p->at[p->count].index = (uint16_t)i;
+        p->at[p->count++].id = w->id;
+        if (w->open++ == 0)
+            unprotect(w->first, w->last);
     }
     leave();
+    errno = saved;
+}
+
+bool watch_open_all(struct watch_pass *p, const void *caller) {
+    if (p->all || !atomic_load_explicit(&count, memory_order_relaxed) ||
+        preload_is_internal(caller))
+        return false;
+    int saved = errno;
+    if (!enter())
+        return false;
+    p->all = true;
+    paused++;
+    for (size_t i = 0; i < WATCHED_MAX; i++)
+        if (watched[i].last) {
+            doubt(&watched[i], DETAIL_UNWATCHED_SYSTEM);
+            unprotect(watched[i].first, watched[i].last);
+        }
+    leave();
+    errno = saved;
+    return true;
+}
+
+void watch_close(struct watch_pass *p) {
+    if (!p->count && !p->all)
+        return;
+    int saved = errno;
+    preload_me.inside++;
+    spin_lock(&lock);
+    for (unsigned i = 0; i < p->count; i++) {
+        struct watched *w = &watched[p->at[i].index];
+        if (w->last && w->id == p->at[i].id && w->open && --w->open == 0)
+            protect(w->first, w->last);
+    }
+    if (p->all && --paused == 0)
+        protect(0, UINT64_MAX);
+    spin_unlock(&lock);
+    preload_me.inside--;
+    errno = saved;
+}
+
+void watch_end_all(void) {
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return;
+    int saved = errno;
+    atomic_store_explicit(&async_io, true, memory_order_relaxed);
+    if (enter()) {
+        for (size_t i = 0; i < WATCHED_MAX; i++)
+            if (watched[i].last) {
+                doubt(&watched[i], DETAIL_UNWATCHED_ASYNC_IO);
+                release_watch(&watched[i]);
+            }
+        leave();
+    }
     errno = saved;
 }
 

@@ -5,9 +5,8 @@
  * that come too early are recorded as EARLY_HOST_ACCESS with their call stacks, a few of them for
  * each use, and let through: the program goes on as if nothing had happened. Of registered memory
  * only the pages that hold nothing else are watched. The kernel does not wait for a signal handler
- * when it meets such a page: system calls that move data are looked at before they are made (io.c);
- * another one that is given such memory too early fails with EFAULT, which is the one thing that
- * the program can notice.
+ * when it meets such a page, it fails with EFAULT: around system calls the pages that they touch
+ * are open (io.c). Where accesses go unseen for that or another reason, UNWATCHED is recorded.
  *
  * All but watch_start may be called from any thread at any time; they do nothing if it was not
  * called. */
@@ -28,9 +27,28 @@ void watch_add(const struct audit_host_use *use);
 void watch_drop(uint64_t address, uint64_t bytes);
 /* Opens what the host has waited for. */
 void watch_release_finished(void);
+
+/* What is open for a system call: zeroed before, then any number of watch_open(), the call,
+ * watch_close(). If that is never reached (the thread was cancelled) the pages stay open. */
+enum { WATCH_PASS_MAX = 8 };
+struct watch_pass {
+    unsigned count;
+    bool all;
+    struct {
+        uint16_t index;
+        uint32_t id;
+    } at[WATCH_PASS_MAX];
+};
 /* The program is about to have the system read, or write, this memory: an early access, if it is
- * one, is recorded with caller's stack, and the pages are opened for good. */
-void watch_syscall(uint64_t address, uint64_t bytes, bool writes, const void *caller);
+ * one, is recorded with caller's stack. */
+void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool writes,
+                const void *caller);
+/* The same for a call of which nobody knows what it touches. False if nothing was to be opened. */
+bool watch_open_all(struct watch_pass *p, const void *caller);
+void watch_close(struct watch_pass *p);
+/* From now on the system may touch any memory at any time: nothing is watched any more. */
+void watch_end_all(void);
+
 /* The thread, which may be the runtime's, runs code of the program's; or no longer does. */
 void watch_host_fn(bool begins);
 

@@ -142,6 +142,7 @@ enum detail_list {
     LIST_NONE,
     LIST_LOSS,
     LIST_MARK,
+    LIST_UNWATCHED,
     LIST_FAMILY,
     LIST_COPY_KIND,
     LIST_WIDTH,

@@ -244,6 +244,9 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
     case EVENT_EARLY_HOST_ACCESS:
         races_on_host_access(r, e, t);
         break;
+    case EVENT_UNWATCHED:
+        r->seen.unwatched++;
+        break;
     case EVENT_SYMBOL:
         on_symbol(r, e, t);
         break;

@@ -125,9 +125,10 @@ struct verdict_hypothesis {
 struct verdict_coverage {
     uint64_t events;                       /* whole ones */
     uint64_t lost, torn, overwritten, cut; /* slots that are missing, by reason */
-    uint64_t unread;  /* of those, in torn: not examined, because it would have cost too much */
-    bool complete;    /* none are, and no calls bypassed the audit */
-    const char *gaps; /* what is missing, in English; "" if nothing */
+    uint64_t unread;    /* of those, in torn: not examined, because it would have cost too much */
+    uint64_t unwatched; /* operations whose host memory could not be watched to the end */
+    bool complete;      /* none are, and no calls bypassed the audit */
+    const char *gaps;   /* what is missing, in English; "" if nothing */
     const struct sentence *gaps_said; /* the same; NULL: nothing, or only gaps says */
     uint64_t copies, copies_safe;     /* all, and those through <gcore/d2h.h> */
     uint64_t copies_d2h, copies_d2h_safe;
