@@ -9,6 +9,58 @@ static void count_statuses(const struct verdict *v, unsigned count[4]) {
         count[v->hypothesis[i].status]++;
 }
 
+/* ---- what stands in the way of CLEAN -----------------------------------------------------------
+ */
+
+/* "2 of 3 launches did not run: first saxpy, machine code that this device cannot run". */
+static const struct sentence *not_run(struct replay *r) {
+    static const enum sentence_id why[] = {
+        [DETAIL_REASON_UNKNOWN] = SENTENCE_NOT_RUN_UNKNOWN,
+        [DETAIL_REASON_NO_NATIVE_TWIN] = SENTENCE_NOT_RUN_TWIN,
+        [DETAIL_REASON_DEVICE_FAILED] = SENTENCE_NOT_RUN_FAILED,
+        [DETAIL_REASON_REFUSED] = SENTENCE_NOT_RUN_UNKNOWN,
+        [DETAIL_REASON_PROGRAM_ENDED] = SENTENCE_NOT_RUN_ENDED,
+        [DETAIL_REASON_STOPPED] = SENTENCE_NOT_RUN_STOPPED,
+    };
+    const struct launch_facts *l = &r->launches;
+    const struct launch_count *c = l->not_run.count ? &l->not_run : &l->unfinished;
+    unsigned reason = l->not_run.count ? l->reason : DETAIL_REASON_PROGRAM_ENDED;
+    if (!c->count)
+        return NULL;
+    return SAY(&r->words, NOT_RUN, A_NUMBER(c->count),
+               A_NUMBER(l->total > c->count ? l->total : c->count),
+               A_NAME(c->kernel ? reader_string(r->r, c->kernel) : "?"),
+               A_SENTENCE(sentence_plain(
+                   reason < sizeof why / sizeof *why ? why[reason] : SENTENCE_NOT_RUN_UNKNOWN)));
+}
+
+/* A failing call about which the program did not ask, and which it did not make again. */
+static const struct sentence *unhandled_failure(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++) {
+        const struct failure *f = &r->failures[i];
+        if (!f->explained && !f->sticky && !f->harmless && !f->looked && !f->made_again)
+            return SAY(&r->words, FAILED_UNHANDLED, A_SENTENCE(findings_event(r, f->seq)),
+                       A_NAME(hip_error_name((hipError_t)f->status)));
+    }
+    return NULL;
+}
+
+/* What keeps a run in which nothing was found from being CLEAN; NULL: nothing. */
+static const struct sentence *in_the_way(struct judge *j) {
+    struct replay *r = j->r;
+    const struct verdict_coverage *c = &j->v->coverage;
+    const struct sentence *why = not_run(r);
+    if (!why && c->exit_status > 0)
+        why = SAY(&r->words, EXIT_STATUS, A_NUMBER(c->exit_status));
+    if (!why)
+        why = unhandled_failure(r);
+    if (!why)
+        why = weigh_missing_host(r);
+    if (!why && c->pairs_by_time)
+        why = SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(c->pairs_by_time));
+    return why;
+}
+
 enum verdict_overall answer_overall(struct judge *j) {
     const struct verdict *v = j->v;
     const struct verdict_coverage *c = &v->coverage;
@@ -20,7 +72,7 @@ enum verdict_overall answer_overall(struct judge *j) {
         return VERDICT_INCONCLUSIVE;
     if (v->finding_count)
         return VERDICT_FINDINGS;
-    if (!c->ended || !c->complete || j->r->doubts[HYPOTHESIS_UNCHECKED_ERROR])
+    if (!c->ended || !c->complete || j->r->doubts[HYPOTHESIS_UNCHECKED_ERROR] || in_the_way(j))
         return VERDICT_INCONCLUSIVE;
     return j->r->options->expect_failure ? VERDICT_NOT_REPRODUCED : VERDICT_CLEAN;
 }
@@ -72,6 +124,13 @@ static struct sentence_value place_of(struct judge *j, const struct verdict_find
                             : sentence_plain(SENTENCE_NOTHING));
 }
 
+/* What did not run, behind what was found; a kernel that did not run is news in any case. */
+static struct sentence_value not_run_tail(struct judge *j) {
+    const struct sentence *said = j->r->launches.not_run.count ? not_run(j->r) : NULL;
+    return A_SENTENCE(said ? SAY(&j->r->words, TAIL_END, A_SENTENCE(said))
+                           : sentence_plain(SENTENCE_NOTHING));
+}
+
 /* What the messenger did: a call that returned success has reported nothing. */
 static struct sentence_value tail_of(struct judge *j) {
     const struct verdict_finding *f = j->v->root;
@@ -99,7 +158,7 @@ static const struct sentence *findings_answer(struct judge *j) {
                A_SENTENCE(v->finding_count > 1
                               ? SAY(words, TAIL_MORE, A_NUMBER(v->finding_count - 1))
                               : nothing),
-               A_SENTENCE(end ? SAY(words, TAIL_END, A_SENTENCE(end)) : nothing));
+               A_SENTENCE(end ? SAY(words, TAIL_END, A_SENTENCE(end)) : nothing), not_run_tail(j));
 }
 
 static const struct sentence *unclear_answer(struct judge *j) {
@@ -122,8 +181,12 @@ static const struct sentence *unclear_answer(struct judge *j) {
         return SAY(words, ANSWER_ENDED, end,
                    A_SENTENCE(c->complete ? sentence_plain(SENTENCE_NOTHING)
                                           : SAY(words, TAIL_END, gaps)));
+    if (j->r->launches.not_run.count || j->r->launches.unfinished.count)
+        return SAY(words, ANSWER_NOT_RUN, A_SENTENCE(not_run(j->r)));
     if (c->gaps_said)
         return SAY(words, ANSWER_GAPS, gaps);
+    if (in_the_way(j))
+        return SAY(words, ANSWER_GAPS, A_SENTENCE(in_the_way(j)));
     return sentence_plain(SENTENCE_ANSWER_CALL_FAILED);
 }
 
@@ -137,7 +200,7 @@ const struct sentence *answer_say(struct judge *j) {
     switch (v->overall) {
     case VERDICT_ROOT_CAUSE:
         return SAY(&j->r->words, ANSWER_ROOT, A_NAME(hypothesis_name(v->root->hypothesis)),
-                   A_SENTENCE(v->root->said), place_of(j, v->root), tail_of(j));
+                   A_SENTENCE(v->root->said), place_of(j, v->root), tail_of(j), not_run_tail(j));
     case VERDICT_FINDINGS:
         return findings_answer(j);
     case VERDICT_INCONCLUSIVE:

@@ -86,6 +86,8 @@ static bool is_failure(const struct event *e) {
 
 static void react(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct failure *f = &r->failures[t->failure - 1];
+    if (e->event.status == hipSuccess && r->fn[event_fn(&e->event)] == f->fn)
+        f->made_again = true;
     if (asks_about_errors(r, &e->event)) {
         f->looked = true;
         t->failure = 0;

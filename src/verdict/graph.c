@@ -413,6 +413,10 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                 op->known = op->exact = false;
                 op->count = 0;
             }
+            struct stream *s = before_stream(r, op->stream, t);
+            if (s && op->what == SHADOW_LAUNCH)
+                launches_on_run(r, e, op, t, s);
+            replay_note_host_use(r, op, t->space);
             bounds_check(r, op, t);
             races_check(r, op, t, lane, before_number(r, lane), clock);
         }

@@ -40,6 +40,10 @@ void cause_remark_failures(struct judge *j);
 /* weigh.c */
 void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id);
 
+/* Why what the program's own code did to host memory is not known; NULL: it is, or it does not
+ * matter. */
+const struct sentence *weigh_missing_host(struct replay *r);
+
 /* answer.c */
 enum verdict_overall answer_overall(struct judge *j);
 const struct sentence *answer_say(struct judge *j);

@@ -380,7 +380,7 @@ static bool can_be_undefined(const struct block *b) {
 /* May kernels of which too little is known have written the block? */
 static bool may_be_written(const struct race *x) {
     const struct space *s = x->t->space;
-    return x->block->leaves_mark ||
+    return x->block->leaves_mark || s->table_upload > x->block->alloc ||
            (s->unknown_launch != EVENT_NO_SEQ && s->unknown_launch > x->block->alloc);
 }
 
@@ -552,10 +552,11 @@ static void beside_unknown(struct replay *r, struct thread *t, uint32_t lane,
             r->unknown_beside = true;
 }
 
-void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t lane, uint32_t number,
-                   const struct vclock *clock) {
+/* A launch may go anywhere: where it goes is unknown, or it may find pointers in memory. Was there
+ * something beside it? */
+static void may_go_anywhere(struct replay *r, struct thread *t, uint32_t lane, uint32_t number,
+                            const struct vclock *clock) {
     struct space *s = t->space;
-    s->unknown_launch = seq;
     for (size_t i = 0; i < s->stream_count && !r->unknown_beside; i++) {
         uint32_t other = s->streams[i]->lane;
         if (other != lane && !vclock_covers(clock, other, r->lanes[other].last))
@@ -574,6 +575,38 @@ void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t la
         s->unknown_count++;
 }
 
+void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t lane, uint32_t number,
+                   const struct vclock *clock) {
+    t->space->unknown_launch = seq;
+    may_go_anywhere(r, t, lane, number, clock);
+}
+
+/* What a launch reaches through pointers that it finds in memory is not known. It can only find
+ * pointers that were put there: by uploads into memory it was given, or into variables, and by the
+ * host where that reaches the memory itself. */
+static void note_tables(const struct op *op, struct space *s) {
+    uint64_t latest = s->variable_upload;
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct block *b = space_at(s, op->use[i].start);
+        uint64_t put = !b ? 0 : space_side(b) == SPACE_BOTH ? op->seq : b->upload;
+        latest = put > latest ? put : latest;
+    }
+    if (latest > s->table_upload)
+        s->table_upload = latest;
+}
+
+/* The copy may bring addresses from the host. */
+static void note_upload(const struct op *op, struct space *s) {
+    if (op->what != SHADOW_COPY || op->count != 2 || op->use[0].bytes < sizeof(uint64_t) ||
+        space_side(space_at(s, op->use[1].start)) == SPACE_DEVICE)
+        return;
+    struct block *b = space_at(s, op->use[0].start);
+    if (b)
+        b->upload = op->seq;
+    if (!b || b->family == DETAIL_FAMILY_SYMBOL)
+        s->variable_upload = op->seq;
+}
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 void races_check(struct replay *r, const struct op *op, struct thread *t, uint32_t lane,
@@ -588,8 +621,13 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
     overlap_check(r, op, t);
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);
-    if (op->what == SHADOW_LAUNCH && !op->known)
-        races_unknown(r, op->seq, t, lane, number, clock);
+    note_upload(op, t->space);
+    if (op->what == SHADOW_LAUNCH && !op->exact) {
+        if (!op->known)
+            t->space->unknown_launch = op->seq;
+        note_tables(op, t->space);
+        may_go_anywhere(r, t, lane, number, clock);
+    }
     for (unsigned i = 0; i < op->count; i++) {
         x.use = &op->use[i];
         x.block = space_at(t->space, x.use->start);

@@ -90,6 +90,17 @@ static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;
 }
 
+void replay_note_host_use(struct replay *r, const struct op *op, struct space *s) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct block *b = space_at(s, op->use[i].start);
+        if (!b || space_side(b) != SPACE_BOTH)
+            continue;
+        if (!r->host_open++)
+            r->host_first = op->seq;
+        return;
+    }
+}
+
 static void count_host_memory(struct replay *r, const struct op *op, struct space *s) {
     if (op->what != SHADOW_COPY || !op->async)
         return;
@@ -111,10 +122,14 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
         errors_on_op(r, op, t);
     count_host_memory(r, op, t->space);
     before_enter(r, s, t);
+    if (op->what == SHADOW_LAUNCH)
+        launches_on_run(r, e, op, t, s);
     races_check(r, op, t, s->lane, before_number(r, s->lane), &s->clock);
     before_done(r, &s->clock, s->lane, op->seq);
     before_changed(r, s);
-    if (op->status == hipSuccess && call_waits(r, op, t->space))
+    if (!call_waits(r, op, t->space))
+        replay_note_host_use(r, op, t->space);
+    else if (op->status == hipSuccess)
         before_wait_clock(r, t, &s->clock, end_of(&e->event));
 }
 
@@ -131,6 +146,8 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
     bounds_check(r, op, t);
     if (ok || op->status == RECORD_PENDING)
         run_op(r, e, op, t);
+    else if (op->what == SHADOW_LAUNCH)
+        launches_on_failure(r, op, t);
     else
         errors_lost_write(r, op, t);
 }
@@ -406,6 +423,11 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
     case EVENT_FAULT:
         fault_on_event(r, e, t);
         break;
+    case EVENT_RAN:
+    case EVENT_NOT_RUN:
+    case EVENT_SLACK:
+        launches_on_event(r, e, t);
+        break;
     case EVENT_REFUSED:
         bounds_on_refused(r, e, t);
         break;
@@ -453,9 +475,7 @@ static bool open_replay(struct replay *r) {
     for (unsigned i = 0; i <= EVENT_FN_MAX; i++)
         r->fn[i] = i == EVENT_NO_FN ? HIP_FN_COUNT : hip_fn_find(reader_function(r->r, i));
     const char *partial = reader_provenance_find(r->r, "audit.partial");
-    const char *path = reader_provenance_find(r->r, "runtime.path");
     r->partial = partial && !strcmp(partial, "1");
-    r->is_soft = path && strstr(path, "soft/libamdhip64") != NULL;
     r->seen.last_event = EVENT_NO_SEQ;
     return r->event && r->other && r->op && r->threads && r->streams;
 }
@@ -499,8 +519,10 @@ void replay_run(struct replay *r) {
             space_forget_use(s, at->value);
         r->seen.processes_ended += s->ended;
     }
-    if (!r->no_memory)
+    if (!r->no_memory) {
+        launches_finish(r);
         errors_finish(r);
+    }
     effort_end();
 }
 

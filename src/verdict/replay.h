@@ -6,6 +6,7 @@
  *   graph.c     captures and graphs: operations that run later, again and again
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
+ *   launches.c  what the device states about launches: did they run, what was checked?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
  *   overlap.c   one copy whose source and destination overlap
  *   resources.c streams, events, graphs, modules, registrations that are never released
@@ -55,6 +56,9 @@ struct stream {
     /* A capture it takes part in, and the nodes its next operation will depend on. */
     struct capture *capture;
     struct node_list frontier;
+    uint64_t launches;     /* kernels given to it, those of graphs included */
+    uint64_t ran;          /* of them: done, as the device says */
+    uint32_t last_launch;  /* number of the last one in its lane; 0: none */
     uint32_t *chain_lanes; /* of branches of graphs launched here */
     uint32_t chain_count;
 };
@@ -181,6 +185,7 @@ struct failure {
     bool looked;       /* the program asked what the error was */
     bool harmless;     /* of a kind that programs expect: only a later read of it is a mistake */
     bool asked;        /* the program asked for its text after that read */
+    bool made_again;   /* the same function succeeded next */
     bool went_on;      /* the program queued more work without asking */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
 };
@@ -202,6 +207,24 @@ struct fault {
 };
 
 /* ---- all of it ------------------------------------------------------------------------------- */
+
+/* What the device states about launches: launches.c. How many there are of a kind, and the kernel
+ * of the first of them (a string). */
+struct launch_count {
+    uint64_t count;
+    uint32_t kernel;
+};
+struct launch_facts {
+    uint64_t total;
+    struct launch_count not_run, unfinished; /* did not run; are not known to have */
+    unsigned reason;                         /* of the first that did not run: DETAIL_REASON_* */
+    struct launch_count unchecked;           /* nothing says that their accesses were checked */
+    struct launch_count front, behind; /* guards leave out bytes in front of a buffer, behind it */
+    uint64_t front_bytes, behind_bytes;
+    bool unpatterned;           /* and writes there are not noticed either */
+    struct launch_count inside; /* got tensors inside of a block, whose ends have no guards */
+    struct launch_count vague;  /* which bytes they touch is not known */
+};
 
 /* Slots [first, end) are missing. */
 struct gap {
@@ -236,7 +259,7 @@ struct replay {
     uint64_t failures_left_out;
     struct verdict_coverage seen;
     uint64_t checked[HYPOTHESIS_COUNT];
-    uint64_t doubts[HYPOTHESIS_COUNT];   /* cases that could be neither confirmed nor refuted */
+    uint64_t doubts[HYPOTHESIS_COUNT]; /* cases that could be neither confirmed nor refuted */
     const struct sentence *undecided[HYPOTHESIS_COUNT]; /* why, the first of them */
     const struct sentence
         *order_doubt; /* a way to order things that is not understood was used; NULL: none */
@@ -249,7 +272,9 @@ struct replay {
     uint64_t foreign;          /* addresses that were used and never allocated */
     const char *unfollowed;    /* a function whose work is not followed; NULL: none */
     bool partial;              /* the program also calls the runtime directly */
-    bool is_soft;              /* the device checks every access itself */
+    struct launch_facts launches;
+    uint64_t host_open;  /* operations that used host memory while the program went on */
+    uint64_t host_first; /* the first of them */
     struct fault faults[FAULTS_MAX];
     size_t fault_count;
     uint64_t faults_seen;
@@ -263,6 +288,9 @@ static inline bool replay_no_memory(struct replay *r) {
     r->no_memory = true;
     return false;
 }
+
+/* The operation goes on while the program does; notes the host memory that it uses. */
+void replay_note_host_use(struct replay *r, const struct op *op, struct space *s);
 
 /* Runs through the recording. */
 void replay_run(struct replay *r);
@@ -347,6 +375,18 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
 void bounds_on_refused(struct replay *r, const struct reader_event *e, struct thread *t);
 /* Is this side of a copy plain host memory? */
 bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u);
+
+/* ---- launches.c ------------------------------------------------------------------------------ */
+
+/* A launch is given to a stream; e has its extras. */
+void launches_on_run(struct replay *r, const struct reader_event *e, const struct op *op,
+                     struct thread *t, struct stream *s);
+/* A launch was asked for and failed. */
+void launches_on_failure(struct replay *r, const struct op *op, struct thread *t);
+/* RAN, NOT_RUN, SLACK. */
+void launches_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* After the last event. */
+void launches_finish(struct replay *r);
 
 /* ---- races.c --------------------------------------------------------------------------------- */
 

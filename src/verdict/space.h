@@ -45,6 +45,7 @@ struct block {
     bool free_async;       /* freed in the order of a stream */
     bool given_back;       /* host memory that was freed under a copy */
     bool leaves_mark;      /* kernels of unknown extent may have written to it */
+    uint64_t upload;       /* the last copy into it that may have brought addresses; 0: none */
     uint64_t owner;        /* module of a symbol, 0: none */
     struct block_use *use; /* what operations of several lanes do with it, NULL: nothing yet */
     struct block *older, *newer; /* of the freed ones */
@@ -92,8 +93,10 @@ struct space {
     bool stopped; /* the last call failed: it was the end of the program */
     /* Sticky errors of the process; see errors.c. */
     uint64_t sticky, fault;
-    uint64_t gap;            /* event before which the history has a hole; 0: none */
-    uint64_t unknown_launch; /* last launch about which nothing is known; EVENT_NO_SEQ: none */
+    uint64_t gap;             /* event before which the history has a hole; 0: none */
+    uint64_t variable_upload; /* the last copy to a device variable; 0: none */
+    uint64_t table_upload;    /* the newest upload that a launch of unknown bytes could read */
+    uint64_t unknown_launch;  /* last launch about which nothing is known; EVENT_NO_SEQ: none */
     struct {
         uint32_t lane, number;
     } unknown[SPACE_UNKNOWNS]; /* the last such of each lane */

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum need { NOTHING = 0, HISTORY = 1, FOOTPRINTS = 2, END = 4 };
+enum need { NOTHING = 0, HISTORY = 1, RUN = 2, CHECKED = 4, FOOTPRINTS = 8, HOST = 16, END = 32 };
 
 static const uint8_t needs[HYPOTHESIS_COUNT] = {
 #define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
@@ -25,30 +25,74 @@ static bool saturated(const struct replay *r) {
     return false;
 }
 
-static uint64_t inexact_launches(const struct verdict_coverage *c) {
-    return c->launches - c->launches_exact;
+/* ---- what the device states about launches --------------------------------------------------- */
+
+static struct sentence_value kernel_of(const struct replay *r, const struct launch_count *c) {
+    return A_NAME(c->kernel ? reader_string(r->r, c->kernel) : "?");
+}
+
+#define SAY_LAUNCHES(id, which)                                                                    \
+    SAY(&r->words, id, A_NUMBER((which).count), A_NUMBER(r->launches.total), kernel_of(r, &(which)))
+
+/* Why a launch may not have run. */
+static const struct sentence *missing_run(struct replay *r) {
+    const struct launch_facts *l = &r->launches;
+    if (l->not_run.count)
+        return SAY_LAUNCHES(MISSING_RUN, l->not_run);
+    return l->unfinished.count ? SAY_LAUNCHES(MISSING_FINISHED, l->unfinished) : NULL;
+}
+
+/* Why an access of a kernel to a wrong place may have passed unnoticed. */
+static const struct sentence *missing_checks(struct replay *r, enum verdict_hypothesis_id id) {
+    const struct launch_facts *l = &r->launches;
+    const bool front = id == HYPOTHESIS_BAD_OFFSET, behind = id == HYPOTHESIS_SIZE_MISMATCH;
+    if (l->unchecked.count)
+        return SAY_LAUNCHES(MISSING_CHECKS, l->unchecked);
+    if (front && l->front.count)
+        return SAY(&r->words, MISSING_SLACK, A_NUMBER(l->front.count), A_NUMBER(l->total),
+                   kernel_of(r, &l->front), A_NUMBER(l->unpatterned), A_BYTES(l->front_bytes),
+                   A_NUMBER(true));
+    if (behind && l->behind.count)
+        return SAY(&r->words, MISSING_SLACK, A_NUMBER(l->behind.count), A_NUMBER(l->total),
+                   kernel_of(r, &l->behind), A_NUMBER(l->unpatterned), A_BYTES(l->behind_bytes),
+                   A_NUMBER(false));
+    return (front || behind) && l->inside.count ? SAY_LAUNCHES(MISSING_TENSORS, l->inside) : NULL;
 }
 
 /* Why the bytes that kernels touch are not known well enough for this one; NULL: they are. */
-static const struct sentence *missing_footprints(struct judge *j, enum verdict_hypothesis_id id) {
-    struct replay *r = j->r;
-    const struct verdict_coverage *c = &j->v->coverage;
-    uint64_t n = inexact_launches(c);
-    switch (id) {
-    case HYPOTHESIS_STREAM_UNSYNCED:
-        return r->unknown_beside ? SAY(&r->words, MISSING_BESIDE, A_NUMBER(c->launches_unknown))
-                                 : NULL;
-    case HYPOTHESIS_SHAPE_MISMATCH:
-    case HYPOTHESIS_UNINITIALISED_READ:
-        break;
-    case HYPOTHESIS_USE_AFTER_FREE:
-        n = r->is_soft ? 0 : c->launches_unknown;
-        break;
-    default: /* the software device checks every access itself */
-        n = r->is_soft ? 0 : n;
-    }
-    return n ? SAY(&r->words, MISSING_BYTES, A_NUMBER(n), A_NUMBER(c->launches)) : NULL;
+static const struct sentence *missing_footprints(struct replay *r, enum verdict_hypothesis_id id) {
+    const struct launch_facts *l = &r->launches;
+    if (id == HYPOTHESIS_STREAM_UNSYNCED && !r->unknown_beside)
+        return NULL;
+    if (l->vague.count)
+        return id == HYPOTHESIS_STREAM_UNSYNCED ? SAY_LAUNCHES(MISSING_BESIDE, l->vague)
+                                                : SAY_LAUNCHES(MISSING_BYTES, l->vague);
+    return r->unknown_beside && id == HYPOTHESIS_STREAM_UNSYNCED
+               ? sentence_plain(SENTENCE_MISSING_GRAPHS)
+               : NULL;
 }
+
+static const struct sentence *missing_statements(struct replay *r, enum verdict_hypothesis_id id) {
+    const struct sentence *why = NULL;
+    if (needs[id] & (RUN | CHECKED | FOOTPRINTS))
+        why = missing_run(r);
+    if (!why && needs[id] & CHECKED)
+        why = missing_checks(r, id);
+    if (!why && needs[id] & FOOTPRINTS)
+        why = missing_footprints(r, id);
+    return why;
+}
+
+/* Why what the program's own code did to host memory is not known. */
+const struct sentence *weigh_missing_host(struct replay *r) {
+    const char *watched = judge_fact(r, "env.GCORE_WATCH_HOST");
+    if (!r->host_open || (*watched && strcmp(watched, "0") != 0))
+        return NULL;
+    return SAY(&r->words, MISSING_HOST, A_NUMBER(r->host_open),
+               A_SENTENCE(findings_event(r, r->host_first)));
+}
+
+/* ---- one hypothesis -------------------------------------------------------------------------- */
 
 static bool is_about_order(enum verdict_hypothesis_id id) {
     return id == HYPOTHESIS_STREAM_UNSYNCED || id == HYPOTHESIS_OVERLAPPING_COPIES ||
@@ -69,11 +113,11 @@ static const struct sentence *missing(struct judge *j, enum verdict_hypothesis_i
         return c->gaps_said;
     if (needs[id] & END && !c->ended)
         return sentence_plain(SENTENCE_MISSING_END);
-    if (needs[id] & FOOTPRINTS) {
-        const struct sentence *why = missing_footprints(j, id);
-        if (why)
-            return why;
-    }
+    const struct sentence *why = missing_statements(r, id);
+    if (!why && needs[id] & HOST)
+        why = weigh_missing_host(r);
+    if (why)
+        return why;
     if (is_about_order(id) && c->pairs_by_time)
         return SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(c->pairs_by_time));
     if (is_about_order(id) && saturated(r))
@@ -121,15 +165,13 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
 static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis_id id,
                                         uint64_t checked) {
     struct replay *r = j->r;
-    enum sentence_id more = SENTENCE_NOTHING;
     if (id == HYPOTHESIS_UNCHECKED_ERROR && !checked)
         return SAY(&r->words, NONE_FAILED, A_NUMBER(r->calls));
-    if (is_about_order(id) && !*judge_fact(r, "env.GCORE_WATCH_HOST"))
-        more = SENTENCE_RULED_OUT_UNWATCHED;
-    else if (needs[id] & FOOTPRINTS && r->is_soft && inexact_launches(&j->v->coverage))
-        more = SENTENCE_RULED_OUT_CHECKED;
+    /* Accesses that no range of the recording shows were seen by the device. */
+    bool by_device = needs[id] & CHECKED && r->launches.vague.count;
     return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),
-               A_SENTENCE(sentence_plain(more)));
+               A_SENTENCE(by_device ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(r->launches.total))
+                                    : sentence_plain(SENTENCE_NOTHING)));
 }
 
 static const struct sentence *not_applicable(struct judge *j, enum verdict_hypothesis_id id) {

@@ -3,7 +3,7 @@
  *
  * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
  * UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=work; messenger none or hipStreamSynchronize
- */
+ * Run:    --watch-host */
 #include <pthread.h>
 
 #include "case.h"

@@ -2,7 +2,8 @@
  * overlap.
  *
  * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED; culprit
- * hipMemcpyAsync site=split; messenger none */
+ * hipMemcpyAsync site=split; messenger none
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 4 * 1000, PARTS = 4 };

@@ -1,7 +1,8 @@
 /* Two streams upload into the same buffer; which of them is last is anybody's guess.
  *
  * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED;
- *         culprit hipMemcpyAsync site=upload; messenger none */
+ *         culprit hipMemcpyAsync site=upload; messenger none
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 4096 };

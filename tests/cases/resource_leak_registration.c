@@ -1,7 +1,8 @@
 /* A buffer is registered for fast uploads and freed without being unregistered.
  *
  * Expect: verdict FINDINGS; hypothesis RESOURCE_LEAK;
- *         culprit hipHostRegister site=upload; messenger none */
+ *         culprit hipHostRegister site=upload; messenger none
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 64 << 10 };

@@ -2,7 +2,8 @@
  * and only the end asks whether anything went wrong.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UNCHECKED_ERROR?; culprit
- * hipMemcpyAsync site=fetch; messenger hipMemcpyAsync site=fetch */
+ * hipMemcpyAsync site=fetch; messenger hipMemcpyAsync site=fetch
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { COUNT = 2000, ROUNDS = 4 };

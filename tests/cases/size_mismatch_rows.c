@@ -1,7 +1,8 @@
 /* A matrix without padding is copied as if its rows had the pitch of hipMallocPitch.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also SHAPE_MISMATCH;
- *         culprit hipMemcpy2DAsync site=upload; messenger hipMemcpy2DAsync site=upload */
+ *         culprit hipMemcpy2DAsync site=upload; messenger hipMemcpy2DAsync site=upload
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { WIDTH = 300, HEIGHT = 40 };

@@ -1,7 +1,8 @@
 /* One pinned buffer serves uploads and downloads; the download does not wait for the upload.
  *
  * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES;
- *         culprit hipMemcpyAsync site=download; messenger none */
+ *         culprit hipMemcpyAsync site=download; messenger none
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 10000 };

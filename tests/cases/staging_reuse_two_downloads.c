@@ -1,7 +1,8 @@
 /* Two streams download into one pinned buffer.
  *
  * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES;
- *         culprit hipMemcpyAsync site=download; messenger none */
+ *         culprit hipMemcpyAsync site=download; messenger none
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 4096 };

@@ -212,13 +212,14 @@ static inline uint64_t set_sync(uint64_t dst, uint64_t bytes, uint32_t stream) {
 /* A launch whose bytes are known: up to two ranges. */
 static inline uint64_t launch_exact(const char *kernel, const struct event_access *a,
                                     unsigned count, uint32_t stream) {
-    union event_slot s[4];
-    unsigned slots = 2, done = 0;
+    union event_slot s[5];
+    unsigned slots = 3, done = 0;
     s[0].event = (struct event){ .kind = EVENT_LAUNCH,
                                  .aux = event_aux(HIP_FN_hipModuleLaunchKernel, 0),
                                  .stream = stream,
                                  .name = record_string(W, kernel) };
     event_extra_dims(&s[1], &(struct event_dims){ { 1, 1, 1 }, { 64, 1, 1 }, 0, 0 });
+    event_extra_checked(&s[2], &(struct event_checked){ .how = DETAIL_CHECKED_FOOTPRINTS });
     for (; done < count; slots++)
         done += event_extra_accesses(&s[slots], &a[done], count - done);
     return put_slots(s, slots);
@@ -237,9 +238,10 @@ static inline uint64_t launch_reads(const char *kernel, uint64_t at, uint64_t by
 }
 
 /* One of which only a pointer is known; flags: enum event_arg_flag; hash: of its arguments. */
-static inline uint64_t launch_pointer(const char *kernel, uint64_t pointer, unsigned flags,
-                                      uint32_t hash, uint32_t stream) {
-    union event_slot s[3];
+static inline uint64_t launch_checked(const char *kernel, uint64_t pointer, unsigned flags,
+                                      uint32_t hash, uint32_t stream,
+                                      const struct event_checked *checked) {
+    union event_slot s[4];
     s[0].event = (struct event){ .kind = EVENT_LAUNCH,
                                  .aux = event_aux(HIP_FN_hipModuleLaunchKernel, 0),
                                  .stream = stream,
@@ -248,11 +250,46 @@ static inline uint64_t launch_pointer(const char *kernel, uint64_t pointer, unsi
                      &(struct event_dims){
                          { 1, 1, 1 }, { 64, 1, 1 }, 0, (uint64_t)hash << EVENT_DIMS_HASH_SHIFT });
     event_extra_args(&s[2], &(struct event_arg){ pointer, 0, flags }, 1);
-    return put_slots(s, 3);
+    event_extra_checked(&s[3], checked);
+    return put_slots(s, 4);
+}
+
+/* The same between guards that leave nothing out. */
+static inline uint64_t launch_pointer(const char *kernel, uint64_t pointer, unsigned flags,
+                                      uint32_t hash, uint32_t stream) {
+    const struct event_checked guards = { .how = DETAIL_CHECKED_GUARDS };
+    return launch_checked(kernel, pointer, flags, hash, stream, &guards);
 }
 
 static inline uint64_t launch_unknown(const char *kernel, uint32_t stream) {
     return put(EVENT_LAUNCH, HIP_FN_hipModuleLaunchKernel, 0, 0, 0, 0, stream, kernel);
+}
+
+/* The device is done with that many launches of the stream; did not run a launch. */
+static inline uint64_t ran(uint64_t launches, uint32_t stream) {
+    return put(EVENT_RAN, EVENT_NO_FN, 0, launches, 0, 0, stream, NULL);
+}
+
+static inline uint64_t not_run(uint64_t launch, unsigned reason, const char *kernel) {
+    return put(EVENT_NOT_RUN, EVENT_NO_FN, reason, 0, launch, 1, 0, kernel);
+}
+
+/* Bytes beside the allocation lost their pattern, between the looks after two launches. */
+static inline uint64_t slack(uint64_t address, uint64_t alloc, uint64_t bytes, unsigned side,
+                             uint64_t good, uint64_t bad) {
+    union event_slot s[2];
+    s[0].event = (struct event){ .kind = EVENT_SLACK,
+                                 .aux = event_aux(EVENT_NO_FN, side),
+                                 .dst = address,
+                                 .src = alloc,
+                                 .len = bytes };
+    event_extra_looks(&s[1], good, bad, 1);
+    return put_slots(s, 2);
+}
+
+/* The host's own accesses are watched. */
+static inline void watch_host(void) {
+    record_provenance(W, "env.GCORE_WATCH_HOST", "1");
 }
 
 static inline uint64_t sync_stream(uint32_t stream) {

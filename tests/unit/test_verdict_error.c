@@ -30,7 +30,6 @@ static uint64_t sticky_copy(void) {
 
 static void a_kernel_past_its_buffer_is_the_culprit(void **state) {
     (void)state;
-    record_provenance(W, "runtime.path", "/x/lib/soft/libamdhip64.so.6"); /* checks every access */
     prepare();
     name_range(DEVICE_AT, 4 * KIB, "logits");
     uint64_t k = launch_pointer("scale", DEVICE_AT, EVENT_ARG_WRITE, 1, s0);
@@ -72,7 +71,7 @@ static void failures_after_the_first_are_no_findings(void **state) {
     judge();
     expect_messenger(messenger);
     expect_overall(ROOT_CAUSE);
-    expect_status(INVALID_POINTER, RULED_OUT);
+    expect_status(INVALID_POINTER, INCONCLUSIVE); /* nothing says that k was checked */
     expect_status(DOUBLE_FREE, RULED_OUT);
     expect_status(LEAK, INCONCLUSIVE);
     assert_int_equal(V->findings[0].culprit.event, k);

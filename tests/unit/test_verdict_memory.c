@@ -350,6 +350,7 @@ static void host_memory_called_device(void **state) {
 
 static void directions_that_agree(void **state) {
     (void)state;
+    watch_host();
     prepare();
     alloc_pinned(PINNED_AT, 4 * KIB);
     alloc_managed(DEVICE2_AT, 4 * KIB);

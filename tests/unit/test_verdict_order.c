@@ -483,7 +483,8 @@ static void time_alone_is_no_proof_but_no_race_either(void **state) {
     expect_no_findings();
     expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
     assert_true(V->coverage.pairs_by_time > 0);
-    expect_overall(CLEAN);
+    expect_overall(INCONCLUSIVE); /* the next run may go otherwise */
+    assert_non_null(strstr(V->answer, "happened to run"));
 }
 
 static void work_that_another_thread_still_waits_for_races(void **state) {

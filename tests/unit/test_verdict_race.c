@@ -277,7 +277,7 @@ static void tensors_of_one_block_are_apart(void **state) {
     launch_pointer("k", DEVICE_AT + 32 * KIB, EVENT_ARG_WRITE, 2, s2);
     d2h(PINNED_AT, DEVICE_AT + 32 * KIB, 32 * KIB, s2);
     expect_clean();
-    expect_status(STREAM_UNSYNCED, RULED_OUT);
+    expect_status(STREAM_UNSYNCED, INCONCLUSIVE); /* they may find pointers in memory */
 }
 
 static void a_guessed_pointer_alone_proves_nothing(void **state) {

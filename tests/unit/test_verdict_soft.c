@@ -501,7 +501,9 @@ static void check_bug(const struct program *p, const char *schedule) {
 static void check_fixed(const struct program *p, const char *schedule) {
     record(p, false, schedule);
     verdict *v = judge();
-    if (v->overall != VERDICT_CLEAN || v->finding_count)
+    /* What the host's own code does to memory of unfinished copies is not watched here. */
+    bool unwatched = v->overall == VERDICT_INCONCLUSIVE && strstr(v->answer, "--watch-host");
+    if ((v->overall != VERDICT_CLEAN && !unwatched) || v->finding_count)
         fail_msg("%s without its bug under %s: %s", p->name, schedule, v->answer);
     if (v->hypothesis[p->hypothesis].status == VERDICT_STATUS_CONFIRMED)
         fail_msg("%s without its bug: confirmed", p->name);

@@ -16,6 +16,7 @@ static uint32_t s0, s1, s2;
 static inline int streams_setup(void **state) {
     int failed = verdict_setup(state);
     s0 = default_stream();
+    watch_host();
     prepare();
     s1 = nonblocking();
     s2 = nonblocking();
