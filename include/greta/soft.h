@@ -104,6 +104,10 @@ struct greta_soft_fault {
     /* The allocation the address lies in or nearest to: [base, base + size), freed or live. */
     uint64_t allocation_base, allocation_size;
     int allocation_freed;
+    /* Of machine code: the instruction's address, the workgroup, and the work-item in it. */
+    uint64_t pc;
+    uint32_t block[3], thread[3];
+    const char *detail; /* one line that says more; NULL: there is none */
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);

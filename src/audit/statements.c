@@ -44,6 +44,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
         .alloc_base = fault->allocation_base,
         .alloc_bytes = fault->allocation_size,
         .alloc_seq = made_by(fault->allocation_base),
+        .pc = fault->pc,
     };
     event_extra_fault(&slot[1], &extra);
     if (fault->argument >= 0 && fault->argument_name)

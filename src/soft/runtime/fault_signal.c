@@ -19,6 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "soft/runtime/machine/machine.h"
 #include "soft/runtime/soft.h"
 
 struct guard {
@@ -159,6 +160,28 @@ static int blame_argument(const struct soft_op *op, uint64_t *address) {
     return blamed;
 }
 
+/* The same for machine code, whose arguments the metadata describes. */
+static int blame_machine_argument(const struct soft_op *op, uint64_t address, const char **name) {
+    const struct codeobj_kernel *k = op->u.launch.function->machine->kernel;
+    int blamed = -1, position = 0;
+    uint64_t best = UINT64_MAX, pointer;
+    for (uint32_t i = 0; i < k->argument_count; i++) {
+        const struct codeobj_argument *a = &k->arguments[i];
+        if (a->is_hidden)
+            continue;
+        position++;
+        if (!a->is_pointer || a->size != sizeof pointer || a->offset > op->bytes - a->size)
+            continue;
+        memcpy(&pointer, op->data + a->offset, sizeof pointer);
+        if (blamed < 0 || unlikelihood(address, pointer) < best) {
+            best = unlikelihood(address, pointer);
+            blamed = position - 1;
+            *name = a->name;
+        }
+    }
+    return blamed;
+}
+
 static void abort_as_rocr(const struct greta_soft_fault *f) {
     fprintf(stderr,
             "Memory access fault by GPU node-%d (Agent handle: 0x%llx) on address 0x%llx. Reason: "
@@ -166,6 +189,52 @@ static void abort_as_rocr(const struct greta_soft_fault *f) {
             f->device + 1, (unsigned long long)(soft_layout.base + (unsigned)f->device),
             (unsigned long long)(f->address & ~(uint64_t)4095));
     abort();
+}
+
+static void find_allocation(struct greta_soft_fault *f) {
+    struct soft_block b;
+    if (f->kind == GRETA_SOFT_FAULT_TRAP || !soft_memory_nearest(f->address, &b))
+        return;
+    f->allocation_base = b.addr;
+    f->allocation_size = b.size;
+    f->allocation_freed = b.state == SOFT_FREED;
+}
+
+static void tell(const struct soft_op *op, const struct greta_soft_fault *f) {
+    greta_soft_fault_observer observed = atomic_load(&observer);
+    if (observed)
+        observed(f, atomic_load(&observer_user));
+    if (soft_settings()->fault_aborts)
+        abort_as_rocr(f);
+    soft_error_raise(op->device, f->kind == GRETA_SOFT_FAULT_TRAP ? hipErrorLaunchFailure
+                                                                  : hipErrorIllegalAddress);
+}
+
+void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop) {
+    static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_FAULT_READ,
+                                 [ISA_STORE] = GRETA_SOFT_FAULT_WRITE,
+                                 [ISA_ATOMIC] = GRETA_SOFT_FAULT_WRITE };
+    bool access = stop->result == ISA_FAULT;
+    struct greta_soft_fault f = {
+        .tag = op->tag,
+        .address = access ? stop->where.address : stop->where.pc,
+        .operation = op->what,
+        .argument = -1,
+        .kind = access ? kinds[stop->where.kind] : GRETA_SOFT_FAULT_TRAP,
+        .device = op->device,
+        .stream = op->stream && !op->stream->is_null ? op->stream : NULL,
+        .pc = stop->where.pc,
+        .detail = stop->text,
+    };
+    memcpy(f.block, stop->group, sizeof f.block);
+    memcpy(f.thread, stop->thread, sizeof f.thread);
+    if (access && stop->where.space == ISA_SPACE_GLOBAL)
+        f.argument = blame_machine_argument(op, f.address, &f.argument_name);
+    find_allocation(&f);
+    if (!access)
+        fprintf(stderr, "greta: kernel %s, block %u,%u,%u: %s\n", op->what, f.block[0], f.block[1],
+                f.block[2], stop->text);
+    tell(op, &f);
 }
 
 void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
@@ -184,18 +253,8 @@ void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
         if (f.argument >= 0)
             f.argument_name = op->u.launch.function->native->params[f.argument].name;
     }
-    struct soft_block b;
-    if (!trap && soft_memory_nearest(f.address, &b)) {
-        f.allocation_base = b.addr;
-        f.allocation_size = b.size;
-        f.allocation_freed = b.state == SOFT_FREED;
-    }
-    greta_soft_fault_observer tell = atomic_load(&observer);
-    if (tell)
-        tell(&f, atomic_load(&observer_user));
-    if (soft_settings()->fault_aborts)
-        abort_as_rocr(&f);
-    soft_error_raise(op->device, trap ? hipErrorLaunchFailure : hipErrorIllegalAddress);
+    find_allocation(&f);
+    tell(op, &f);
 }
 
 int greta_soft_is_running(void) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/runtime/machine/machine.h"
 #include "soft/runtime/soft.h"
 
 enum { PARAMS_MAX = 128, ARGUMENT_BYTES_MAX = 4096, THREADS_MAX = 1024, SHARED_MAX = 64 << 10 };
@@ -117,6 +118,8 @@ int greta_soft_check_of(const void *function, struct greta_soft_check *out) {
     if (f->native) {
         out->how = GRETA_SOFT_CHECKED_GUARDS;
         soft_slack_limits(out);
+    } else if (f->machine) {
+        out->how = GRETA_SOFT_CHECKED_EVERY_ACCESS;
     }
     return 0;
 }
@@ -150,6 +153,13 @@ static hipError_t pack_extra(struct soft_op *op, void **extra) {
         return hipErrorInvalidValue;
     memcpy(op->data, extra[1], op->bytes);
     return hipSuccess;
+}
+
+static hipError_t pack_machine(struct soft_op *op, const struct soft_machine *m, void **params,
+                               void **extra) {
+    if (!soft_op_reserve(op, soft_machine_argument_bytes(m)))
+        return hipErrorOutOfMemory;
+    return soft_machine_pack(m, params, extra, op->data);
 }
 
 static hipError_t pack(struct soft_op *op, const struct greta_soft_kernel *k, void **params,
@@ -195,7 +205,7 @@ hipError_t soft_op_launch(struct soft_op **out, struct soft_function *f, const u
     hipError_t r = check_shape(grid, block, shared_bytes);
     if (r != hipSuccess)
         return r;
-    if (!f->native)
+    if (!f->native && !f->machine)
         return refuse_machine_code(f);
     struct soft_op *op = soft_op_new(SOFT_OP_LAUNCH, f->name);
     if (!op)
@@ -205,7 +215,8 @@ hipError_t soft_op_launch(struct soft_op **out, struct soft_function *f, const u
     l->shared_bytes = shared_bytes;
     memcpy(l->grid, grid, sizeof l->grid);
     memcpy(l->block, block, sizeof l->block);
-    r = pack(op, f->native, params, extra);
+    r = f->native ? pack(op, f->native, params, extra)
+                  : pack_machine(op, f->machine, params, extra);
     if (r != hipSuccess) {
         soft_op_free(op);
         return r;
@@ -242,9 +253,19 @@ static void run_blocks(void *user, uint64_t first, uint64_t last, unsigned worke
     run->kernel->run(&work, run->args);
 }
 
+static void run_machine(const struct soft_op *op) {
+    struct soft_machine_stop stop;
+    if (!soft_machine_run(op, op->u.launch.function->machine, &stop))
+        soft_fault_report_stop(op, &stop);
+}
+
 bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind) {
     const struct soft_launch *l = &op->u.launch;
     const struct greta_soft_kernel *k = l->function->native;
+    if (!k) {
+        run_machine(op);
+        return true;
+    }
     _Alignas(16) unsigned char data[ARGUMENT_BYTES_MAX];
     struct run run;
     run.kernel = k;

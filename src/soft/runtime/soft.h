@@ -470,6 +470,9 @@ bool soft_fault_guard(void (*fn)(void *user), void *user, uint64_t *address, int
 uint64_t soft_fault_poison(uint64_t pointer);
 /* Tells the observer, or aborts, and raises hipErrorIllegalAddress on the operation's device. */
 void soft_fault_report(const struct soft_op *op, uint64_t address, int kind);
+/* The same for a launch of machine code that one of its waves ended. */
+struct soft_machine_stop;
+void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop);
 
 /* ---- event.c ------------------------------------------------------------------------------- */
 
@@ -503,6 +506,7 @@ struct soft_function {
     char *name;
     const struct greta_soft_kernel *native; /* NULL: machine code only */
     bool looks; /* native: the slack of some arguments is looked at after a launch */
+    const struct soft_machine *machine; /* NULL: native only; machine/machine.h */
     void *module;
     /* What the code object's metadata says, where there is one. */
     uint32_t kernarg_bytes, shared_bytes, private_bytes, max_threads;

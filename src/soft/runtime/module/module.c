@@ -12,6 +12,7 @@ struct soft_module {
     struct codeobj_list *list; /* NULL: native only */
     struct codeobj_extent extent;
     struct soft_block *block; /* the loaded image */
+    struct isa_code *code;    /* its machine code */
     /* In step with the list's kernels and variables; managed variables have memory of their own. */
     struct soft_module_function **functions;
     struct soft_block **managed;
@@ -145,6 +146,13 @@ static hipError_t load_image_bytes(struct soft_module *m) {
         codeobj_load(to, m->block->addr, &m->extent, m->image.bytes, m->image.size, &e));
 }
 
+static hipError_t open_code(struct soft_module *m) {
+    enum isa_gpu gpu = m->list->processor == CODEOBJ_GFX90A ? ISA_GFX90A : ISA_GFX942;
+    struct err e;
+    return soft_module_error(isa_code_open(&m->code, gpu, soft_reach(m->block->addr),
+                                           m->block->size, m->block->addr, &e));
+}
+
 static hipError_t load(struct soft_module *m) {
     if (m->image.native)
         return hipSuccess;
@@ -158,6 +166,8 @@ static hipError_t load(struct soft_module *m) {
     if (!m->functions)
         return hipErrorOutOfMemory;
     hipError_t r = load_image_bytes(m);
+    if (r == hipSuccess)
+        r = open_code(m);
     return r == hipSuccess ? allocate_managed(m) : r;
 }
 
@@ -180,6 +190,7 @@ static void dispose(struct soft_module *m) {
             soft_memory_free(m->managed[i]);
     if (m->block)
         soft_memory_free(m->block);
+    isa_code_close(&m->code);
     free(m->functions);
     free(m->managed);
     codeobj_list_close(&m->list);
@@ -200,6 +211,7 @@ hipError_t soft_module_open(struct soft_module **out, int device, struct soft_im
     m->functions = NULL;
     m->managed = NULL;
     m->block = NULL;
+    m->code = NULL;
     hipError_t r = load(m);
     if (r == hipSuccess)
         *out = m;
@@ -219,6 +231,24 @@ void soft_module_close(struct soft_module *module) {
 
 /* ---- looking up ---------------------------------------------------------------------------- */
 
+/* What it takes to run the kernel; NULL if its descriptor is malformed. */
+static const struct soft_machine *
+make_machine(struct soft_module *m, const struct codeobj_kernel *k, struct soft_machine *out) {
+    uint64_t at = k->descriptor - m->extent.first, bias = m->block->addr - m->extent.first;
+    struct err e;
+    if (k->descriptor < m->extent.first || m->extent.bytes < CODEOBJ_DESCRIPTOR_BYTES ||
+        at > m->extent.bytes - CODEOBJ_DESCRIPTOR_BYTES)
+        return NULL;
+    const unsigned char *bytes = soft_reach(m->block->addr);
+    *out = (struct soft_machine){ .code = m->code,
+                                  .kernel = k,
+                                  .object = k->descriptor + bias,
+                                  .entry = k->entry + bias,
+                                  .processor = m->list->processor };
+    codeobj_descriptor_read(&out->descriptor, bytes + at);
+    return codeobj_descriptor_start(&out->start, &out->descriptor, out->processor, &e) ? NULL : out;
+}
+
 static struct soft_module_function *make_function(struct soft_module *m,
                                                   const struct codeobj_kernel *k) {
     struct soft_module_function *f = soft_handle_alloc(soft_functions());
@@ -232,6 +262,7 @@ static struct soft_module_function *make_function(struct soft_module *m,
     f->function.private_bytes = k->private_bytes;
     f->function.max_threads = k->max_threads;
     f->kernel = k;
+    f->function.machine = make_machine(m, k, &f->machine);
     atomic_store(&f->max_dynamic_shared, 0);
     if (!f->function.name) {
         free_function(f);

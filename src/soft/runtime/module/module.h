@@ -10,6 +10,7 @@
 #include "codeobj/bundle.h"
 #include "codeobj/codeobj.h"
 #include "codeobj/image.h"
+#include "soft/runtime/machine/machine.h"
 #include "soft/runtime/soft.h"
 
 /* These eight bytes are an image: hipModuleLoadData gives a module with no code of its own, whose
@@ -41,6 +42,7 @@ hipError_t soft_module_error(enum rc rc);
 struct soft_module_function {
     struct soft_function function;
     const struct codeobj_kernel *kernel; /* the module's list owns it */
+    struct soft_machine machine;         /* function.machine, unless its descriptor is malformed */
     _Atomic int max_dynamic_shared;      /* hipFuncSetAttribute; 0: not set */
 };
 

@@ -1,0 +1,93 @@
+/* machine.h - kernels that are machine code: from a launch to waves of the interpreter (src/isa).
+ *
+ *   machine_launch.c  the launch: kernarg segment, dispatch packet, workgroups on all cores
+ *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
+ *   machine_memory.c  which memory a wave may access, byte by byte
+ *
+ * All functions are thread-safe. */
+#ifndef SOFT_RUNTIME_MACHINE_H
+#define SOFT_RUNTIME_MACHINE_H
+
+#include "base/spin.h"
+#include "codeobj/descriptor.h"
+#include "codeobj/kernarg.h"
+#include "isa/isa.h"
+#include "soft/runtime/soft.h"
+
+/* A kernel of a loaded code object. Belongs to its module and does not change. */
+struct soft_machine {
+    struct isa_code *code; /* of the whole module */
+    const struct codeobj_kernel *kernel;
+    struct codeobj_descriptor descriptor;
+    struct codeobj_start start;
+    uint64_t object; /* device address of the descriptor */
+    uint64_t entry;  /* and of the first instruction */
+    enum codeobj_processor processor;
+};
+
+/* Why a launch ended early: the first stop of any of its waves. */
+struct soft_machine_stop {
+    enum isa_result result;
+    struct isa_stop where;
+    uint32_t group[3];  /* the workgroup */
+    uint32_t thread[3]; /* the work-item in it, of a fault; else the wave's first */
+    char text[512];
+};
+
+/* Bytes that soft_machine_pack() writes: the kernarg segment as far as the program fills it. */
+uint32_t soft_machine_argument_bytes(const struct soft_machine *m);
+/* The program's arguments, from pointers to each or from one buffer of at least that many bytes. */
+hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void **extra,
+                             unsigned char *out);
+
+/* Runs the launch on all cores; false if a wave was stopped. */
+bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
+                      struct soft_machine_stop *stop);
+
+/* ---- between the parts ----------------------------------------------------------------------- */
+
+enum { MACHINE_WAVES_MAX = 16, MACHINE_LDS_MAX = 64 << 10, MACHINE_RANGES = 8 };
+
+/* Apertures: flat addresses that are LDS and scratch. No host address looks like them. */
+#define MACHINE_SHARED_BASE  UINT64_C(0x1000000000000)
+#define MACHINE_PRIVATE_BASE UINT64_C(0x2000000000000)
+
+/* Memory that was found accessible, so that it need not be looked up again within a launch. */
+struct machine_range {
+    uint64_t start, bytes;
+    unsigned char *host;
+};
+
+/* What one thread needs to run workgroups; kept from launch to launch. */
+struct machine_worker {
+    struct machine_worker *next; /* of those that nobody uses */
+    struct isa_wave *waves[MACHINE_WAVES_MAX];
+    unsigned char *lds;
+    struct soft_block *scratch; /* of all waves of a group; NULL: none yet */
+    struct machine_range ranges[MACHINE_RANGES];
+    unsigned next_range;
+    struct isa_memory memory;
+    struct isa_group group;
+};
+
+/* The launch as its workgroups see it. */
+struct machine_launch {
+    const struct soft_machine *machine;
+    uint32_t grid[3], block[3];        /* workgroups; work-items of each */
+    uint32_t lds_bytes, scratch_bytes; /* of a group; of a lane */
+    uint64_t kernarg, packet, queue;   /* device addresses */
+    int device;
+    _Atomic bool stopped;
+    struct spin lock; /* of stop */
+    struct soft_machine_stop *stop;
+};
+
+/* Fills worker->memory: checks against the device's blocks. */
+void machine_memory_init(struct machine_worker *worker);
+/* Forgets what it found: another launch may find it freed. */
+void machine_memory_forget(struct machine_worker *worker);
+
+/* Runs workgroup `index` (x fastest) to its end, or until the launch is stopped. */
+void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
+
+#endif

@@ -1,0 +1,180 @@
+/* machine_group.c - one workgroup: what its waves start with, and whose turn it is.
+ *
+ * The waves of a group take turns on one thread. A wave runs until it ends, waits at a barrier, or
+ * has used its budget; a barrier opens when every wave that has not ended has reached it. */
+#include <sched.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "soft/runtime/machine/machine.h"
+
+enum { BUDGET = 1 << 16 }; /* instructions of a turn: waves may wait for each other in a loop */
+
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+/* s_memrealtime counts at 100 MHz, s_memtime with the core: nanoseconds stand for both. */
+static uint64_t read_clock(void *context, bool real) {
+    (void)context;
+    return real ? clock_now_ns() / 10 : clock_now_ns();
+}
+static const struct isa_host host = { .clock = read_clock };
+
+/* ---- registers ------------------------------------------------------------------------------- */
+
+static void set_pair(struct isa_wave *w, int at, uint64_t value) {
+    if (at >= 0)
+        memcpy(&w->sgpr[at], &value, sizeof value);
+}
+
+static void set_one(struct isa_wave *w, int at, uint32_t value) {
+    if (at >= 0)
+        w->sgpr[at] = value;
+}
+
+static void preload(const struct machine_launch *l, struct isa_wave *w) {
+    const struct soft_machine *m = l->machine;
+    if (m->start.preload < 0)
+        return;
+    const unsigned char *from = soft_reach(l->kernarg + 4u * m->descriptor.preload_offset);
+    memcpy(&w->sgpr[m->start.preload], from, 4u * m->descriptor.preload_count);
+}
+
+static void set_scalars(const struct machine_launch *l, struct isa_wave *w, uint64_t scratch,
+                        uint64_t wave_bytes) {
+    const struct soft_machine *m = l->machine;
+    const struct codeobj_start *s = &m->start;
+    if (s->private_buffer >= 0)
+        codeobj_private_buffer(&w->sgpr[s->private_buffer], scratch,
+                               wave_bytes * MACHINE_WAVES_MAX);
+    set_pair(w, s->dispatch_ptr, l->packet);
+    set_pair(w, s->queue_ptr, l->queue);
+    set_pair(w, s->kernarg_ptr, l->kernarg);
+    set_pair(w, s->dispatch_id, 1);
+    set_pair(w, s->flat_scratch_init, scratch);
+    set_one(w, s->private_size, l->scratch_bytes);
+    preload(l, w);
+    for (int i = 0; i < 3; i++)
+        set_one(w, s->group_id[i], w->group->id[i]);
+    set_one(w, s->group_info, w->index == 0);
+    set_one(w, s->scratch_offset, (uint32_t)(wave_bytes * w->index));
+    w->scratch_base = scratch + wave_bytes * w->index;
+    w->scratch_bytes = l->scratch_bytes;
+    set_pair(w, ISA_FLAT_SCRATCH, w->scratch_base);
+}
+
+/* Work-item ids, ten bits each, in v0. */
+static void set_ids(const struct machine_launch *l, struct isa_wave *w) {
+    uint32_t threads = l->block[0] * l->block[1] * l->block[2];
+    uint64_t active = 0;
+    for (uint32_t lane = 0; lane < ISA_LANES; lane++) {
+        uint32_t n = w->index * ISA_LANES + lane;
+        uint32_t x = n % l->block[0], y = n / l->block[0] % l->block[1];
+        uint32_t z = n / l->block[0] / l->block[1];
+        if (n >= threads)
+            break;
+        active |= UINT64_C(1) << lane;
+        w->vgpr[0][lane] = x;
+        if (l->machine->descriptor.work_item_ids >= 1)
+            w->vgpr[0][lane] |= y << 10;
+        if (l->machine->descriptor.work_item_ids >= 2)
+            w->vgpr[0][lane] |= z << 20;
+    }
+    ISA_WAVE_EXEC(w) = active;
+}
+
+static enum isa_result start_wave(struct machine_launch *l, struct machine_worker *worker,
+                                  unsigned index) {
+    struct isa_wave *w = worker->waves[index];
+    const struct soft_machine *m = l->machine;
+    isa_wave_reset(w, m->code, &worker->group, &worker->memory, &host);
+    w->index = index;
+    w->mode = m->descriptor.mode;
+    w->shared_base = MACHINE_SHARED_BASE;
+    w->private_base = MACHINE_PRIVATE_BASE;
+    set_scalars(l, w, worker->scratch ? worker->scratch->addr : 0,
+                (uint64_t)l->scratch_bytes * ISA_LANES);
+    set_ids(l, w);
+    return isa_wave_jump(w, m->entry + m->start.entry_skip);
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
+                        enum isa_result result) {
+    spin_lock(&l->lock);
+    if (!l->stopped) {
+        struct soft_machine_stop *s = l->stop;
+        uint32_t n = w->index * ISA_LANES + (result == ISA_FAULT ? w->stop.lane : 0);
+        s->result = result;
+        s->where = w->stop;
+        memcpy(s->group, w->group->id, sizeof s->group);
+        s->thread[0] = n % l->block[0];
+        s->thread[1] = n / l->block[0] % l->block[1];
+        s->thread[2] = n / l->block[0] / l->block[1];
+        isa_stop_print(w, result, s->text, sizeof s->text);
+        l->stopped = true;
+    }
+    spin_unlock(&l->lock);
+}
+
+enum turn { RUNS, WAITS, ENDED };
+
+/* One turn of a wave; false if it stopped the launch. */
+static bool take_turn(struct machine_launch *l, struct isa_wave *w, enum turn *turn) {
+    enum isa_result r = isa_run(w, BUDGET);
+    switch (r) {
+    case ISA_END:
+        *turn = ENDED;
+        return true;
+    case ISA_BARRIER:
+        *turn = WAITS;
+        return true;
+    case ISA_SLEEP:
+        return true;
+    default:
+        stop_launch(l, w, r);
+        return false;
+    }
+}
+
+/* Everyone who has not ended waits: the barrier opens. True while somebody is left. */
+static bool open_barrier(enum turn turns[], unsigned count) {
+    bool left = false;
+    for (unsigned i = 0; i < count; i++)
+        if (turns[i] == RUNS)
+            return true;
+    for (unsigned i = 0; i < count; i++)
+        if (turns[i] == WAITS) {
+            turns[i] = RUNS;
+            left = true;
+        }
+    return left;
+}
+
+static void set_group(const struct machine_launch *l, struct machine_worker *worker,
+                      uint64_t index) {
+    worker->group = (struct isa_group){ .lds = worker->lds, .lds_bytes = l->lds_bytes };
+    worker->group.id[0] = (uint32_t)(index % l->grid[0]);
+    worker->group.id[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
+    worker->group.id[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
+    memset(worker->lds, 0, l->lds_bytes);
+}
+
+void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
+    unsigned threads = l->block[0] * l->block[1] * l->block[2];
+    unsigned count = (threads + ISA_LANES - 1) / ISA_LANES;
+    enum turn turns[MACHINE_WAVES_MAX] = { RUNS };
+    set_group(l, worker, index);
+    for (unsigned i = 0; i < count; i++) {
+        enum isa_result r = start_wave(l, worker, i);
+        if (r != ISA_CONTINUE) {
+            stop_launch(l, worker->waves[i], r);
+            return;
+        }
+    }
+    do {
+        for (unsigned i = 0; i < count; i++)
+            if (turns[i] == RUNS && (l->stopped || !take_turn(l, worker->waves[i], &turns[i])))
+                return;
+    } while (open_barrier(turns, count));
+}

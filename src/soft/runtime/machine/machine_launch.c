@@ -1,0 +1,230 @@
+/* machine_launch.c - a launch of machine code.
+ *
+ * Kernarg segment, dispatch packet and queue lie in device memory, because the kernel reads them as
+ * any other; so does scratch. That memory is the runtime's own and kept from launch to launch. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft/runtime/machine/machine.h"
+
+enum {
+    STACK_BYTES = 16 << 10, /* per lane, for recursion and function pointers */
+    FRAME_BYTES = 8 << 10,  /* packet, queue, kernarg segment */
+    QUEUE_AT = 64,
+    KERNARG_AT = 512,
+};
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static struct spin kept_lock;
+static struct machine_worker *kept_workers;
+
+/* Packet, queue and kernarg segment of a launch that is running. */
+struct frame {
+    struct frame *next;
+    struct soft_block *block;
+};
+static struct frame *kept_frames;
+
+static void free_worker(struct machine_worker *w) {
+    for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++)
+        free(w->waves[i]);
+    free(w->lds);
+    free(w);
+}
+
+static struct machine_worker *new_worker(void) {
+    struct machine_worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->lds = malloc(MACHINE_LDS_MAX);
+    machine_memory_init(w);
+    if (!w->lds) {
+        free_worker(w);
+        return NULL;
+    }
+    return w;
+}
+
+static struct machine_worker *take_worker(void) {
+    spin_lock(&kept_lock);
+    struct machine_worker *w = kept_workers;
+    if (w)
+        kept_workers = w->next;
+    spin_unlock(&kept_lock);
+    return w ? w : new_worker();
+}
+
+static void keep_worker(struct machine_worker *w) {
+    machine_memory_forget(w);
+    spin_lock(&kept_lock);
+    w->next = kept_workers;
+    kept_workers = w;
+    spin_unlock(&kept_lock);
+}
+
+/* Device memory of the runtime's own: hipDeviceReset leaves it. */
+static struct soft_block *own_memory(int device, uint64_t bytes) {
+    struct soft_block *b = NULL;
+    if (soft_memory_alloc(device, SOFT_GLOBAL, bytes, 0, false, &b) != hipSuccess)
+        return NULL;
+    b->keep = true;
+    return b;
+}
+
+static bool prepare_worker(struct machine_worker *w, const struct machine_launch *l) {
+    uint64_t scratch = (uint64_t)l->scratch_bytes * ISA_LANES * MACHINE_WAVES_MAX;
+    unsigned waves = (l->block[0] * l->block[1] * l->block[2] + ISA_LANES - 1) / ISA_LANES;
+    for (unsigned i = 0; i < waves; i++)
+        if (!w->waves[i] && !(w->waves[i] = aligned_alloc(64, sizeof *w->waves[i])))
+            return false;
+    if (scratch && (!w->scratch || w->scratch->size < scratch || w->scratch->device != l->device)) {
+        if (w->scratch)
+            soft_memory_free(w->scratch);
+        w->scratch = own_memory(l->device, scratch);
+    }
+    return !scratch || w->scratch;
+}
+
+static struct frame *take_frame(int device, uint64_t bytes) {
+    struct frame *f = NULL;
+    spin_lock(&kept_lock);
+    for (struct frame **link = &kept_frames; *link && !f; link = &(*link)->next)
+        if ((*link)->block->size >= bytes && (*link)->block->device == device) {
+            f = *link;
+            *link = f->next;
+            break;
+        }
+    spin_unlock(&kept_lock);
+    if (f || !(f = calloc(1, sizeof *f)))
+        return f;
+    f->block = own_memory(device, bytes > FRAME_BYTES ? bytes : FRAME_BYTES);
+    if (!f->block) {
+        free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void keep_frame(struct frame *f) {
+    spin_lock(&kept_lock);
+    f->next = kept_frames;
+    kept_frames = f;
+    spin_unlock(&kept_lock);
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+uint32_t soft_machine_argument_bytes(const struct soft_machine *m) {
+    return codeobj_kernarg_bytes(m->kernel);
+}
+
+/* extra: { HIP_LAUNCH_PARAM_BUFFER_POINTER, buffer, HIP_LAUNCH_PARAM_BUFFER_SIZE, &size, END } */
+static hipError_t pack_extra(const struct soft_machine *m, void **extra, unsigned char *out) {
+    if (extra[0] != HIP_LAUNCH_PARAM_BUFFER_POINTER || extra[2] != HIP_LAUNCH_PARAM_BUFFER_SIZE ||
+        extra[4] != HIP_LAUNCH_PARAM_END || !extra[1] || !extra[3])
+        return hipErrorInvalidValue;
+    size_t given = *(const size_t *)extra[3], room = soft_machine_argument_bytes(m);
+    if (given < codeobj_explicit_bytes(m->kernel))
+        return hipErrorInvalidValue;
+    memcpy(out, extra[1], given < room ? given : room);
+    return hipSuccess;
+}
+
+hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void **extra,
+                             unsigned char *out) {
+    struct err e = { 0 };
+    memset(out, 0, soft_machine_argument_bytes(m));
+    if (params)
+        return codeobj_kernarg_pack(m->kernel, params, out, &e) ? hipErrorInvalidValue : hipSuccess;
+    if (extra)
+        return pack_extra(m, extra, out);
+    return codeobj_explicit_count(m->kernel) ? hipErrorInvalidValue : hipSuccess;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worker,
+                       unsigned workers) {
+    struct machine_launch *l = user;
+    struct machine_worker *w = l->stopped ? NULL : take_worker();
+    (void)worker, (void)workers;
+    if (!w)
+        return;
+    if (prepare_worker(w, l)) {
+        for (uint64_t i = first; i < last && !l->stopped; i++)
+            machine_group_run(l, w, i);
+    } else {
+        spin_lock(&l->lock);
+        if (!l->stopped)
+            *l->stop = (struct soft_machine_stop){ .result = ISA_UNSUPPORTED,
+                                                   .text = "no memory for scratch and registers" };
+        l->stopped = true;
+        spin_unlock(&l->lock);
+    }
+    keep_worker(w);
+}
+
+/* Fills the frame: what the kernel reads of its launch. False, with the stop, if an argument cannot
+ * be given. */
+static bool fill_frame(const struct soft_op *op, struct machine_launch *l, struct frame *f) {
+    const struct soft_launch *launch = &op->u.launch;
+    const struct soft_machine *m = l->machine;
+    uint64_t base = f->block->addr;
+    unsigned char *bytes = soft_reach(base);
+    struct codeobj_dispatch d = { .dims = launch->grid[2] * launch->block[2] > 1   ? 3
+                                          : launch->grid[1] * launch->block[1] > 1 ? 2
+                                                                                   : 1,
+                                  .dynamic_lds = launch->shared_bytes,
+                                  .queue = base + QUEUE_AT,
+                                  .private_base = MACHINE_PRIVATE_BASE,
+                                  .shared_base = MACHINE_SHARED_BASE };
+    struct err e = { 0 };
+    for (int i = 0; i < 3; i++) {
+        d.block[i] = launch->block[i];
+        d.grid[i] = launch->grid[i] * launch->block[i];
+    }
+    l->packet = base;
+    l->queue = base + QUEUE_AT;
+    l->kernarg = base + KERNARG_AT;
+    memset(bytes, 0, f->block->size);
+    memcpy(bytes + KERNARG_AT, op->data, op->bytes);
+    if (codeobj_kernarg_hide(m->kernel, &d, bytes + KERNARG_AT, &e)) {
+        l->stop->result = ISA_UNSUPPORTED;
+        snprintf(l->stop->text, sizeof l->stop->text, "%s", e.msg);
+        return false;
+    }
+    codeobj_packet_fill((struct codeobj_packet *)(void *)bytes, &d, m->object, l->kernarg,
+                        l->scratch_bytes, l->lds_bytes);
+    codeobj_queue_fill((struct codeobj_queue *)(void *)(bytes + QUEUE_AT), &d);
+    return true;
+}
+
+bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
+                      struct soft_machine_stop *stop) {
+    const struct soft_launch *launch = &op->u.launch;
+    struct machine_launch l = { .machine = m, .device = op->device, .stop = stop };
+    memcpy(l.grid, launch->grid, sizeof l.grid);
+    memcpy(l.block, launch->block, sizeof l.block);
+    l.lds_bytes = m->descriptor.group_bytes + launch->shared_bytes;
+    l.scratch_bytes = m->descriptor.private_bytes;
+    if (m->kernel->uses_dynamic_stack || m->descriptor.dynamic_stack)
+        l.scratch_bytes += STACK_BYTES;
+    l.scratch_bytes = (l.scratch_bytes + 15) / 16 * 16;
+    memset(stop, 0, sizeof *stop);
+    struct frame *f = take_frame(op->device, KERNARG_AT + op->bytes);
+    if (!f || l.lds_bytes > MACHINE_LDS_MAX) {
+        stop->result = ISA_UNSUPPORTED;
+        snprintf(stop->text, sizeof stop->text, "%s",
+                 f ? "more LDS than a workgroup can have" : "no device memory for the launch");
+        if (f)
+            keep_frame(f);
+        return false;
+    }
+    bool ok = fill_frame(op, &l, f);
+    if (ok)
+        soft_pool_run(run_groups, &l, (uint64_t)l.grid[0] * l.grid[1] * l.grid[2]);
+    keep_frame(f);
+    return ok && !l.stopped;
+}
