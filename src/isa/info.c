@@ -18,6 +18,7 @@ enum {
     STORE = ISA_FORM_STORE,
     ATOMIC = ISA_FORM_ATOMIC,
     TOLDS = ISA_FORM_TOLDS,
+    OPSEL = ISA_FORM_OPSEL,
 };
 
 const struct isa_info isa_info[ISA_OP_COUNT] = {

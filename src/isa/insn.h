@@ -91,6 +91,7 @@ enum isa_forms {
     ISA_FORM_STORE = 1 << 7,
     ISA_FORM_ATOMIC = 1 << 8,
     ISA_FORM_TOLDS = 1 << 9,
+    ISA_FORM_OPSEL = 1 << 10,
 };
 
 /* A line of gfx9.def. */

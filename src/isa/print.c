@@ -41,13 +41,27 @@ static void plain_src(struct isa_text *t, const struct isa_insn *i, int s) {
     isa_operand_print(t, i, i->src[s], info_of(i)->type[s + 1]);
 }
 
+/* Whether neg and abs mean something; of other operands the bits are ignored. */
+static int has_float_modifiers(const struct isa_insn *i, int s) {
+    enum isa_type type = info_of(i)->type[s + 1];
+    return type == ISA_TYPE_F16 || type == ISA_TYPE_F32 || type == ISA_TYPE_F64 ||
+           type == ISA_TYPE_V2F16 || i->op == ISA_OP_v_cndmask_b32;
+}
+
+static int is_constant(unsigned code) {
+    return (code >= ISA_INT_0 && code <= ISA_INT_M16) ||
+           (code >= ISA_FLOAT_0_5 && code <= ISA_FLOAT_1_2PI) || code == ISA_LITERAL;
+}
+
 /* A source with neg, abs or sext. "-1" would be another constant, hence neg(1). */
 static void src(struct isa_text *t, const struct isa_insn *i, int s) {
-    int neg = neg_of(i, s), abs = abs_of(i, s);
+    int is_float = has_float_modifiers(i, s);
+    int neg = is_float && neg_of(i, s), abs = is_float && abs_of(i, s);
     int sext = i->form == ISA_AS_SDWA && (i->modifiers / ISA_MOD_SEXT) >> s & 1;
-    int call = neg && !abs && i->src[s] >= ISA_INT_0 && i->src[s] <= ISA_LITERAL &&
-               !(i->src[s] >= ISA_SHARED_BASE && i->src[s] <= 239) &&
-               !(i->src[s] >= ISA_VCCZ && i->src[s] <= ISA_SCC);
+    if (i->form != ISA_AS_SDWA && !is_float && has_float_modifiers(i, 0) &&
+        !(info_of(i)->forms & ISA_FORM_OPSEL) && neg_of(i, s))
+        sext = 1; /* the bit that is neg of floats */
+    int call = neg && !abs && is_constant(i->src[s]);
     comma(t);
     isa_text_add(t, "%s%s%s", sext ? "sext(" : "", call ? "neg(" : neg ? "-" : "", abs ? "|" : "");
     isa_operand_print(t, i, i->src[s], info_of(i)->type[s + 1]);
@@ -120,22 +134,21 @@ static void print_sendmsg(struct isa_text *t, unsigned k) {
         [15] = "MSG_SYSMSG"
     };
     static const char *const gs[4] = { "GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT" };
-    static const char *const sys[8] = { [1] = "SYSMSG_OP_ECC_ERR_INTERRUPT",
-                                        [2] = "SYSMSG_OP_REG_RD",
-                                        [3] = "SYSMSG_OP_HOST_TRAP_ACK",
-                                        [4] = "SYSMSG_OP_TTRACE_PC" };
+    static const char *const sys[8] = {
+        [1] = "SYSMSG_OP_ECC_ERR_INTERRUPT", [2] = "SYSMSG_OP_REG_RD", [4] = "SYSMSG_OP_TTRACE_PC"
+    };
     unsigned id = k & 15, op = k >> 4 & 7, stream = k >> 8 & 3;
-    if (k >> 10 || !names[id])
-        isa_text_add(t, "%u", k);
-    else if ((id == 2 || id == 3) && op < 4 && (op != 0 || id == 3) && (op != 0 || !stream)) {
+    if ((id == 2 || id == 3) && op < 4 && (op != 0 || id == 3) && (op != 0 || !stream)) {
         isa_text_add(t, "sendmsg(%s, %s", names[id], gs[op]);
         if (op != 0)
             isa_text_add(t, ", %u", stream);
         isa_text_add(t, ")");
     } else if (id == 15 && sys[op] && !stream)
         isa_text_add(t, "sendmsg(MSG_SYSMSG, %s)", sys[op]);
-    else if (id != 15 && id != 2 && id != 3 && !op && !stream)
+    else if (names[id] && id != 15 && id != 2 && id != 3 && !op && !stream)
         isa_text_add(t, "sendmsg(%s)", names[id]);
+    else if (k & ~0x37fu)
+        isa_text_add(t, "%u", k);
     else
         isa_text_add(t, "sendmsg(%u, %u, %u)", id, op, stream);
 }
@@ -225,7 +238,7 @@ static void print_sopk(struct isa_text *t, const struct isa_insn *i) {
         if (i->op == ISA_OP_s_call_b64 || i->op == ISA_OP_s_cbranch_i_fork)
             isa_text_add(t, "%u", k);
         else
-            print_k(t, k);
+            isa_text_add(t, "0x%x", k);
     }
 }
 
@@ -246,7 +259,7 @@ static void print_smem(struct isa_text *t, const struct isa_insn *i) {
         dst(t, i);
     else if (i->op == ISA_OP_s_atc_probe || i->op == ISA_OP_s_atc_probe_buffer) {
         comma(t);
-        isa_text_add(t, "%u", i->dst);
+        isa_text_add(t, i->dst <= 64 ? "%u" : "0x%x", i->dst);
     }
     if (info->type[1] == ISA_TYPE_NONE)
         return;
@@ -259,7 +272,7 @@ static void print_smem(struct isa_text *t, const struct isa_insn *i) {
     else if (i->memory & ISA_MEM_IMM)
         isa_text_add(t, i->imm < 0 ? " offset:-0x%x" : " offset:0x%x",
                      i->imm < 0 ? -i->imm : i->imm);
-    if (i->memory & ISA_MEM_GLC)
+    if (i->memory & ISA_MEM_GLC && info->type[0] != ISA_TYPE_NONE)
         isa_text_add(t, " glc");
     if (i->memory & ISA_MEM_NV)
         isa_text_add(t, " nv");
@@ -289,7 +302,9 @@ static void print_sdwa_controls(struct isa_text *t, const struct isa_insn *i) {
     uint32_t x = i->ext;
     const struct isa_info *info = info_of(i);
     clamp_and_omod(t, i);
-    if (info->encoding != ISA_ENC_VOPC && info->type[0] != ISA_TYPE_NONE)
+    int fp8 = i->op == ISA_OP_v_cvt_f32_fp8 || i->op == ISA_OP_v_cvt_f32_bf8 ||
+              i->op == ISA_OP_v_cvt_pk_f32_fp8 || i->op == ISA_OP_v_cvt_pk_f32_bf8;
+    if (info->encoding != ISA_ENC_VOPC && info->type[0] != ISA_TYPE_NONE && !fp8)
         isa_text_add(t, " dst_sel:%s dst_unused:%s", sel[x >> 8 & 7], unused[x >> 11 & 3]);
     if (info->type[1] != ISA_TYPE_NONE)
         isa_text_add(t, " src0_sel:%s", sel[x >> 16 & 7]);
@@ -326,14 +341,16 @@ static void print_dpp_controls(struct isa_text *t, const struct isa_insn *i) {
     }
     isa_text_add(t, " row_mask:0x%x bank_mask:0x%x", i->ext >> 28, i->ext >> 24 & 15);
     if (i->ext >> 19 & 1)
-        isa_text_add(t, " bound_ctrl:0");
+        isa_text_add(t, " bound_ctrl:1");
 }
 
 /* op_sel of VOP3: one bit per source and one for the destination. */
 static void print_vop3_opsel(struct isa_text *t, const struct isa_insn *i) {
     unsigned opsel = i->modifiers >> ISA_MOD_OPSEL_SHIFT & 15;
     int n = source_count(info_of(i));
-    if (!opsel)
+    if (i->op == ISA_OP_v_cvt_sr_fp8_f32 || i->op == ISA_OP_v_cvt_sr_bf8_f32)
+        n = 3; /* a byte is chosen by two bits */
+    if (!opsel || !(info_of(i)->forms & ISA_FORM_OPSEL))
         return;
     unsigned shown = (opsel & ((1u << n) - 1)) | (opsel >> 3) << n;
     bit_list(t, "op_sel", shown, n + 1);
@@ -385,9 +402,10 @@ static void print_vop3p(struct isa_text *t, const struct isa_insn *i) {
     for (int s = 0; s < n; s++) {
         comma(t);
         int minus = mix && neg >> s & 1, bars = mix && neg_hi >> s & 1;
-        isa_text_add(t, "%s%s", minus ? "-" : "", bars ? "|" : "");
+        int call = minus && !bars && is_constant(i->src[s]);
+        isa_text_add(t, "%s%s", call ? "neg(" : minus ? "-" : "", bars ? "|" : "");
         isa_operand_print(t, i, i->src[s], info->type[s + 1]);
-        isa_text_add(t, "%s", bars ? "|" : "");
+        isa_text_add(t, "%s%s", bars ? "|" : "", call ? ")" : "");
     }
     if (sel)
         bit_list(t, "op_sel", sel, n);
@@ -403,6 +421,8 @@ static void print_vop3p(struct isa_text *t, const struct isa_insn *i) {
 
 static void print_mai(struct isa_text *t, const struct isa_insn *i) {
     unsigned cbsz = i->ext & 7, abid = i->ext >> 4 & 15, blgp = i->ext >> 8 & 7;
+    if (strncmp(info_of(i)->name, "v_accvgpr", 9) == 0)
+        cbsz = abid = blgp = 0;
     dst(t, i);
     for (int s = 0; s < source_count(info_of(i)); s++)
         plain_src(t, i, s);
@@ -429,7 +449,8 @@ static void cache_bits(struct isa_text *t, const struct isa_insn *i) {
 static void print_ds(struct isa_text *t, const struct isa_insn *i) {
     const struct isa_info *info = info_of(i);
     unsigned offset = (unsigned)i->imm;
-    int two = strstr(info->name, "2_") || strstr(info->name, "2st64") ? 1 : 0;
+    int two = strstr(info->name, "read2") || strstr(info->name, "write2") ||
+              strstr(info->name, "wrxchg2");
     if (info->type[0] != ISA_TYPE_NONE)
         dst(t, i);
     for (int s = 0; s < 3; s++)
@@ -445,8 +466,8 @@ static void print_ds(struct isa_text *t, const struct isa_insn *i) {
     } else if (offset) {
         isa_text_add(t, " offset:%u", offset);
     }
-    if (i->memory & ISA_MEM_GDS)
-        isa_text_add(t, " gds");
+    if (i->memory & ISA_MEM_GDS && strncmp(info->name, "ds_gws", 6) == 0)
+        isa_text_add(t, " gds"); /* these GPUs have no GDS otherwise */
 }
 
 static void print_address(struct isa_text *t, const struct isa_insn *i) {
@@ -483,12 +504,12 @@ static void print_buffer(struct isa_text *t, const struct isa_insn *i) {
     const struct isa_info *info = info_of(i);
     unsigned both = ISA_MEM_IDXEN | ISA_MEM_OFFEN;
     if (info->type[0] == ISA_TYPE_NONE && !(info->forms & ISA_FORM_TOLDS)) {
-        cache_bits(t, i);
+        if (t->gpu == ISA_GFX942)
+            isa_text_add(t, "%s%s", i->memory & ISA_MEM_GLC ? " sc0" : "",
+                         i->memory & ISA_MEM_SCC ? " sc1" : "");
         return;
     }
-    if (info->forms & ISA_FORM_TOLDS)
-        ;
-    else {
+    if (!(info->forms & ISA_FORM_TOLDS)) {
         if (!(i->memory & ISA_MEM_LDS))
             dst(t, i);
         comma(t);

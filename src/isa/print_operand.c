@@ -43,36 +43,58 @@ static void print_scalar_register(struct isa_text *t, unsigned code, unsigned dw
 
 static const char *const floats[] = { "0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0" };
 
+static const uint16_t float16[] = { 0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000,
+                                    0xc000, 0x4400, 0xc400, 0x3118 };
+
 static int is_f16(enum isa_type type) {
-    return type == ISA_TYPE_F16 || type == ISA_TYPE_V2F16;
+    return type == ISA_TYPE_F16;
 }
 
 static int is_i16(enum isa_type type) {
-    return type == ISA_TYPE_I16 || type == ISA_TYPE_U16 || type == ISA_TYPE_B16 ||
-           type == ISA_TYPE_V2I16 || type == ISA_TYPE_V2U16;
+    return type == ISA_TYPE_I16 || type == ISA_TYPE_U16 || type == ISA_TYPE_B16;
+}
+
+/* A constant of 16 bits. Integers show what floats they are as bits. */
+static void print_16(struct isa_text *t, uint16_t value, enum isa_type type) {
+    if ((int16_t)value >= -16 && (int16_t)value <= 64) {
+        isa_text_add(t, "%d", (int16_t)value);
+        return;
+    }
+    for (int n = 0; n < 8 && is_f16(type); n++)
+        if (float16[n] == value) {
+            isa_text_add(t, "%s", floats[n]);
+            return;
+        }
+    if (value == 0x3118 && is_f16(type))
+        isa_text_add(t, "0.15915494");
+    else
+        isa_text_add(t, "0x%x", value);
 }
 
 /* A literal that equals an inline constant is written like it. */
 static void print_literal(struct isa_text *t, uint32_t value, enum isa_type type) {
     static const uint32_t inline32[] = { 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000,
                                          0x40000000, 0xc0000000, 0x40800000, 0xc0800000 };
-    int small = (int32_t)value >= -16 && (int32_t)value <= 64;
-    if (small && type != ISA_TYPE_F64) {
+    int low = isa_type_dwords(type) == 2 ? 0 : -16; /* zero-extended to 64 bits */
+    if (is_f16(type) || is_i16(type)) {
+        print_16(t, (uint16_t)value, type);
+        return;
+    }
+    if ((int32_t)value >= low && (int32_t)value <= 64 && type != ISA_TYPE_F64) {
         isa_text_add(t, "%d", (int32_t)value);
         return;
     }
-    if (isa_type_dwords(type) == 1 && !is_f16(type) && !is_i16(type)) {
-        for (int n = 0; n < 8; n++)
-            if (inline32[n] == value) {
-                isa_text_add(t, "%s", floats[n]);
-                return;
-            }
-        if (value == 0x3e22f983) {
-            isa_text_add(t, "0.15915494");
+    int has_floats = isa_type_dwords(type) == 1 && type != ISA_TYPE_V2F16 &&
+                     type != ISA_TYPE_V2I16 && type != ISA_TYPE_V2U16;
+    for (int n = 0; n < 8 && has_floats; n++)
+        if (inline32[n] == value) {
+            isa_text_add(t, "%s", floats[n]);
             return;
         }
-    }
-    isa_text_add(t, "0x%x", value);
+    if (has_floats && value == 0x3e22f983)
+        isa_text_add(t, "0.15915494");
+    else
+        isa_text_add(t, "0x%x", value);
 }
 
 static void print_constant(struct isa_text *t, const struct isa_insn *i, unsigned code,
@@ -86,10 +108,15 @@ static void print_constant(struct isa_text *t, const struct isa_insn *i, unsigne
         isa_text_add(t, "-%u", code - 192);
     else if (code >= ISA_SHARED_BASE && code < ISA_FLOAT_0_5)
         isa_text_add(t, "%s", special[code - ISA_SHARED_BASE]);
+    else if (code >= ISA_FLOAT_0_5 && code <= ISA_FLOAT_1_2PI && is_i16(type))
+        isa_text_add(t, "0x%x", float16[code - ISA_FLOAT_0_5]);
     else if (code >= ISA_FLOAT_0_5 && code < ISA_FLOAT_1_2PI)
         isa_text_add(t, "%s", floats[code - ISA_FLOAT_0_5]);
     else if (code == ISA_FLOAT_1_2PI)
-        isa_text_add(t, "%s", isa_type_dwords(type) == 2 ? "0.15915494309189532" : "0.15915494");
+        isa_text_add(t, "%s",
+                     isa_type_dwords(type) == 2 && type != ISA_TYPE_V2F32 && type != ISA_TYPE_V2B32
+                         ? "0.15915494309189532"
+                         : "0.15915494");
     else if (code == ISA_VCCZ || code == ISA_EXECZ || code == ISA_SCC)
         isa_text_add(t, "%s",
                      code == ISA_VCCZ    ? "src_vccz"
