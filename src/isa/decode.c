@@ -334,6 +334,24 @@ static void decode_mimg(enum isa_gpu gpu, uint32_t w, struct isa_insn *i) {
     i->memory = bits(w, 13, 13) * ISA_MEM_GLC | bits(w, 25, 25) * ISA_MEM_SLC;
 }
 
+/* Codes that mean nothing on these GPUs. */
+static bool is_reserved(unsigned code) {
+    return code == 125 || (code > ISA_INT_M16 && code < ISA_SHARED_BASE) || code == 239 ||
+           code == ISA_SDWA || code == ISA_DPP || code == ISA_LDS_DIRECT;
+}
+
+/* VOP3 has no literals on these GPUs. */
+static bool has_reserved_source(const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    if (info->encoding >= ISA_ENC_DS || info->encoding == ISA_ENC_SMEM)
+        return false;
+    for (int s = 0; s < 3; s++)
+        if (info->type[s + 1] != ISA_TYPE_NONE && !(info->forms & ISA_FORM_LIT && s > 0) &&
+            (is_reserved(i->src[s]) || (i->src[s] == ISA_LITERAL && i->form == ISA_E64)))
+            return true;
+    return false;
+}
+
 void isa_decode(enum isa_gpu gpu, const uint32_t *words, size_t left, struct isa_insn *out) {
     uint32_t w = words[0];
     memset(out, 0, sizeof *out);
@@ -365,7 +383,7 @@ void isa_decode(enum isa_gpu gpu, const uint32_t *words, size_t left, struct isa
         else if (w >> 30 == 2)
             decode_sop(gpu, w, out);
     }
-    if (out->op == ISA_OP_NONE || out->words > left) {
+    if (out->op == ISA_OP_NONE || out->words > left || has_reserved_source(out)) {
         out->op = ISA_OP_NONE;
         out->words = 1;
     }

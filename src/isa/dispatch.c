@@ -2,6 +2,7 @@
  */
 #include "isa/code.h"
 #include "isa/exec.h"
+#include "isa/valu.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,12 +32,14 @@ static isa_exec_fn find(enum isa_op op) {
 }
 
 int isa_is_executable(enum isa_op op) {
-    return find(op) != NULL;
+    return isa_valu_has(op) || find(op) != NULL;
 }
 
 void isa_bind(struct isa_insn *i) {
     isa_exec_fn fn = find(i->op);
     i->kernel = NULL;
+    if (isa_valu_bind(i))
+        return;
     if (i->op == ISA_OP_NONE)
         i->exec = exec_unknown;
     else

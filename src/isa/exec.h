@@ -16,7 +16,8 @@
     G(isa_group_buffer)                                                                            \
     G(isa_group_ds)                                                                                \
     G(isa_group_matrix)                                                                            \
-    G(isa_group_program)
+    G(isa_group_program)                                                                           \
+    G(isa_group_lanes)
 
 #define ISA_GROUP_DECLARE(name) extern const isa_exec_fn name[ISA_OP_COUNT];
 ISA_GROUPS(ISA_GROUP_DECLARE)

@@ -1,0 +1,324 @@
+/* prepare.c - sources of vector instructions: scalars, VGPR indexing, SDWA, DPP, op_sel, abs, neg.
+ */
+#include "isa/floats.h"
+#include "isa/valu.h"
+
+static bool is_two_rows(enum isa_type t) {
+    return isa_type_dwords(t) == 2;
+}
+
+const uint32_t *isa_valu_spread(struct isa_wave *w, const struct isa_insn *i, int s,
+                                const struct isa_rows *rows, uint32_t *space) {
+    enum isa_type type = isa_info[i->op].type[s + 1];
+    unsigned code = i->src[s];
+    if (type == ISA_TYPE_NONE) /* the destination of an accumulating instruction */
+        type = isa_info[i->op].type[0];
+    if (type == ISA_TYPE_M64) {
+        rows->expand(space, isa_scalar64(w, i, code, type));
+    } else if (type == ISA_TYPE_V2F32 || type == ISA_TYPE_V2B32) {
+        /* A constant is in both halves. */
+        uint64_t pair = isa_scalar64(w, i, code, ISA_TYPE_B64);
+        if (code >= ISA_SGPRS)
+            pair = isa_scalar32(w, i, code) * UINT64_C(0x100000001);
+        rows->fill(space, (uint32_t)pair);
+        rows->fill(space + ISA_LANES, (uint32_t)(pair >> 32));
+    } else if (is_two_rows(type)) {
+        uint64_t value = isa_scalar64(w, i, code, type);
+        rows->fill(space, (uint32_t)value);
+        rows->fill(space + ISA_LANES, (uint32_t)(value >> 32));
+    } else if (type == ISA_TYPE_F16 || type == ISA_TYPE_V2F16 || type == ISA_TYPE_I16 ||
+               type == ISA_TYPE_U16 || type == ISA_TYPE_B16) {
+        rows->fill(space, isa_scalar16(w, i, code));
+    } else {
+        rows->fill(space, isa_scalar32(w, i, code));
+    }
+    return space;
+}
+
+/* ---- DPP ---- */
+
+/* The lane that a lane reads, or -1. */
+static int dpp_lane(unsigned ctrl, int l) {
+    int row = l & ~15, at = l & 15, n = (int)(ctrl & 15);
+    if (ctrl < 0x100)
+        return (l & ~3) | (int)(ctrl >> 2 * (l & 3) & 3);
+    if (ctrl < 0x110)
+        return at + n < 16 ? l + n : -1;
+    if (ctrl < 0x120)
+        return at >= n ? l - n : -1;
+    if (ctrl < 0x130)
+        return row | ((at - n) & 15);
+    if (ctrl >= 0x150)
+        return row | n;
+    switch (ctrl) {
+    case 0x130:
+        return l < 63 ? l + 1 : -1;
+    case 0x134:
+        return (l + 1) & 63;
+    case 0x138:
+        return l - 1;
+    case 0x13c:
+        return (l - 1) & 63;
+    case 0x140:
+        return row | (15 - at);
+    case 0x141:
+        return (l & ~7) | (7 - (l & 7));
+    case 0x142:
+        return row - 1;
+    default: /* 0x143 */
+        return l >= 32 ? 31 : -1;
+    }
+}
+
+static bool is_dpp_control(unsigned ctrl) {
+    return ctrl < 0x100 || (ctrl < 0x130 && ctrl & 15) || ctrl == 0x130 || ctrl == 0x134 ||
+           ctrl == 0x138 || ctrl == 0x13c || (ctrl >= 0x140 && ctrl <= 0x143) ||
+           (ctrl >= 0x150 && ctrl < 0x160);
+}
+
+/* Lanes of src0 change places. A lane that reads outside, or a lane that is off, reads 0 with
+ * bound_ctrl; without it it is not written. */
+static bool apply_dpp(struct isa_valu *v, const char **why) {
+    uint32_t x = v->i->ext;
+    unsigned ctrl = x >> 8 & 0x1ff, dwords = isa_type_dwords(v->info->type[1]);
+    uint64_t exec = ISA_WAVE_EXEC(v->w);
+    if (!is_dpp_control(ctrl)) {
+        *why = "reserved dpp_ctrl";
+        return false;
+    }
+    for (int l = 0; l < ISA_LANES; l++) {
+        int from = dpp_lane(ctrl, l);
+        bool enabled = x >> (28 + l / 16) & 1 && x >> (24 + l % 16 / 4) & 1;
+        bool valid = from >= 0 && exec >> from & 1;
+        if (!enabled || (!valid && !(x >> 19 & 1)))
+            v->lanes &= ~(UINT64_C(1) << l);
+        for (unsigned n = 0; n < dwords; n++)
+            v->space[0][n * ISA_LANES + (unsigned)l] =
+                valid ? v->row[0][n * ISA_LANES + (unsigned)from] : 0;
+    }
+    v->row[0] = v->space[0];
+    return true;
+}
+
+/* ---- SDWA ---- */
+
+static uint32_t select_part(uint32_t x, unsigned sel, int sign) {
+    uint32_t part;
+    if (sel == 6)
+        return x;
+    if (sel < 4) {
+        part = x >> 8 * sel & 0xff;
+        return sign ? (uint32_t)(int8_t)part : part;
+    }
+    part = x >> 16 * (sel - 4) & 0xffff;
+    return sign ? (uint32_t)(int16_t)part : part;
+}
+
+static bool apply_sdwa(struct isa_valu *v, const char **why) {
+    unsigned count = v->info->encoding == ISA_ENC_VOP1 ? 1 : 2;
+    for (unsigned s = 0; s < count && s < v->sources; s++) {
+        unsigned sel = v->i->ext >> (16 + 8 * s) & 7;
+        int sign = (int)(v->i->modifiers / ISA_MOD_SEXT) >> s & 1;
+        if (sel == 7) {
+            *why = "reserved selection of SDWA";
+            return false;
+        }
+        for (int l = 0; l < ISA_LANES; l++)
+            v->space[s][l] = select_part(v->row[s][l], sel, sign);
+        v->row[s] = v->space[s];
+    }
+    if (v->info->encoding != ISA_ENC_VOPC && (v->i->ext >> 8 & 7) == 7) {
+        *why = "reserved destination selection of SDWA";
+        return false;
+    }
+    return true;
+}
+
+/* ---- halves ---- */
+
+/* op_sel of 16-bit operands: the upper half is moved down. */
+static void apply_op_sel(struct isa_valu *v) {
+    for (unsigned s = 0; s < v->sources; s++) {
+        if (!(v->i->modifiers >> (ISA_MOD_OPSEL_SHIFT + s) & 1))
+            continue;
+        enum isa_type t = v->info->type[s + 1];
+        if (t != ISA_TYPE_F16 && t != ISA_TYPE_I16 && t != ISA_TYPE_U16 && t != ISA_TYPE_B16)
+            continue;
+        for (int l = 0; l < ISA_LANES; l++)
+            v->space[s][l] = v->row[s][l] >> 16;
+        v->row[s] = v->space[s];
+    }
+}
+
+/* Packed halves of 16 bits: each from the half that op_sel and op_sel_hi name, floats with neg. */
+static void pack_16(struct isa_valu *v, unsigned s, unsigned lo, unsigned hi, uint32_t flip) {
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint32_t x = v->row[s][l];
+        v->space[s][l] = ((x >> 16 * lo & 0xffff) | (x >> 16 * hi) << 16) ^ flip;
+    }
+    v->row[s] = v->space[s];
+}
+
+static void pack_32(struct isa_valu *v, unsigned s, unsigned lo, unsigned hi, uint32_t neg,
+                    uint32_t neg_hi) {
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint32_t low = v->row[s][lo * ISA_LANES + (unsigned)l];
+        uint32_t high = v->row[s][hi * ISA_LANES + (unsigned)l];
+        v->space[s][l] = low ^ neg << 31;
+        v->space[s][ISA_LANES + l] = high ^ neg_hi << 31;
+    }
+    v->row[s] = v->space[s];
+}
+
+/* v_fma_mix: a float, or a half of an f16 pair; neg_hi is abs here. */
+static void mix(struct isa_valu *v, unsigned s, unsigned lo, unsigned hi, uint32_t neg,
+                uint32_t abs) {
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint32_t x = v->row[s][l];
+        if (hi)
+            x = isa_bits(isa_from_half(x >> 16 * lo & 0xffff));
+        x = abs ? x & 0x7fffffff : x;
+        v->space[s][l] = x ^ neg << 31;
+    }
+    v->row[s] = v->space[s];
+}
+
+static void apply_packed(struct isa_valu *v) {
+    uint32_t m = v->i->modifiers;
+    for (unsigned s = 0; s < v->sources; s++) {
+        unsigned lo = m >> (ISA_MOD_OPSEL_SHIFT + s) & 1,
+                 hi = m >> (ISA_MOD_OPSEL_HI_SHIFT + s) & 1;
+        uint32_t neg = m >> s & 1, neg_hi = m / ISA_MOD_NEG_HI >> s & 1;
+        switch (v->info->type[s + 1]) {
+        case ISA_TYPE_MIX:
+            mix(v, s, lo, hi, neg, neg_hi);
+            break;
+        case ISA_TYPE_V2F16:
+            pack_16(v, s, lo, hi, neg << 15 | neg_hi << 31);
+            break;
+        case ISA_TYPE_V2I16:
+        case ISA_TYPE_V2U16:
+            pack_16(v, s, lo, hi, 0);
+            break;
+        case ISA_TYPE_V2F32:
+            pack_32(v, s, lo, hi, neg, neg_hi);
+            break;
+        case ISA_TYPE_V2B32: /* v_pk_mov_b32: op_sel of src0 is for the low half, of src1 the high
+                              */
+            pack_32(v, s, lo, lo, 0, 0);
+            break;
+        default: /* whole operands, such as the sum of a dot product */
+            if (neg && v->info->type[s + 1] == ISA_TYPE_F32)
+                mix(v, s, 0, 0, neg, 0);
+        }
+    }
+}
+
+/* ---- abs and neg ---- */
+
+static void flip_signs(struct isa_valu *v, unsigned s, unsigned row, uint32_t sign, int abs,
+                       int neg) {
+    const uint32_t *from = v->row[s] + (size_t)row * ISA_LANES;
+    uint32_t *to = v->space[s] + (size_t)row * ISA_LANES;
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint32_t x = abs ? from[l] & ~sign : from[l];
+        to[l] = neg ? x ^ sign : x;
+    }
+}
+
+static void apply_signs(struct isa_valu *v) {
+    for (unsigned s = 0; s < v->sources && s < 3; s++) {
+        int neg = v->i->modifiers >> s & 1, abs = v->i->modifiers / ISA_MOD_ABS >> s & 1;
+        enum isa_type t = v->info->type[s + 1];
+        if (!neg && !abs)
+            continue;
+        if (t == ISA_TYPE_F16 || t == ISA_TYPE_V2F16) {
+            flip_signs(v, s, 0, t == ISA_TYPE_F16 ? 0x8000 : 0x80008000, abs, neg);
+        } else if (t == ISA_TYPE_F32 || (v->i->op == ISA_OP_v_cndmask_b32 && s < 2)) {
+            flip_signs(v, s, 0, 0x80000000, abs, neg);
+        } else if (t == ISA_TYPE_F64) {
+            if (v->row[s] != v->space[s])
+                memcpy(v->space[s], v->row[s], ISA_LANES * sizeof(uint32_t));
+            flip_signs(v, s, 1, 0x80000000, abs, neg);
+        } else {
+            continue; /* ignored */
+        }
+        v->row[s] = v->space[s];
+    }
+}
+
+/* ---- all of it ---- */
+
+/* What VGPR indexing (s_set_gpr_idx_on) adds to the operands. */
+static bool find_indices(struct isa_valu *v, const char **why) {
+    uint32_t m0 = ISA_WAVE_M0(v->w);
+    if (!(v->w->mode & ISA_MODE_GPR_IDX))
+        return true;
+    for (int k = 0; k < 4; k++)
+        v->index[k] = m0 >> (12 + k) & 1 ? m0 & 0xff : 0;
+    for (unsigned s = 0; s < v->sources; s++) {
+        unsigned code = v->i->src[s];
+        if (code >= ISA_VGPR0 && code + v->index[s] + isa_type_dwords(v->info->type[s + 1]) > 512) {
+            *why = "M0 leads past the last VGPR";
+            return false;
+        }
+    }
+    if (v->i->dst >= ISA_VGPR0 && v->i->dst + v->index[3] > 511) {
+        *why = "M0 leads past the last VGPR";
+        return false;
+    }
+    return true;
+}
+
+/* K of v_madmk and v_fmamk is src1, of v_madak and v_fmaak src2; the other VGPR is behind it. */
+static void take_constant(struct isa_valu *v) {
+    const char *name = v->info->name;
+    unsigned k = strstr(name, "mk") ? 1 : 2;
+    uint32_t value = v->i->literal;
+    const uint32_t *other = isa_row(v->w, v->i->src[1] + v->index[1]);
+    v->rows->fill(v->space[k], value);
+    v->row[k] = v->space[k];
+    v->row[3 - k] = other;
+}
+
+bool isa_valu_prepare(struct isa_valu *v, const char **why) {
+    const struct isa_insn *i = v->i;
+    if (!find_indices(v, why))
+        return false;
+    for (unsigned s = 0; s < v->sources; s++) {
+        if (i->src[s] >= ISA_VGPR0)
+            v->row[s] = isa_row(v->w, i->src[s] + v->index[s]);
+        else
+            v->row[s] = isa_valu_spread(v->w, i, (int)s, v->rows, v->space[s]);
+    }
+    if (v->info->forms & ISA_FORM_LIT)
+        take_constant(v);
+    if (i->form == ISA_AS_SDWA && !apply_sdwa(v, why))
+        return false;
+    if (i->form == ISA_AS_DPP && !apply_dpp(v, why))
+        return false;
+    if (v->info->forms & ISA_FORM_OPSEL)
+        apply_op_sel(v);
+    if (v->info->encoding == ISA_ENC_VOP3P)
+        apply_packed(v);
+    else
+        apply_signs(v);
+    enum isa_type t = v->info->type[0];
+    bool is_float = t == ISA_TYPE_F16 || t == ISA_TYPE_F32 || t == ISA_TYPE_F64 ||
+                    t == ISA_TYPE_V2F16 || t == ISA_TYPE_V2F32;
+    if (i->modifiers & ISA_MOD_CLAMP && !is_float && t != ISA_TYPE_M64) {
+        v->fn = v->rows->saturating[i->op];
+        *why = "clamp of this instruction";
+        if (!v->fn)
+            return false;
+    }
+    if ((t == ISA_TYPE_F16 || t == ISA_TYPE_V2F16) && (v->dst_mode & 3)) {
+        *why = "f16 in a rounding mode other than to nearest";
+        return false;
+    }
+    if (t == ISA_TYPE_F16 && v->w->mode & ISA_MODE_FP16_OVFL) {
+        *why = "MODE.FP16_OVFL";
+        return false;
+    }
+    return true;
+}
