@@ -143,7 +143,7 @@ static void explain_device_error(const struct d2h_finding *f, char *out, size_t 
     snprintf(
         out, size,
         "expected hipSuccess; found %s (%s)%s; this call only reports what an earlier "
-        "operation on the device did: %sgreta_audit dump %s shows it, hipDeviceReset makes the "
+        "operation on the device did: %sgreta_audit report %s names it, hipDeviceReset makes the "
         "device usable again",
         hip_error_name(f->error), hip_error_string(f->error), reporter,
         audit.writer ? "" : "record the run with GCORE_RECORD=FILE, ", file);

@@ -1,6 +1,7 @@
 /* report_json.c - the verdict as one JSON document. docs/report.schema.json describes it; addresses
  * are strings "0x…", because not every reader of JSON has 64-bit numbers. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "report/report.h"
@@ -41,10 +42,14 @@ static void put_actor(struct json *j, const char *key, const struct verdict_acto
     json_u64(j, "t_ns", a->t_ns);
     put_number(j, "step", a->step);
     put_number(j, "layer", a->layer);
-    if (a->len) {
+    if (a->replay)
+        json_u64(j, "replay", a->replay);
+    if (a->len || a->address)
         json_format(j, "address", "0x%" PRIx64, a->address);
+    if (a->len) {
         json_u64(j, "bytes", a->len);
         json_bool(j, "writes", a->writes);
+        json_string(j, "access", verdict_access_name(a->access));
     }
     json_object_close(j);
 }
@@ -74,6 +79,43 @@ static void put_events(struct json *j, const char *key, const uint64_t *seq, siz
     json_array_close(j);
 }
 
+static void put_sentence(struct json *j, const char *key, const struct sentence *s);
+
+static void put_value(struct json *j, const char *key, const struct sentence_value *v) {
+    switch (v->type) {
+    case SENTENCE_ADDRESS:
+        json_format(j, key, "0x%" PRIx64, v->number);
+        break;
+    case SENTENCE_NAME:
+        json_string(j, key, v->name);
+        break;
+    case SENTENCE_SAID:
+        put_sentence(j, key, v->said);
+        break;
+    default:
+        json_u64(j, key, v->number);
+    }
+}
+
+/* The facts of a sentence by the names that sentence.def gives them. */
+static void put_sentence(struct json *j, const char *key, const struct sentence *s) {
+    if (!s) {
+        json_null(j, key);
+        return;
+    }
+    const char *names = sentence_names(s->id);
+    json_object_open(j, key);
+    json_string(j, "sentence", sentence_name(s->id));
+    for (unsigned i = 0; i < s->count && *names; i++) {
+        char name[32];
+        size_t length = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        put_value(j, name, &s->value[i]);
+        names += length + (names[length] == ',');
+    }
+    json_object_close(j);
+}
+
 static void put_finding(struct json *j, const struct verdict_finding *f) {
     json_object_open(j, NULL);
     json_string(j, "hypothesis", hypothesis_name(f->hypothesis));
@@ -83,7 +125,8 @@ static void put_finding(struct json *j, const struct verdict_finding *f) {
             json_string(j, NULL, hypothesis_name((enum verdict_hypothesis_id)id));
     json_array_close(j);
     json_string(j, "text", f->text);
-    json_string(j, "advice", f->advice);
+    put_sentence(j, "facts", f->said);
+    json_string(j, "advice", lang_advice(LANG_EN, f));
     bool named = f->culprit.event != EVENT_NO_SEQ || f->culprit.kernel;
     put_actor(j, "culprit", named ? &f->culprit : NULL);
     put_actor(j, "other", f->other);

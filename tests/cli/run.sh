@@ -110,7 +110,8 @@ time_limit() {
 # ---- the verdict -----------------------------------------------------------------------------------
 
 reports_are_there() {
-    record -- "$programs/plain"
+    record -- "$programs/plain" && is 5 "$(find "$out" -type f | wc -l)" || return 1
+    record --perfetto -- "$programs/plain"
     local file
     for file in record.gcr report.json report.txt report.md report.html trace.perfetto.json; do
         [ -s "$out/$file" ] || { echo "no $file"; ls -l "$out"; return 1; }
@@ -213,7 +214,7 @@ sites_are_the_programs() {
 }
 
 sites_without_exports() { # functions that only the file's own symbol table knows
-    status 0 record -- "$programs/hidden" && readelf -d "$programs/hidden" | grep -q NOW &&
+    status 0 record --perfetto -- "$programs/hidden" && readelf -d "$programs/hidden" | grep -q NOW &&
         has ' alloc device .*site="fill_in_secret\+0x[0-9a-f]+ \(hidden\)"' &&
         answer 'FINDINGS LEAK' &&
         grep -q '"site": "fill_in_secret+0x[0-9a-f]* (hidden)"' "$out/report.json" &&

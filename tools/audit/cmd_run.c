@@ -320,6 +320,7 @@ static struct judge_options judge_options(const struct options *o, const char *r
                      .expect_build_id = o->expect_build_id,
                      .expect_model_hash = o->expect_model_hash },
         .lang = o->lang,
+        .perfetto = o->perfetto,
         .verbose = true,
     };
 }

@@ -101,6 +101,8 @@ int judge_recording(const reader *r, const char *folder, const struct judge_opti
     bool written = true;
     for (int format = 0; format < JUDGE_FORMATS; format++) {
         char path[PATH_MAX];
+        if (format == JUDGE_PERFETTO && !o->perfetto)
+            continue;
         snprintf(path, sizeof path, "%s/%s", folder, reports[format].file);
         if (judge_write_file(path, (enum judge_format)format, v, r, o, &e) != RC_OK) {
             fprintf(stderr, "greta_audit: %s\n", e.msg);

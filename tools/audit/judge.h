@@ -23,6 +23,7 @@ enum judge_format {
 struct judge_options {
     struct verdict_options verdict;
     enum lang lang; /* of the reports for people */
+    bool perfetto;  /* judge_recording() writes a trace for ui.perfetto.dev, too: it is large */
     bool verbose;   /* in text: every finding and all evidence */
 };
 
@@ -37,8 +38,9 @@ NODISCARD enum rc judge_write(FILE *out, enum judge_format format, const verdict
 NODISCARD enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
                                    const reader *r, const struct judge_options *o, struct err *e);
 
-/* Writes every report there is into the folder and the answer, with where to read on, to say (NULL:
- * nowhere). Returns the exit code; what cannot be written is named on stderr. */
+/* Writes every report (the trace only if it is asked for) into the folder and the answer, with
+ * where to read on, to say (NULL: nowhere). Returns the exit code; what cannot be written is named
+ * on stderr. */
 int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say);
 
 #endif

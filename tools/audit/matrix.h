@@ -47,7 +47,8 @@ struct matrix_mode {
 };
 
 struct matrix_profile {
-    const char *name, *does;
+    const char *name; /* its ticket, in summary.json */
+    const char *plain, *does;
     bool exclusive;
     struct matrix_mode modes[MATRIX_MODES_MAX];
     size_t mode_count;
@@ -243,7 +244,7 @@ struct matrix_total {
     enum verdict_overall overall;
     const char *answer;
     bool complete;
-    size_t done, errors, judged, failures; /* failures: errors that are no BUGS */
+    size_t done, errors, judged;
     size_t by_overall[5];
     struct matrix_by_mode modes[MATRIX_MODES_MAX];
     struct matrix_by_schedule *schedules;

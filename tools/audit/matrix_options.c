@@ -126,7 +126,7 @@ static enum rc read_keep(void *to, const char *text, void *all, struct err *e) {
     return *keep_failed || !strcmp(text, "all") ? RC_OK : err_set(e, RC_USAGE, "all or failed");
 }
 
-#define MATRIX_PROFILE(id, name, lock, does) name " "
+#define MATRIX_PROFILE(id, name, ticket, lock, does) name " " ticket " "
 static const char profiles[] =
 #include "tools/audit/matrix.def"
     ;
@@ -154,7 +154,7 @@ static const struct option_row rows[] = {
 static void print_profiles(FILE *out) {
     const struct matrix_profile *p;
     for (size_t i = 0; (p = matrix_profile(i)) != NULL; i++) {
-        fprintf(out, "  %-6s %s\n        ", p->name, p->does);
+        fprintf(out, "  %s (%s): %s\n        ", p->plain, p->name, p->does);
         for (size_t k = 0; k < p->mode_count; k++)
             fprintf(out, "%s%s %u", k ? ", " : " ", p->modes[k].name, p->modes[k].iterations);
         fputs(p->exclusive ? "; the lock is exclusive\n" : "\n", out);
@@ -187,15 +187,15 @@ const struct option_table cmd_matrix_options = {
 static int choose_profile(struct matrix *m) {
     const struct matrix_profile *p;
     if (!m->o.profile)
-        return option_wrong(&cmd_matrix_options, "--profile is missing: b3.62, b3.63 or b3.64",
+        return option_wrong(&cmd_matrix_options, "--profile is missing: trace, race or serialised",
                             NULL);
     for (size_t i = 0; (p = matrix_profile(i)) != NULL; i++)
-        if (!strcmp(m->o.profile, p->name)) {
+        if (!strcmp(m->o.profile, p->name) || !strcmp(m->o.profile, p->plain)) {
             m->profile = *p;
             return -1;
         }
-    return option_wrong(&cmd_matrix_options, "no such profile (there are b3.62, b3.63 and b3.64)",
-                        m->o.profile);
+    return option_wrong(&cmd_matrix_options,
+                        "no such profile (there are trace, race and serialised)", m->o.profile);
 }
 
 /* "20" or "audit=20". */

@@ -8,13 +8,13 @@
 enum { LOCK_OF_SHARED, LOCK_OF_EXCLUSIVE, HOW_BARE, HOW_RECORDED };
 
 static const struct matrix_profile profiles[] = {
-#define MATRIX_PROFILE(id, name, lock, does)                                                       \
-    { name, does, LOCK_OF_##lock == LOCK_OF_EXCLUSIVE, { { 0 } }, 0 },
+#define MATRIX_PROFILE(id, name, ticket, lock, does)                                               \
+    { ticket, name, does, LOCK_OF_##lock == LOCK_OF_EXCLUSIVE, { { 0 } }, 0 },
 #include "tools/audit/matrix.def"
 };
 
 enum profile_id {
-#define MATRIX_PROFILE(id, name, lock, does) PROFILE_##id,
+#define MATRIX_PROFILE(id, name, ticket, lock, does) PROFILE_##id,
 #include "tools/audit/matrix.def"
 };
 

@@ -191,7 +191,6 @@ static void add_run(struct matrix_total *t, struct matrix *m, const struct matri
     bool error = matrix_end_is_error(r->end);
     t->done++;
     t->errors += error;
-    t->failures += error && r->end != MATRIX_BUGS;
     mode->done++;
     mode->errors += error;
     mode->ends[r->end]++;
@@ -234,9 +233,9 @@ static void answer_with_finding(struct matrix_total *t, struct matrix *m) {
         what = format(m, "%s %s: %s", verdict_overall_name(t->overall),
                       hypothesis_name(f->hypothesis), f->text);
     t->answer =
-        format(m, "%s (in %zu of %zu judged runs, first in %s%s%s; %zu of %zu runs failed)", what,
-               f->runs, t->judged, t->example->id, f->schedules.count ? ", schedules " : "",
-               name_schedules(m, &f->schedules), t->failures, t->done);
+        format(m, "%s (in %zu of %zu judged runs, first in %s%s%s; %zu of %zu runs with errors)",
+               what, f->runs, t->judged, t->example->id, f->schedules.count ? ", schedules " : "",
+               name_schedules(m, &f->schedules), t->errors, t->done);
 }
 
 static void answer_without(struct matrix_total *t, struct matrix *m) {
