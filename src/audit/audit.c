@@ -1,4 +1,5 @@
 #include "audit/audit.h"
+#include "audit/graph_uses.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -243,6 +244,7 @@ void audit_detach(void) {
         statements_detach();
         d2h_pending_reset();
         order_reset();
+        graph_uses_reset();
         kernel_reset();
         code_reset();
         close_all();

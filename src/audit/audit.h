@@ -79,7 +79,9 @@ struct audit_host_use {
 /* Who wants to know about such memory: the preloaded library. Called on the program's threads. */
 struct audit_host_observer {
     void (*queued)(const struct audit_host_use *use); /* the runtime took the work */
-    void (*waited)(void);                             /* some stream's done went up; may be NULL */
+    /* It is captured: it comes with every launch of its graph. stream is NULL. May be NULL. */
+    void (*captured)(const struct audit_host_use *use);
+    void (*waited)(void);         /* some stream's done went up; may be NULL */
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
 };
 

@@ -295,19 +295,28 @@
 
 #define GRAPH(kind, dst, src, node) hook_graph(&c, EVENT_##kind, dst, src, node)
 #define MADE(p)                     hook_graph_done(&c, r, GOT(p))
-#define DONE                        hook_graph_done(&c, r, NULL)
+#define MADE_OF(p, from)            hook_graph_made_of(&c, r, GOT(p), from)
 #define HOOK_hipGraphCreate               ~, GRAPH(GRAPH_CREATE, NULL, NULL, NULL), MADE(pGraph)
-#define HOOK_hipGraphClone                ~, GRAPH(GRAPH_CREATE, NULL, originalGraph, NULL), MADE(pGraphClone)
-#define HOOK_hipGraphDestroy              ~, GRAPH(GRAPH_DESTROY, graph, NULL, NULL), DONE
-#define HOOK_hipGraphExecDestroy          ~, GRAPH(GRAPH_DESTROY, NULL, graphExec, NULL), DONE
-#define HOOK_hipGraphInstantiate          ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE(pGraphExec)
-#define HOOK_hipGraphInstantiateWithFlags ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE(pGraphExec)
-#define HOOK_hipGraphInstantiateWithParams ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE(pGraphExec)
-#define HOOK_hipGraphExecUpdate           ~, GRAPH(GRAPH_UPDATE, hGraphExec, hGraph, NULL), DONE
-#define HOOK_hipGraphExecKernelNodeSetParams   ~, GRAPH(GRAPH_UPDATE, hGraphExec, NULL, node), DONE
-#define HOOK_hipGraphExecMemcpyNodeSetParams   ~, GRAPH(GRAPH_UPDATE, hGraphExec, NULL, node), DONE
-#define HOOK_hipGraphExecMemcpyNodeSetParams1D ~, GRAPH(GRAPH_UPDATE, hGraphExec, NULL, node), DONE
-#define HOOK_hipGraphExecMemsetNodeSetParams   ~, GRAPH(GRAPH_UPDATE, hGraphExec, NULL, node), DONE
+#define HOOK_hipGraphClone                ~, GRAPH(GRAPH_CREATE, NULL, originalGraph, NULL), MADE_OF(pGraphClone, originalGraph)
+#define HOOK_hipGraphDestroy              ~, GRAPH(GRAPH_DESTROY, graph, NULL, NULL), hook_graph_destroyed(&c, r, graph)
+#define HOOK_hipGraphExecDestroy          ~, GRAPH(GRAPH_DESTROY, NULL, graphExec, NULL), hook_graph_destroyed(&c, r, graphExec)
+#define HOOK_hipGraphInstantiate          ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE_OF(pGraphExec, graph)
+#define HOOK_hipGraphInstantiateWithFlags ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE_OF(pGraphExec, graph)
+#define HOOK_hipGraphInstantiateWithParams ~, GRAPH(GRAPH_INSTANTIATE, NULL, graph, NULL), MADE_OF(pGraphExec, graph)
+#define HOOK_hipGraphExecUpdate           ~, GRAPH(GRAPH_UPDATE, hGraphExec, hGraph, NULL), hook_graph_updated(&c, r, hGraphExec, hGraph)
+#define SET_EXEC GRAPH(GRAPH_UPDATE, hGraphExec, NULL, node)
+#define SET_NODE GRAPH(GRAPH_UPDATE, NULL, NULL, node)
+#define HOOK_hipGraphExecKernelNodeSetParams   ~, SET_EXEC, hook_node_kernel_set(&c, r, pNodeParams)
+#define HOOK_hipGraphExecMemcpyNodeSetParams   ~, SET_EXEC, hook_node_copy3d_set(&c, r, hGraphExec, pNodeParams)
+#define HOOK_hipGraphExecMemcpyNodeSetParams1D ~, SET_EXEC, hook_node_copy_set(&c, r, hGraphExec, dst, src, count, kind)
+#define HOOK_hipGraphExecMemcpyNodeSetParamsFromSymbol ~, SET_EXEC, hook_node_copy_set(&c, r, hGraphExec, dst, hook_symbol(symbol, offset), count, kind)
+#define HOOK_hipGraphExecMemcpyNodeSetParamsToSymbol   ~, SET_EXEC, hook_node_copy_set(&c, r, hGraphExec, hook_symbol(symbol, offset), src, count, kind)
+#define HOOK_hipGraphExecMemsetNodeSetParams   ~, SET_EXEC, hook_node_set_set(&c, r, pNodeParams)
+#define HOOK_hipGraphKernelNodeSetParams       ~, SET_NODE, hook_node_kernel_set(&c, r, pNodeParams)
+#define HOOK_hipGraphMemcpyNodeSetParams       ~, SET_NODE, hook_node_copy3d_set(&c, r, NULL, pNodeParams)
+#define HOOK_hipGraphMemcpyNodeSetParams1D     ~, SET_NODE, hook_node_copy_set(&c, r, NULL, dst, src, count, kind)
+#define HOOK_hipGraphMemsetNodeSetParams       ~, SET_NODE, hook_node_set_set(&c, r, pNodeParams)
+#define HOOK_hipGraphGetNodes                  ~, PLAIN(graph, 0, 0), hook_graph_nodes(&c, r, graph, nodes, numNodes)
 #define HOOK_hipGraphLaunch     ~, WORK(hook_graph_launch(&c, graphExec, S(stream))), WORKED
 #define HOOK_hipGraphLaunch_spt ~, WORK(hook_graph_launch(&c, graphExec, SPT(stream))), WORKED
 #define HOOK_hipGraphUpload     ~, QUEUE(graphExec, 0, S(stream))

@@ -106,6 +106,14 @@ struct hook_work hook_launch_configured(struct call *c, const void *function);
 /* Anything else that queues work on a stream: recorded as a plain call. */
 struct hook_work hook_queue(struct call *c, const void *a, uint64_t b, struct order_stream *stream);
 
+/* Is the first byte the program's own memory, pinned or not? */
+bool hook_is_host(const void *address);
+/* A copy, and the memory of its two sides that the host reaches; returns how many. */
+unsigned hook_copy_uses(struct audit_host_use out[2], const void *dst, size_t dst_bytes,
+                        const void *src, size_t src_bytes, hipMemcpyKind kind);
+/* The present operation uses this too. */
+void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use);
+
 /* The second half of all of them. */
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w);
 
@@ -186,6 +194,11 @@ void hook_capture_ended(struct call *c, hipError_t r, struct order_stream *s,
 void hook_graph(struct call *c, enum event_kind kind, const void *dst, const void *src,
                 const void *node);
 void hook_graph_done(struct call *c, hipError_t r, const void *made);
+/* The same where memory that the graph's operations use goes along: to what is made of it, or away
+ * with it. */
+void hook_graph_made_of(struct call *c, hipError_t r, const void *made, const void *from);
+void hook_graph_updated(struct call *c, hipError_t r, const void *exec, const void *from);
+void hook_graph_destroyed(struct call *c, hipError_t r, const void *graph);
 struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s);
 
 /* Dependencies were added: events of their own follow the call's. */
@@ -212,6 +225,17 @@ void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
                       const hipMemcpy3DParms *p);
 void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
                    const hipMemsetParams *p);
+/* A node got other parameters: the operation follows as a captured event. graph: executable or
+ * not; NULL: whichever the node is of. */
+void hook_node_kernel_set(struct call *c, hipError_t r, const hipKernelNodeParams *p);
+void hook_node_copy_set(struct call *c, hipError_t r, const void *graph, const void *dst,
+                        const void *src, size_t bytes, hipMemcpyKind kind);
+void hook_node_copy3d_set(struct call *c, hipError_t r, const void *graph,
+                          const hipMemcpy3DParms *p);
+void hook_node_set_set(struct call *c, hipError_t r, const hipMemsetParams *p);
+/* All nodes of a graph were asked for, in the order in which they were added. */
+void hook_graph_nodes(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *nodes,
+                      const size_t *count);
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
                     const hipHostNodeParams *p);
 

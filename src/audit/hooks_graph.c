@@ -1,4 +1,5 @@
 /* Hooks of stream capture and graphs. */
+#include "audit/graph_uses.h"
 #include "audit/hooks.h"
 
 #include "audit/statements.h"
@@ -32,8 +33,11 @@ void hook_capture_end(struct call *c, struct order_stream *s) {
 
 void hook_capture_ended(struct call *c, hipError_t r, struct order_stream *s,
                         const hipGraph_t *graph) {
+    uint32_t number = s ? atomic_load(&s->capture) : 0;
     /* A capture that failed has ended as well. */
     order_capture_end(s);
+    if (audit.host && number)
+        graph_uses_ended(number, graph && r == hipSuccess ? *graph : NULL);
     call_end_dst(c, (unsigned)r, graph && r == hipSuccess ? bits(*graph) : 0);
 }
 
@@ -55,6 +59,24 @@ void hook_graph_done(struct call *c, hipError_t r, const void *made) {
         call_end(c, (unsigned)r);
 }
 
+void hook_graph_made_of(struct call *c, hipError_t r, const void *made, const void *from) {
+    if (audit.host && made)
+        graph_uses_copy(from, made);
+    hook_graph_done(c, r, made);
+}
+
+void hook_graph_updated(struct call *c, hipError_t r, const void *exec, const void *from) {
+    if (audit.host && r == hipSuccess)
+        graph_uses_copy(from, exec);
+    hook_graph_done(c, r, NULL);
+}
+
+void hook_graph_destroyed(struct call *c, hipError_t r, const void *graph) {
+    if (audit.host && r == hipSuccess)
+        graph_uses_forget(graph);
+    hook_graph_done(c, r, NULL);
+}
+
 void hook_graph_edges(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *from,
                       const hipGraphNode_t *to, size_t count) {
     call_end(c, (unsigned)r);
@@ -70,6 +92,10 @@ void hook_graph_edges(struct call *c, hipError_t r, hipGraph_t graph, const hipG
     }
 }
 
+static void note_use(const struct audit_host_use *use, void *work) {
+    hook_note_host_use(work, use);
+}
+
 struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct order_stream *s) {
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_GRAPH_LAUNCH, 0, s);
@@ -77,7 +103,10 @@ struct hook_work hook_graph_launch(struct call *c, hipGraphExec_t exec, struct o
         call_begin(c, &ev);
         statement_tag(c);
     }
-    return (struct hook_work){ .stream = s };
+    struct hook_work w = { .stream = s };
+    if (audit.host)
+        graph_uses_each(exec, note_use, &w);
+    return w;
 }
 
 /* ---- nodes added by hand --------------------------------------------------------------------- */
@@ -118,14 +147,8 @@ void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n) {
         record_node(c, r, n, 0);
 }
 
-void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
-                      const hipKernelNodeParams *p) {
-    if (!call_is_recorded())
-        return;
-    record_node(c, r, n, 0);
-    if (!p)
-        return;
-    struct hook_launch q = {
+static struct hook_launch launch_of(const hipKernelNodeParams *p) {
+    return (struct hook_launch){
         .function = p->func,
         .grid = { p->gridDim.x, p->gridDim.y, p->gridDim.z },
         .block = { p->blockDim.x, p->blockDim.y, p->blockDim.z },
@@ -133,7 +156,42 @@ void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
         .params = p->kernelParams,
         .extra = p->extra,
     };
+}
+
+void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipKernelNodeParams *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    if (!p)
+        return;
+    struct hook_launch q = launch_of(p);
     hook_record_captured_launch(c, r, &q);
+}
+
+/* The memory that a copy of a graph shares with the host. */
+static void keep_uses(const void *graph, uint64_t event, const void *dst, size_t dst_bytes,
+                      const void *src, size_t src_bytes, hipMemcpyKind kind) {
+    struct audit_host_use use[2];
+    unsigned count = hook_copy_uses(use, dst, dst_bytes, src, src_bytes, kind);
+    for (unsigned i = 0; i < count; i++) {
+        use[i].event = event;
+        if (graph)
+            graph_uses_add(graph, &use[i]);
+        if (audit.host->captured)
+            audit.host->captured(&use[i]);
+    }
+}
+
+static void record_copy(const struct call *c, hipError_t r, const void *graph, const void *dst,
+                        const void *src, size_t bytes, hipMemcpyKind kind) {
+    struct event ev = node_event(c, EVENT_COPY, ((unsigned)kind & 7) | HOOK_ASYNC, r);
+    ev.dst = bits(dst);
+    ev.src = bits(src);
+    ev.len = bytes;
+    uint64_t seq = record_event(audit.writer, &ev);
+    if (audit.host && r == hipSuccess)
+        keep_uses(graph, seq, dst, bytes, src, bytes, kind);
 }
 
 void hook_node_copy(struct call *c, hipError_t r, const struct hook_node *n, const void *dst,
@@ -141,18 +199,18 @@ void hook_node_copy(struct call *c, hipError_t r, const struct hook_node *n, con
     if (!call_is_recorded())
         return;
     record_node(c, r, n, 0);
-    struct event ev = node_event(c, EVENT_COPY, ((unsigned)kind & 7) | HOOK_ASYNC, r);
-    ev.dst = bits(dst);
-    ev.src = bits(src);
-    ev.len = bytes;
-    record_event(audit.writer, &ev);
+    record_copy(c, r, n->graph, dst, src, bytes, kind);
 }
 
-void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
-                      const hipMemcpy3DParms *p) {
-    if (!call_is_recorded())
-        return;
-    record_node(c, r, n, 0);
+/* From the first byte of the first row to the last of the last. */
+static size_t extent(size_t pitch, size_t slice, const struct hook_rows *rows) {
+    return rows->width && rows->height && rows->depth
+               ? (rows->depth - 1) * slice + (rows->height - 1) * pitch + rows->width
+               : 0;
+}
+
+static void record_copy3d(const struct call *c, hipError_t r, const void *graph,
+                          const hipMemcpy3DParms *p) {
     struct hook_rows rows = hook_rows_3d(p);
     union event_slot slot[3];
     struct event ev = node_event(c, EVENT_COPY2D, ((unsigned)hook_kind_3d(p) & 7) | HOOK_ASYNC, r);
@@ -162,16 +220,21 @@ void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
     slot[0].event = ev;
     event_extra_rows(&slot[1], rows.dst_pitch, rows.src_pitch, rows.width, rows.height);
     event_extra_slices(&slot[2], rows.dst_slice, rows.src_slice, rows.depth);
-    record_events(audit.writer, slot, rows.depth > 1 ? 3 : 2);
+    uint64_t seq = record_events(audit.writer, slot, rows.depth > 1 ? 3 : 2);
+    if (audit.host && r == hipSuccess)
+        keep_uses(graph, seq, rows.dst, extent(rows.dst_pitch, rows.dst_slice, &rows), rows.src,
+                  extent(rows.src_pitch, rows.src_slice, &rows), hook_kind_3d(p));
 }
 
-void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
-                   const hipMemsetParams *p) {
+void hook_node_copy3d(struct call *c, hipError_t r, const struct hook_node *n,
+                      const hipMemcpy3DParms *p) {
     if (!call_is_recorded())
         return;
     record_node(c, r, n, 0);
-    if (!p)
-        return;
+    record_copy3d(c, r, n->graph, p);
+}
+
+static void record_set(const struct call *c, hipError_t r, const hipMemsetParams *p) {
     union event_slot slot[2];
     struct event ev = node_event(c, EVENT_SET, (p->elementSize & 7) | HOOK_ASYNC, r);
     ev.dst = bits(p->dst);
@@ -180,6 +243,15 @@ void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
     slot[0].event = ev;
     event_extra_rows(&slot[1], p->pitch, 0, (uint64_t)p->elementSize * p->width, p->height);
     record_events(audit.writer, slot, p->height > 1 ? 2 : 1);
+}
+
+void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
+                   const hipMemsetParams *p) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    if (p)
+        record_set(c, r, p);
 }
 
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
@@ -191,4 +263,49 @@ void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
     ev.dst = p ? (uint64_t)(uintptr_t)p->fn : 0;
     ev.src = p ? bits(p->userData) : 0;
     record_event(audit.writer, &ev);
+}
+
+/* ---- nodes that get other parameters --------------------------------------------------------- */
+
+void hook_node_kernel_set(struct call *c, hipError_t r, const hipKernelNodeParams *p) {
+    hook_graph_done(c, r, NULL);
+    if (!call_is_recorded() || !p)
+        return;
+    struct hook_launch q = launch_of(p);
+    hook_record_captured_launch(c, r, &q);
+}
+
+void hook_node_copy_set(struct call *c, hipError_t r, const void *graph, const void *dst,
+                        const void *src, size_t bytes, hipMemcpyKind kind) {
+    hook_graph_done(c, r, NULL);
+    if (call_is_recorded())
+        record_copy(c, r, graph, dst, src, bytes, kind);
+}
+
+void hook_node_copy3d_set(struct call *c, hipError_t r, const void *graph,
+                          const hipMemcpy3DParms *p) {
+    hook_graph_done(c, r, NULL);
+    if (call_is_recorded() && p)
+        record_copy3d(c, r, graph, p);
+}
+
+void hook_node_set_set(struct call *c, hipError_t r, const hipMemsetParams *p) {
+    hook_graph_done(c, r, NULL);
+    if (call_is_recorded() && p)
+        record_set(c, r, p);
+}
+
+void hook_graph_nodes(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *nodes,
+                      const size_t *count) {
+    call_end(c, (unsigned)r);
+    if (!call_is_recorded() || r != hipSuccess || !nodes || !count)
+        return;
+    for (size_t i = 0; i < *count; i++) {
+        struct event ev = call_event(c, EVENT_GRAPH_HANDLE, 0, NULL);
+        ev.dst = bits(graph);
+        ev.src = bits(nodes[i]);
+        ev.len = i;
+        ev.status = hipSuccess;
+        record_event(audit.writer, &ev);
+    }
 }

@@ -1,4 +1,5 @@
 /* Hooks of copies, sets, launches and host functions: what is queued on streams. */
+#include "audit/graph_uses.h"
 #include "audit/hooks.h"
 
 #include <stdlib.h>
@@ -32,7 +33,7 @@ enum { HOST_USES_MAX = 16 };
 static __thread struct audit_host_use host_use[HOST_USES_MAX]
     __attribute__((tls_model("initial-exec")));
 
-static void note_host_use(struct hook_work *w, const struct audit_host_use *use) {
+void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use) {
     if (use->bytes && w->host_uses < HOST_USES_MAX)
         host_use[w->host_uses++] = *use;
 }
@@ -58,6 +59,18 @@ static void tell_host_uses(const struct call *c, const struct hook_work *w) {
     }
 }
 
+/* Captured work uses its memory with every launch of the graph it becomes part of. */
+static void keep_captured_uses(const struct call *c, const struct hook_work *w) {
+    uint32_t capture = atomic_load(&w->stream->capture);
+    for (unsigned i = 0; i < w->host_uses; i++) {
+        struct audit_host_use use = host_use[i];
+        use.event = c->seq;
+        graph_uses_captured(capture, &use);
+        if (audit.host->captured)
+            audit.host->captured(&use);
+    }
+}
+
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
     if (w->leaves_nothing)
         statement_ran(w->stream);
@@ -67,6 +80,8 @@ void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
         order_submitted(w->stream);
         if (w->host_uses)
             tell_host_uses(c, w);
+    } else if (r == hipSuccess && w->host_uses && order_is_capturing(w->stream)) {
+        keep_captured_uses(c, w);
     }
     call_end(c, (unsigned)r);
     if (w->op)
@@ -80,8 +95,7 @@ static bool copy_leaves_nothing(hipMemcpyKind kind, unsigned async) {
     return async == HOOK_SYNC && kind == hipMemcpyDeviceToHost;
 }
 
-/* The first byte is the program's own memory, pinned or not. */
-static bool is_host(const void *address) {
+bool hook_is_host(const void *address) {
     readlock_token t = ledger_read_begin(audit.ledger);
     const struct ledger_entry *entry = ledger_at(audit.ledger, (uint64_t)(uintptr_t)address);
     enum ledger_side side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_HOST;
@@ -94,12 +108,12 @@ static bool is_host(const void *address) {
  * asked, which costs something, where managed memory is about or the call says nothing. */
 static void note_side(struct hook_work *w, const void *at, size_t bytes, bool written, bool host,
                       bool ask) {
-    if (host || (ask && is_host(at)))
-        note_host_use(w, &(struct audit_host_use){
-                             .address = (uint64_t)(uintptr_t)at,
-                             .bytes = bytes,
-                             .written = written,
-                         });
+    if (host || (ask && hook_is_host(at)))
+        hook_note_host_use(w, &(struct audit_host_use){
+                                  .address = (uint64_t)(uintptr_t)at,
+                                  .bytes = bytes,
+                                  .written = written,
+                              });
 }
 
 static void note_copy(struct hook_work *w, const void *dst, size_t dst_bytes, const void *src,
@@ -109,6 +123,15 @@ static void note_copy(struct hook_work *w, const void *dst, size_t dst_bytes, co
               ask);
     note_side(w, src, src_bytes, false,
               kind == hipMemcpyHostToDevice || kind == hipMemcpyHostToHost, ask);
+}
+
+unsigned hook_copy_uses(struct audit_host_use out[2], const void *dst, size_t dst_bytes,
+                        const void *src, size_t src_bytes, hipMemcpyKind kind) {
+    struct hook_work w = { 0 };
+    note_copy(&w, dst, dst_bytes, src, src_bytes, kind);
+    for (unsigned i = 0; i < w.host_uses; i++)
+        out[i] = host_use[i];
+    return w.host_uses;
 }
 
 void hook_record_copy(struct call *c, const void *dst, const void *src, size_t bytes,
@@ -255,8 +278,8 @@ static struct hook_work set_work(const void *dst, size_t bytes, struct order_str
     struct hook_work w = { .stream = stream };
     uint64_t at = (uint64_t)(uintptr_t)dst;
     if (audit.host && async != HOOK_SYNC && shared_bytes(at))
-        note_host_use(&w,
-                      &(struct audit_host_use){ .address = at, .bytes = bytes, .written = true });
+        hook_note_host_use(
+            &w, &(struct audit_host_use){ .address = at, .bytes = bytes, .written = true });
     return w;
 }
 
@@ -311,18 +334,19 @@ static void note_accesses(struct hook_work *w, const struct event_access *a, uns
         unsigned access = a[i].access & 15;
         bool reads = access == DETAIL_ACCESS_READ || access == DETAIL_ACCESS_EXECUTE;
         if (shared_bytes(a[i].address))
-            note_host_use(w, &(struct audit_host_use){
-                                 .address = a[i].address, .bytes = a[i].bytes, .written = !reads });
+            hook_note_host_use(w, &(struct audit_host_use){ .address = a[i].address,
+                                                            .bytes = a[i].bytes,
+                                                            .written = !reads });
     }
 }
 
 static void note_pointers(struct hook_work *w, const struct event_arg *a, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (!(a[i].flags & EVENT_ARG_NUMBER))
-            note_host_use(w, &(struct audit_host_use){ .address = a[i].value,
-                                                       .bytes = shared_bytes(a[i].value),
-                                                       .written = a[i].flags & EVENT_ARG_WRITE,
-                                                       .vague = true });
+            hook_note_host_use(w, &(struct audit_host_use){ .address = a[i].value,
+                                                            .bytes = shared_bytes(a[i].value),
+                                                            .written = a[i].flags & EVENT_ARG_WRITE,
+                                                            .vague = true });
 }
 
 /* Fills slots with the bytes the launch touches, or the pointers it gets; returns how many. */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <malloc.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +28,8 @@ static _Atomic unsigned count;
 static _Atomic uint64_t lowest = UINT64_MAX, highest;
 
 bool host_is_pending(const struct audit_host_use *use) {
+    if (!use->stream)
+        return true; /* captured: whenever its graph is launched */
     return atomic_load_explicit(&use->stream->done, memory_order_acquire) < use->mark;
 }
 
@@ -40,11 +43,12 @@ static void raise_to(_Atomic uint64_t *bound, uint64_t to) {
         atomic_store_explicit(bound, to, memory_order_relaxed);
 }
 
-static void queued(const struct audit_host_use *use) {
-    if (!use->stream || !preload_enter(&lock))
+static void keep(const struct audit_host_use *use) {
+    if (!preload_enter(&lock))
         return;
     struct audit_host_use *last = &kept[(next_kept - 1) % KEPT];
-    if (last->address == use->address && last->bytes == use->bytes && last->stream == use->stream) {
+    if (last->address == use->address && last->bytes == use->bytes && last->stream == use->stream &&
+        use->stream) {
         *last = *use; /* the buffer of a loop */
     } else {
         struct audit_host_use *slot = &kept[next_kept++ % KEPT];
@@ -56,7 +60,19 @@ static void queued(const struct audit_host_use *use) {
                               memory_order_release);
     }
     preload_leave(&lock);
+}
+
+static void queued(const struct audit_host_use *use) {
+    if (!use->stream)
+        return;
+    keep(use);
     watch_add(use);
+}
+
+static void captured(const struct audit_host_use *use) {
+    struct audit_host_use kept_use = *use;
+    kept_use.stream = NULL;
+    keep(&kept_use);
 }
 
 /* Forgets finished copies and finds the bounds anew. */
@@ -165,13 +181,29 @@ PRELOAD_EXPORT int munmap(void *memory, size_t size) {
     return NEXT(munmap)(memory, size);
 }
 
+/* What may move goes; of what stays, the end that is cut off. */
+PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flags, ...) {
+    va_list ap;
+    va_start(ap, flags);
+    void *target = flags & MREMAP_FIXED ? va_arg(ap, void *) : NULL;
+    va_end(ap);
+    size_t stays = flags & MREMAP_FIXED || (flags & MREMAP_MAYMOVE && new_size > size) ? 0
+                   : new_size < size                                                   ? new_size
+                                                                                       : size;
+    if (stays < size)
+        going((char *)memory + stays, size - stays, __builtin_return_address(0));
+    return flags & MREMAP_FIXED ? NEXT(mremap)(memory, size, new_size, flags, target)
+                                : NEXT(mremap)(memory, size, new_size, flags);
+}
+
 /* ---- starting ---------------------------------------------------------------------------------
  */
 
 void host_start(void) {
-    static const struct audit_host_observer plain = { .queued = queued };
+    static const struct audit_host_observer plain = { .queued = queued, .captured = captured };
     static const struct audit_host_observer watching = {
         .queued = queued,
+        .captured = captured,
         .waited = watch_release_finished,
         .host_fn = watch_host_fn,
     };

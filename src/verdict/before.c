@@ -433,45 +433,20 @@ void before_on_host(struct replay *r, const struct reader_event *e, struct threa
 
 static void on_host_fn_queued(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct stream *s = before_stream(r, e->event.stream, t);
-    struct vclock *before = calloc(1, sizeof *before);
-    if (!s || !before) {
-        free(before);
-        r->no_memory = true;
+    if (!s)
         return;
-    }
     before_enter(r, s, t);
-    if (!vclock_copy(before, &s->clock) || !table_set(&t->space->host_fns, e->seq, before)) {
-        vclock_free(before);
-        free(before);
-        r->no_memory = true;
-        return;
-    }
+    host_fn_queued(r, t->space, e->seq, s->lane, &s->clock);
     before_done(r, &s->clock, s->lane, e->seq);
     before_changed(r, s);
 }
 
 void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
-    switch (e->event.kind) {
-    case EVENT_HOST_FN:
-        r->seen.host_functions++;
-        if (succeeded(&e->event) && !event_is_captured(&e->event))
-            on_host_fn_queued(r, e, t);
-        break;
-    case EVENT_HOST_FN_BEGIN: {
-        /* It runs behind all that the stream was given before it. */
-        struct vclock *before = table_find(&t->space->host_fns, e->event.src);
-        if (before)
-            before_wait_clock(r, t, before, e->event.t_ns);
-        break;
+    if (e->event.kind != EVENT_HOST_FN) {
+        host_fn_on_event(r, e, t);
+        return;
     }
-    case EVENT_HOST_FN_END: {
-        struct vclock *before = table_remove(&t->space->host_fns, e->event.src);
-        if (before)
-            vclock_free(before);
-        free(before);
-        break;
-    }
-    default:
-        break;
-    }
+    r->seen.host_functions++;
+    if (succeeded(&e->event) && !event_is_captured(&e->event))
+        on_host_fn_queued(r, e, t);
 }

@@ -19,7 +19,8 @@ struct node {
     uint64_t handle; /* 0: captured, nobody has one */
     uint64_t seq;    /* the operation's event; EVENT_NO_SEQ: it does nothing to memory */
     uint32_t dep_first, dep_count;
-    bool changed; /* given other parameters later, which the recording does not have */
+    uint64_t gone; /* event that gave its host memory back; EVENT_NO_SEQ: none */
+    bool changed;  /* given other parameters later, which the recording does not have */
 };
 
 struct graph {
@@ -29,6 +30,7 @@ struct graph {
     uint32_t dep_count, dep_room;
     bool opaque; /* has nodes of which nothing is known */
     /* Of executable ones: */
+    uint64_t from;   /* the graph they were made of */
     uint32_t *order; /* nodes, each after all it depends on */
     uint32_t *chain; /* by node */
     uint32_t chains;
@@ -111,7 +113,9 @@ static struct node *add_node(struct graph *g, uint64_t handle, uint64_t seq) {
     if (!grow(&g->nodes, &g->room, g->count, sizeof *g->nodes))
         return NULL;
     struct node *n = &g->nodes[g->count++];
-    *n = (struct node){ .handle = handle, .seq = seq, .dep_first = g->dep_count };
+    *n = (struct node){
+        .handle = handle, .seq = seq, .dep_first = g->dep_count, .gone = EVENT_NO_SEQ
+    };
     return n;
 }
 
@@ -231,7 +235,10 @@ void graph_add_op(struct replay *r, const struct op *op, struct thread *t) {
         if (s)
             capture_op(r, s, op->seq);
     } else if (t->node_graph && t->node < t->node_graph->count) {
-        t->node_graph->nodes[t->node].seq = op->seq;
+        struct node *n = &t->node_graph->nodes[t->node];
+        n->seq = op->seq;
+        n->gone = EVENT_NO_SEQ;
+        n->changed = false;
         t->node_graph = NULL;
     }
 }
@@ -345,18 +352,99 @@ static void instantiate(struct replay *r, uint64_t exec, uint64_t handle, struct
         g->opaque = true; /* made before the recording's eyes were open */
     if (g && (!order_nodes(g) || !cut_chains(g)))
         g->opaque = true;
+    if (g)
+        g->from = handle;
     set_graph(r, &t->space->execs, exec, g);
 }
 
+/* What kind of operation the function gives parameters to; 0: one that is not followed. */
+static unsigned kind_set_by(enum hip_fn fn) {
+    switch (fn) {
+    case HIP_FN_hipGraphKernelNodeSetParams:
+    case HIP_FN_hipGraphExecKernelNodeSetParams:
+        return EVENT_LAUNCH;
+    case HIP_FN_hipGraphMemsetNodeSetParams:
+    case HIP_FN_hipGraphExecMemsetNodeSetParams:
+        return EVENT_SET;
+    case HIP_FN_hipGraphMemcpyNodeSetParams:
+    case HIP_FN_hipGraphExecMemcpyNodeSetParams:
+    case HIP_FN_hipGraphMemcpyNodeSetParams1D:
+    case HIP_FN_hipGraphExecMemcpyNodeSetParams1D:
+    case HIP_FN_hipGraphExecMemcpyNodeSetParamsFromSymbol:
+    case HIP_FN_hipGraphExecMemcpyNodeSetParamsToSymbol:
+        return EVENT_COPY;
+    default:
+        return 0;
+    }
+}
+
+static bool is_node_of(struct replay *r, const struct node *n, unsigned kind) {
+    struct reader_event *e = r->other;
+    if (n->seq == EVENT_NO_SEQ || !reader_event(r->r, n->seq, e))
+        return false;
+    return e->event.kind == kind || (kind == EVENT_COPY && e->event.kind == EVENT_COPY2D);
+}
+
+/* The node that gets other parameters. Of captured ones nobody may have told the handle: then it is
+ * known if only one is of the right kind, and else all of those may have been changed. */
+static bool find_changed(struct replay *r, struct graph *g, uint64_t handle, unsigned kind,
+                         uint32_t *number) {
+    uint32_t candidates = 0;
+    if (find_node(g, handle, number))
+        return true;
+    for (uint32_t i = 0; i < g->count; i++)
+        if (!g->nodes[i].handle && (!kind || is_node_of(r, &g->nodes[i], kind))) {
+            *number = i;
+            candidates++;
+        }
+    for (uint32_t i = 0; candidates > 1 && i < g->count; i++)
+        g->nodes[i].changed |= !g->nodes[i].handle && (!kind || is_node_of(r, &g->nodes[i], kind));
+    g->opaque |= !candidates;
+    return candidates == 1;
+}
+
+/* Parameters of a node of a graph that is not executable. */
+static struct graph *find_owner(const struct space *s, uint64_t handle, uint32_t *number) {
+    size_t at = 0;
+    for (const struct table_entry *e; (e = table_next(&s->graphs, &at));)
+        if (find_node(e->value, handle, number))
+            return e->value;
+    return NULL;
+}
+
 static void on_update(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct graph *g = table_find(&t->space->execs, e->event.dst);
-    uint32_t number;
-    if (e->event.src)
+    unsigned kind = kind_set_by(r->fn[event_fn(&e->event)]);
+    uint32_t number = 0;
+    t->node_graph = NULL;
+    if (e->event.src) {
         instantiate(r, e->event.dst, e->event.src, t);
-    else if (g && find_node(g, e->event.len, &number))
-        g->nodes[number].changed = true;
-    else if (g)
-        g->opaque = true;
+        return;
+    }
+    struct graph *g = e->event.dst ? table_find(&t->space->execs, e->event.dst)
+                                   : find_owner(t->space, e->event.len, &number);
+    if (!g && !e->event.dst)
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_CHANGED);
+    if (!g || (e->event.dst && !find_changed(r, g, e->event.len, kind, &number)))
+        return;
+    g->nodes[number].changed = true;
+    if (kind) { /* the operation comes next */
+        t->node_graph = g;
+        t->node = number;
+    }
+}
+
+/* The program was told the handle of a node, which may have been captured. */
+static void on_handle(const struct reader_event *e, struct thread *t) {
+    struct graph *g = table_find(&t->space->graphs, e->event.dst);
+    size_t at = 0;
+    if (g && e->event.len < g->count && !g->nodes[e->event.len].handle)
+        g->nodes[e->event.len].handle = e->event.src;
+    for (const struct table_entry *x; (x = table_next(&t->space->execs, &at));) {
+        struct graph *exec = x->value;
+        if (exec->from == e->event.dst && e->event.len < exec->count &&
+            !exec->nodes[e->event.len].handle)
+            exec->nodes[e->event.len].handle = e->event.src;
+    }
 }
 
 /* ---- launches ----------------------------------------------------------------------------------
@@ -381,17 +469,41 @@ static bool chain_lane(struct replay *r, struct stream *s, struct thread *t, uin
     return true;
 }
 
-static void note_host_fn(struct replay *r, struct space *s, uint64_t seq,
-                         const struct vclock *clock) {
-    struct vclock *before = table_find(&s->host_fns, seq);
-    if (!before &&
-        (!(before = calloc(1, sizeof *before)) || !table_set(&s->host_fns, seq, before))) {
-        free(before);
-        r->no_memory = true;
-        return;
+/* A captured copy is replayed after its host memory was given back. */
+static void add_gone(struct replay *r, const struct node *n, const struct op *op,
+                     struct thread *t) {
+    struct found f = {
+        .hypothesis = HYPOTHESIS_HOST_BUFFER_LIFETIME,
+        .culprit = op->seq,
+        .other = n->gone,
+        .messenger = EVENT_NO_SEQ,
+        .order = op->launch,
+        .argument = -1,
+        .process = t->space->process,
+    };
+    findings_evidence(&f, op->launch);
+    f.said = SAY(&r->words, REPLAY_OF_RELEASED, A_SENTENCE(findings_event(r, op->seq)),
+                 A_SENTENCE(findings_event(r, op->launch)));
+    findings_add(r, &f);
+}
+
+static void mark_gone(struct table *graphs, uint64_t op, uint64_t seq) {
+    size_t at = 0;
+    for (const struct table_entry *e; (e = table_next(graphs, &at));) {
+        struct graph *g = e->value;
+        for (uint32_t i = 0; i < g->count; i++)
+            if (g->nodes[i].seq == op)
+                g->nodes[i].gone = seq;
     }
-    if (!vclock_copy(before, clock))
-        r->no_memory = true;
+}
+
+void graph_on_host_free(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct reader_event *op = r->other;
+    if (e->event.src == EVENT_NO_SEQ || !reader_event(r->r, e->event.src, op) ||
+        !event_is_captured(&op->event))
+        return;
+    mark_gone(&t->space->graphs, e->event.src, e->seq);
+    mark_gone(&t->space->execs, e->event.src, e->seq);
 }
 
 /* One node of a launch; clock holds what is before it, and gets the node itself. */
@@ -402,7 +514,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
     (void)effort_steps(300); /* as long as it takes about */
     if (n->seq != EVENT_NO_SEQ && reader_event(r->r, n->seq, e)) {
         if (e->event.kind == EVENT_HOST_FN) {
-            note_host_fn(r, t->space, n->seq, clock);
+            host_fn_queued(r, t->space, n->seq, lane, clock);
         } else if (op_read(r, e, op)) {
             op->launch = launch->seq;
             op->t_ns = launch->event.t_ns;
@@ -417,6 +529,8 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
             if (s && op->what == SHADOW_LAUNCH)
                 launches_on_run(r, e, op, t, s);
             replay_note_host_use(r, op, t->space);
+            if (n->gone != EVENT_NO_SEQ && !n->changed)
+                add_gone(r, n, op, t);
             bounds_check(r, op, t);
             races_check(r, op, t, lane, before_number(r, lane), clock);
         }
@@ -578,6 +692,10 @@ void graph_on_event(struct replay *r, const struct reader_event *e, struct threa
     case EVENT_GRAPH_UPDATE:
         if (ok)
             on_update(r, e, t);
+        break;
+    case EVENT_GRAPH_HANDLE:
+        if (ok)
+            on_handle(e, t);
         break;
     case EVENT_GRAPH_LAUNCH:
         on_launch(r, e, t);

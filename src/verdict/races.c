@@ -619,6 +619,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
         .me = { .seq = op->seq, .number = number, .lane = lane, .what = op->what },
     };
     overlap_check(r, op, t);
+    host_fn_note_op(r, t->space, op, &x.me, clock);
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);
     note_upload(op, t->space);
@@ -681,6 +682,8 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
+/* Of an early access the access is the culprit; of memory that is given back, the copy that nobody
+ * had waited for. */
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {
     bool frees = e->event.kind == EVENT_HOST_FREE;
@@ -688,13 +691,13 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         .hypothesis = frees                                    ? HYPOTHESIS_HOST_BUFFER_LIFETIME
                       : writes && c->other.what == SHADOW_COPY ? HYPOTHESIS_STAGING_REUSE
                                                                : HYPOTHESIS_STREAM_UNSYNCED,
-        .culprit = c->other.seq,
-        .other = e->seq,
+        .culprit = frees ? c->other.seq : e->seq,
+        .other = frees ? e->seq : c->other.seq,
         .messenger = EVENT_NO_SEQ,
         .order = e->seq,
         .argument = -1,
-        .culprit_writes = c->other_writes,
-        .other_writes = writes,
+        .culprit_writes = frees ? c->other_writes : writes,
+        .other_writes = frees ? writes : c->other_writes,
         .address = c->start,
         .len = c->end - c->start,
     };
@@ -708,6 +711,11 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
                            values, 2);
     if (!cannot_tell(r, f.hypothesis))
         findings_add(r, &f);
+}
+
+static bool is_unordered_with_host(const struct shadow_mark *other, void *user) {
+    const struct race *x = user;
+    return !host_fn_is_before(x->t, other) && is_unordered(other, user);
 }
 
 /* Does the byte at address more likely belong to another kernel than v, because it lies behind a
@@ -732,7 +740,7 @@ void races_on_host_access(struct replay *r, const struct reader_event *e, struct
         .me = { .seq = e->seq, .lane = SHADOW_LANES_MAX - 1, .number = 1, .what = SHADOW_HOST },
         .writes = writes,
         .known = &t->known,
-        .unordered = is_unordered,
+        .unordered = is_unordered_with_host,
         .user = &x,
     };
     if (!e->event.len || a.end < a.start)
@@ -745,7 +753,8 @@ void races_on_host_access(struct replay *r, const struct reader_event *e, struct
     for (unsigned i = 0; b && b->use && i < b->use->vague_count; i++) {
         struct vague *v = &b->use->vague[i];
         if (!(writes || v->writes) || a.end <= v->pointer || v->limit <= a.start ||
-            vclock_covers(&t->known, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, &x))
+            vclock_covers(&t->known, v->mark.lane, v->mark.number) ||
+            !is_unordered_with_host(&v->mark, &x))
             continue;
         struct shadow_conflict c = { v->mark, v->writes, a.start, a.end };
         if (v->guessed || is_elsewhere(b->use, v, a.start))

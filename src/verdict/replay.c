@@ -258,6 +258,9 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
         space_drop_name(t->space, e->event.dst);
         break;
     case EVENT_HOST_FREE:
+        graph_on_host_free(r, e, t);
+        races_on_host_access(r, e, t);
+        break;
     case EVENT_EARLY_HOST_ACCESS:
         races_on_host_access(r, e, t);
         break;
@@ -435,7 +438,7 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
         t->space->ended = true;
         break;
     default:
-        if (e->event.kind >= EVENT_CAPTURE_BEGIN && e->event.kind <= EVENT_GRAPH_DESTROY)
+        if (e->event.kind >= EVENT_CAPTURE_BEGIN && e->event.kind <= EVENT_GRAPH_HANDLE)
             graph_on_event(r, e, t);
         else
             on_memory(r, e, t);
@@ -543,7 +546,7 @@ static void free_space(struct space **s) {
         before_free_event(e->value);
     table_clear(&(*s)->events);
     free_clocks(&(*s)->tokens);
-    free_clocks(&(*s)->host_fns);
+    host_fn_free_space(*s);
     graph_free_space(*s);
     resources_free_space(*s);
     for (size_t i = 0; i < (*s)->stream_count; i++)

@@ -3,6 +3,7 @@
  *   replay.c    reads the events in order and hands each to who understands it
  *   space.c     memory: what is alive, freed, named
  *   before.c    streams, events, threads: what is before what (HIP's rules are there)
+ *   host_fn.c   host functions and callbacks: what is before and after them
  *   graph.c     captures and graphs: operations that run later, again and again
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
@@ -72,6 +73,7 @@ struct thread {
     uint64_t known_ns;   /* when it learned the last of it */
     uint64_t last, last_ns;
     bool last_pending;
+    uint32_t host_fn_lane, host_fn_number; /* the host function it runs; number 0: none */
     uint64_t read;      /* the failing call whose error it has read after other work */
     uint64_t last_work; /* event of the last work it queued; EVENT_NO_SEQ: none */
     size_t failure; /* 1 + index of a failing call that it has not shown a reaction to; 0: none */
@@ -83,6 +85,12 @@ struct thread {
     uint64_t safe_op;         /* its copy; EVENT_NO_SEQ: not yet */
     struct graph *node_graph; /* a node was added by hand and its operation comes next */
     uint32_t node;
+};
+
+/* A host function that was queued and has not returned. */
+struct host_fn {
+    struct vclock before;
+    uint32_t lane, number;
 };
 
 /* What an event (of HIP) stands for since its last record. */
@@ -343,6 +351,20 @@ void before_on_host(struct replay *r, const struct reader_event *e, struct threa
 void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_free_event(struct event_state *ev);
 
+/* ---- host_fn.c ------------------------------------------------------------------------------- */
+
+/* The function of that event becomes the next operation of the lane; clock: what is before it. */
+void host_fn_queued(struct replay *r, struct space *s, uint64_t seq, uint32_t lane,
+                    const struct vclock *clock);
+/* HOST_FN_BEGIN and HOST_FN_END. */
+void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* An operation, and all that is before it. */
+void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
+                     const struct shadow_mark *me, const struct vclock *clock);
+/* Does t run a host function that the operation comes after? */
+bool host_fn_is_before(const struct thread *t, const struct shadow_mark *op);
+void host_fn_free_space(struct space *s);
+
 /* ---- graph.c --------------------------------------------------------------------------------- */
 
 void graph_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
@@ -351,6 +373,8 @@ void graph_add_op(struct replay *r, const struct op *op, struct thread *t);
 /* A record or a wait that belongs to a capture; false if it does not. */
 bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev);
 bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);
+/* Host memory was given back: perhaps that of a captured operation. */
+void graph_on_host_free(struct replay *r, const struct reader_event *e, struct thread *t);
 /* Which node of the launched graph runs an operation of that name, the one with memory nearest to
  * the address if there are several; its event, or EVENT_NO_SEQ. */
 uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name,

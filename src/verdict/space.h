@@ -79,7 +79,7 @@ struct space {
     struct table events, graphs, execs, tokens; /* by handle */
     struct table resources[SPACE_RESOURCES];    /* by handle; see resources.c */
     size_t resources_gone[SPACE_RESOURCES];     /* how many of them are destroyed */
-    struct table host_fns;                      /* by event number */
+    struct table host_fns, op_clocks;           /* see host_fn.c */
     struct table host_pages;                    /* pages that copies have taken for plain memory */
     struct stream **streams;                    /* those that are not destroyed */
     size_t stream_count, stream_room;

@@ -1,7 +1,7 @@
 /* The program's own memory, registered, is overwritten while a download into it may still come.
  *
  * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
- *         culprit hipMemcpyAsync site=download; messenger none
+ *         culprit site=main; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

@@ -3,7 +3,7 @@
  * pages, and the other slots may be written at any time.
  *
  * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
- *         culprit hipMemcpyAsync site=push; messenger none
+ *         culprit site=push; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

@@ -2,7 +2,7 @@
  * started together.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
- *         culprit hipMemcpyAsync site=download; messenger none
+ *         culprit site=look; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

@@ -1,7 +1,7 @@
 /* The host looks at managed memory while the kernel that fills it may still run.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
- *         culprit kernel=fill site=start; messenger none
+ *         culprit site=main; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

@@ -1,7 +1,7 @@
 /* The host reads the destination of an asynchronous copy after it waited for another stream.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
- *         culprit hipMemcpyAsync site=download; messenger none
+ *         culprit site=main; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

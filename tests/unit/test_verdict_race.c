@@ -121,14 +121,14 @@ static void the_host_overwrites_a_source(void **state) {
     (void)state;
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, 8 * KIB, s1);
     uint64_t b = host_access(PINNED_AT + 5, a, DETAIL_ACCESS_WRITE);
-    expect_pair(STAGING_REUSE, b, a);
+    expect_pair(STAGING_REUSE, a, b);
 }
 
 static void the_host_reads_a_destination_too_early(void **state) {
     (void)state;
     uint64_t a = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s1);
     uint64_t b = host_access(PINNED_AT + 5, a, DETAIL_ACCESS_READ);
-    expect_pair(STREAM_UNSYNCED, b, a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 static void the_host_may_read_a_source(void **state) {
@@ -309,7 +309,7 @@ static void managed_memory_read_by_the_host_under_a_kernel(void **state) {
     uint64_t b = host_access(DEVICE_AT + 64 * MIB + 8, a, DETAIL_ACCESS_READ);
     sync_device(0);
     free_at(DEVICE_AT + 64 * MIB);
-    expect_pair(STREAM_UNSYNCED, b, a);
+    expect_pair(STREAM_UNSYNCED, a, b);
 }
 
 /* ---- what is not understood ------------------------------------------------------------------ */
