@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "hip/hip_soft.h"
 #include "support/soft_fixture.h"
@@ -149,6 +150,18 @@ static bool a_block_that_keeps_being_damaged(void) {
     return true;
 }
 
+/* A program may close the pages of its pinned memory. */
+static bool closed_pages(void) {
+    observe();
+    char *p = NULL;
+    OK(hip->hipHostMalloc((void **)&p, 100, 0));
+    MUST(!mprotect((void *)((uintptr_t)p / 4096 * 4096), 4096, PROT_NONE));
+    soft.look_at_slack();
+    OK(hip->hipHostFree(p));
+    MUST(seen.damages == 0);
+    return true;
+}
+
 /* Blocks that fill their pages have no slack: the first byte on either side faults. */
 static bool no_slack(void) {
     observe();
@@ -187,6 +200,11 @@ static void all_kinds_of_blocks_have_a_pattern(void **state) {
 static void damage_of_one_block_is_told_a_few_times(void **state) {
     (void)state;
     everywhere(a_block_that_keeps_being_damaged);
+}
+static void pages_that_the_program_closed_are_left_alone(void **state) {
+    (void)state;
+    soft_expect(closed_pages, NULL);
+    soft_expect(closed_pages, "GRETA_SOFT_CHECKED=0");
 }
 static void full_pages_have_no_slack(void **state) {
     (void)state;
@@ -321,6 +339,7 @@ int main(void) {
         cmocka_unit_test(a_write_beside_a_block_shows_at_the_end_and_at_a_reset),
         cmocka_unit_test(all_kinds_of_blocks_have_a_pattern),
         cmocka_unit_test(damage_of_one_block_is_told_a_few_times),
+        cmocka_unit_test(pages_that_the_program_closed_are_left_alone),
         cmocka_unit_test(full_pages_have_no_slack),
         cmocka_unit_test(native_kernels_run_between_guards),
         cmocka_unit_test(launches_are_counted_stream_by_stream),

@@ -98,11 +98,18 @@ static bool compare(const struct side *s, struct greta_soft_slack *out) {
     return true;
 }
 
-void soft_slack_look(struct soft_block *b, uint64_t tag, struct soft_slacks *out) {
+struct look {
+    struct soft_block *block;
+    uint64_t tag;
+    struct soft_slacks *out;
+};
+
+static void look(void *user) {
+    const struct look *l = user;
+    struct soft_block *b = l->block;
+    struct soft_slacks *out = l->out;
+    uint64_t tag = l->tag;
     struct side side[2];
-    out->count = 0;
-    if (!b->has_pattern)
-        return;
     find_sides(b, side);
     uint64_t now = atomic_load(&runs);
     for (int i = 0; i < 2; i++) {
@@ -122,6 +129,21 @@ void soft_slack_look(struct soft_block *b, uint64_t tag, struct soft_slacks *out
     if (tag)
         b->good_tag = tag; /* what was damaged is whole again */
     b->good_runs = now;
+}
+
+/* Pinned memory is the program's, too, and it may have closed the pages: then there is nothing to
+ * see, now or later. */
+void soft_slack_look(struct soft_block *b, uint64_t tag, struct soft_slacks *out) {
+    struct look l = { b, tag, out };
+    uint64_t address;
+    int kind;
+    out->count = 0;
+    if (!b->has_pattern)
+        return;
+    if (soft_memory_is_device_address(b->addr))
+        look(&l);
+    else if (!soft_fault_guard(look, &l, &address, &kind))
+        b->has_pattern = false;
 }
 
 /* ---- telling -------------------------------------------------------------------------------- */
