@@ -5,6 +5,7 @@
 
 #include "audit/call.h"
 #include "audit/hooks.h"
+#include "audit/statements.h"
 
 /* hook_table.h has to come after the functions its macros call. */
 #include "audit/hook_table.h"

@@ -205,9 +205,11 @@
 #define LAUNCH_DRV_EX           ((struct hook_launch){ f, { config->gridDimX, config->gridDimY, config->gridDimZ }, { config->blockDimX, config->blockDimY, config->blockDimZ }, config->sharedMemBytes, params, extra, false })
 #define HOOK_hipLaunchKernelExC   ~, LAUNCH(config ? LAUNCH_EXC : ((struct hook_launch){ 0 }), S(LAUNCH_CONFIG(config->stream)))
 #define HOOK_hipDrvLaunchKernelEx ~, LAUNCH(config ? LAUNCH_DRV_EX : ((struct hook_launch){ 0 }), S(LAUNCH_CONFIG(config->hStream)))
-#define HOOK_hipExtLaunchMultiKernelMultiDevice          ~, PLAIN(launchParamsList, numDevices, flags), hook_launch_each(&c, r, launchParamsList, numDevices)
-#define HOOK_hipLaunchCooperativeKernelMultiDevice       ~, PLAIN(launchParamsList, numDevices, flags), hook_launch_each(&c, r, launchParamsList, numDevices)
-#define HOOK_hipModuleLaunchCooperativeKernelMultiDevice ~, PLAIN(launchParamsList, numDevices, flags), hook_launch_functions(&c, r, launchParamsList, numDevices)
+/* The launches' own events follow the call's, so that it is the call that the device names. */
+#define LAUNCH_MANY PLAIN(launchParamsList, numDevices, flags); statement_tag(&c)
+#define HOOK_hipExtLaunchMultiKernelMultiDevice          ~, LAUNCH_MANY, hook_launch_each(&c, r, launchParamsList, numDevices)
+#define HOOK_hipLaunchCooperativeKernelMultiDevice       ~, LAUNCH_MANY, hook_launch_each(&c, r, launchParamsList, numDevices)
+#define HOOK_hipModuleLaunchCooperativeKernelMultiDevice ~, LAUNCH_MANY, hook_launch_functions(&c, r, launchParamsList, numDevices)
 #define HOOK_hipConfigureCall ~, PLAIN(gridDim.x, blockDim.x, sharedMem), call_end(&c, (unsigned)r); hook_configure(stream)
 #define HOOK_hipLaunchByPtr   ~, WORK(hook_launch_configured(&c, func)), WORKED
 
