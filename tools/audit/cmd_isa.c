@@ -1,0 +1,234 @@
+/* greta_audit isa - prints the GPU code in a file: kernels, what they need, and their instructions
+ * as greta's own decoder reads them; what it cannot execute is marked. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codeobj/bundle.h"
+#include "codeobj/codeobj.h"
+#include "codeobj/image.h"
+#include "isa/insn.h"
+#include "tools/audit/cmd.h"
+
+struct options {
+#define OPTION OPTION_FIELD
+#include "tools/audit/isa.def"
+};
+
+static const struct option_row rows[] = {
+#define OPTION OPTION_ROW
+#include "tools/audit/isa.def"
+};
+
+const struct option_table cmd_isa_options = {
+    .name = "greta_audit isa",
+    .rows = rows,
+    .count = OPTION_COUNT_OF(rows),
+    .command = true,
+    .before =
+        "Usage: greta_audit isa [options] FILE\n"
+        "\n"
+        "Prints the GPU code in a code object, an offload bundle or a program: kernels, what\n"
+        "they need, and their instructions. What greta cannot execute is marked.\n"
+        "\n",
+};
+
+/* ---- one code object ---- */
+
+/* A code object as it lies in memory. */
+struct code {
+    const struct codeobj_list *list;
+    enum isa_gpu gpu;
+    struct codeobj_extent extent;
+    unsigned char *bytes;
+    size_t instructions, unknown, unsupported;
+};
+
+static void print_kernel(const struct codeobj_kernel *k) {
+    printf("kernel %s\n", k->name);
+    printf("  entry 0x%" PRIx64 ", descriptor 0x%" PRIx64 "\n", k->entry, k->descriptor);
+    printf("  VGPRs %u, AGPRs %u, SGPRs %u\n", k->vgprs, k->agprs, k->sgprs);
+    printf("  LDS %u bytes, private %u bytes%s, kernarg %u bytes\n", k->group_bytes,
+           k->private_bytes, k->uses_dynamic_stack ? " and a dynamic stack" : "", k->kernarg_bytes);
+    printf("  at most %u threads per block\n", k->max_threads);
+    for (uint32_t n = 0; n < k->argument_count; n++) {
+        const struct codeobj_argument *a = &k->arguments[n];
+        if (!a->is_hidden)
+            printf("  argument %u: %u bytes at %u%s%s%s\n", n, a->size, a->offset,
+                   a->is_pointer ? ", pointer" : "", a->is_read_only ? ", only read" : "",
+                   a->name ? a->name : "");
+    }
+}
+
+/* The function and distance that a branch leads to, as llvm-objdump writes it. */
+static void print_target(const struct code *c, const struct isa_insn *i, uint64_t at) {
+    const char *name = isa_info[i->op].name;
+    if (i->op != ISA_OP_s_branch && i->op != ISA_OP_s_call_b64 &&
+        strncmp(name, "s_cbranch_", 10) != 0)
+        return;
+    uint64_t to = at + 4 + (uint64_t)((int64_t)(int16_t)i->imm * 4);
+    const struct codeobj_function *f = codeobj_list_function_at(c->list, to);
+    if (f && to == f->address)
+        printf(" <%s>", f->name);
+    else if (f)
+        printf(" <%s+0x%" PRIx64 ">", f->name, to - f->address);
+}
+
+static void print_instruction(struct code *c, const struct isa_insn *i, uint64_t at) {
+    char text[256];
+    isa_print(c->gpu, i, text, sizeof text);
+    printf("\t%-58s // %012" PRIX64 ": %08X", text, at, i->raw[0]);
+    if (i->words > 1)
+        printf(" %08X", i->raw[1]);
+    print_target(c, i, at);
+    c->instructions++;
+    if (i->op == ISA_OP_NONE) {
+        c->unknown++;
+        printf(" unknown");
+    } else if (!isa_is_executable(i->op)) {
+        c->unsupported++;
+        printf(" not executed");
+    }
+    printf("\n");
+}
+
+static void print_function(struct code *c, const struct codeobj_function *f) {
+    uint64_t first = c->extent.first;
+    if (f->address % 4 || f->address < first || f->address - first > c->extent.bytes ||
+        f->size > c->extent.bytes - (f->address - first))
+        return;
+    printf("\n%016" PRIx64 " <%s>:\n", f->address, f->name);
+    for (uint64_t at = 0; at + 4 <= f->size;) {
+        uint32_t words[2] = { 0 };
+        size_t left = (size_t)(f->size - at) / 4;
+        struct isa_insn i;
+        memcpy(words, c->bytes + (f->address - first + at), left > 1 ? 8 : 4);
+        isa_decode(c->gpu, words, left, &i);
+        print_instruction(c, &i, f->address + at);
+        at += 4u * i.words;
+    }
+}
+
+static enum rc print_code(struct code *c, const struct options *o, struct err *e) {
+    const struct codeobj_list *list = c->list;
+    printf("code object for %s, version %u, %zu kernels, %zu variables\n", isa_gpu_name(c->gpu),
+           list->version, list->kernel_count, list->variable_count);
+    for (size_t n = 0; n < list->kernel_count; n++)
+        print_kernel(&list->kernels[n]);
+    for (size_t n = 0; n < list->variable_count; n++)
+        printf("variable %s: %" PRIu64 " bytes at 0x%" PRIx64 "%s\n", list->variables[n].name,
+               list->variables[n].size, list->variables[n].address,
+               list->variables[n].constant ? ", constant" : "");
+    if (o->summary)
+        return RC_OK;
+    enum rc rc = codeobj_measure(&c->extent, list->image, list->size, e);
+    if (rc)
+        return rc;
+    c->bytes = malloc(c->extent.bytes);
+    if (!c->bytes)
+        return err_set(e, RC_MEMORY, "no memory for %" PRIu64 " bytes of code", c->extent.bytes);
+    rc = codeobj_load(c->bytes, c->extent.first, &c->extent, list->image, list->size, e);
+    for (size_t n = 0; rc == RC_OK && n < list->function_count; n++)
+        print_function(c, &list->functions[n]);
+    if (rc == RC_OK)
+        printf("\n%zu instructions, %zu unknown, %zu not executed\n", c->instructions, c->unknown,
+               c->unsupported);
+    free(c->bytes);
+    return rc;
+}
+
+static enum rc print_image(const struct codeobj_image *image, const struct options *o,
+                           struct err *e) {
+    struct code c = { 0 };
+    struct codeobj_list *list;
+    enum rc rc = codeobj_list_open(&list, image->bytes, image->size, e);
+    if (rc)
+        return rc;
+    c.list = list;
+    if (list->processor == CODEOBJ_GFX90A)
+        c.gpu = ISA_GFX90A;
+    else if (list->processor == CODEOBJ_GFX942)
+        c.gpu = ISA_GFX942;
+    else
+        rc = err_set(e, RC_UNSUPPORTED, "code for processor 0x%x: expected gfx90a or gfx942",
+                     (unsigned)list->processor);
+    if (rc == RC_OK)
+        rc = print_code(&c, o, e);
+    codeobj_list_close(&list);
+    return rc;
+}
+
+/* ---- a file ---- */
+
+static enum rc read_file(const char *path, unsigned char **bytes, size_t *size, struct err *e) {
+    FILE *f = fopen(path, "rb");
+    long end = -1;
+    if (f && fseek(f, 0, SEEK_END) == 0)
+        end = ftell(f);
+    *bytes = end > 0 ? malloc((size_t)end) : NULL;
+    if (!f || !*bytes || fseek(f, 0, SEEK_SET) != 0 ||
+        fread(*bytes, 1, (size_t)end, f) != (size_t)end) {
+        free(*bytes);
+        if (f)
+            fclose(f);
+        return err_set(e, RC_IO, "cannot read %s, or it is empty", path);
+    }
+    fclose(f);
+    *size = (size_t)end;
+    return RC_OK;
+}
+
+/* Prints what is at the start of the bytes, once for each target; how many were there. */
+static int print_at(const unsigned char *bytes, size_t size, const struct options *o,
+                    struct err *e) {
+    static const char *const known[] = { "gfx90a", "gfx942" };
+    int found = 0;
+    for (size_t n = 0; n < (o->target ? 1 : sizeof known / sizeof *known); n++) {
+        struct codeobj_image image;
+        if (codeobj_from_bytes(bytes, size, o->target ? o->target : known[n], &image, e) != RC_OK)
+            continue;
+        found += print_image(&image, o, e) == RC_OK;
+        free(image.bytes);
+        if (memcmp(bytes, "\177ELF", size < 4 ? size : 4) == 0)
+            break; /* a code object is for one target */
+    }
+    return found;
+}
+
+/* In a program the bundles are somewhere within. */
+static int print_within(const unsigned char *bytes, size_t size, const struct options *o,
+                        struct err *e) {
+    static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+    int found = 0;
+    for (const unsigned char *at = bytes;
+         (at = memmem(at, size - (size_t)(at - bytes), magic, sizeof magic - 1)); at++)
+        found += print_at(at, size - (size_t)(at - bytes), o, e);
+    return found;
+}
+
+int cmd_isa(int argc, char **argv) {
+    static const struct option_table *const t = &cmd_isa_options;
+    struct options o = { 0 };
+    struct option_operands files;
+    struct err e = { 0 };
+    unsigned char *bytes;
+    size_t size;
+    int code = option_begin(t, &o, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    if (files.count != 1)
+        return option_wrong(t, files.count ? "one file at a time, found also" : "name a file",
+                            files.count ? files.words[1] : NULL);
+    if (read_file(files.words[0], &bytes, &size, &e) == RC_OK) {
+        if (print_at(bytes, size, &o, &e) + print_within(bytes + 1, size - 1, &o, &e) > 0)
+            e.rc = RC_OK;
+        else if (e.rc == RC_OK)
+            err_fill(&e, RC_FORMAT, "no GPU code in it");
+        free(bytes);
+    }
+    if (e.rc == RC_OK)
+        return EXIT_CLEAN;
+    fprintf(stderr, "greta_audit isa: %s: %s\n", files.words[0], e.msg);
+    return EXIT_FOUND;
+}
