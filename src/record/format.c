@@ -291,6 +291,40 @@ static void optional_string(struct json *j, const char *key, const char *text) {
         json_string(j, key, text);
 }
 
+static void line_json(struct json *j, const struct reader_line *line) {
+    json_string(j, "function", line->function);
+    json_string(j, "file", line->file);
+    if (line->line)
+        json_u64(j, "line", line->line);
+    else
+        json_null(j, "line");
+}
+
+static void site_json(struct json *j, const reader *r, uint32_t site) {
+    struct reader_place where;
+    if (reader_site_where(r, site, &where))
+        line_json(j, &where.line);
+}
+
+void format_stack_json(struct json *j, const reader *r, uint32_t site) {
+    unsigned frames;
+    const struct site_frame *f = reader_site(r, site, &frames, NULL);
+    json_array_open(j, NULL);
+    for (unsigned i = 0; i < frames; i++) {
+        struct reader_line line[READER_LINES_MAX];
+        unsigned count = reader_frame_lines(r, &f[i], line, READER_LINES_MAX);
+        for (unsigned k = 0; k < count; k++) {
+            json_object_open(j, NULL);
+            line_json(j, &line[k]);
+            json_bool(j, "inlined", line[k].inlined);
+            json_string(j, "module", f[i].module ? reader_string(r, f[i].module) : NULL);
+            json_format(j, "offset", "0x%" PRIx64, f[i].module ? f[i].offset : f[i].address);
+            json_object_close(j);
+        }
+    }
+    json_array_close(j);
+}
+
 void format_event_json(struct json *j, const reader *r, const struct reader_event *full) {
     const struct event *e = &full->event;
     const struct event_info *info = event_info(e->kind);
@@ -323,6 +357,7 @@ void format_event_json(struct json *j, const reader *r, const struct reader_even
         reader_site_text(r, e->site, site, sizeof site);
         json_string(j, "site", site);
         json_u64(j, "site_id", e->site);
+        site_json(j, r, e->site);
     }
     if (full->extras) {
         json_array_open(j, "extras");
@@ -333,19 +368,32 @@ void format_event_json(struct json *j, const reader *r, const struct reader_even
     json_object_close(j);
 }
 
-void format_frame(FILE *out, const reader *r, const struct site_frame *f) {
-    if (!f->module) {
-        fprintf(out, "0x%" PRIx64, f->address);
-        return;
-    }
-    format_text(out, reader_string(r, f->module));
-    fprintf(out, "+0x%" PRIx64, f->offset);
-    uint64_t inside;
-    const char *symbol = reader_frame_symbol(r, f, &inside);
-    if (symbol) {
-        putc(' ', out);
-        format_text(out, symbol);
-        fprintf(out, "+0x%" PRIx64, inside);
+/* "module+0x1234", or the address of code that is in no file. */
+static void format_code(FILE *out, const reader *r, const struct site_frame *f) {
+    if (f->module)
+        format_text(out, reader_string(r, f->module));
+    fprintf(out, f->module ? "+0x%" PRIx64 : "0x%" PRIx64, f->module ? f->offset : f->address);
+}
+
+void format_frame(FILE *out, const reader *r, const struct site_frame *f, const char *before) {
+    struct reader_line line[READER_LINES_MAX];
+    unsigned count = reader_frame_lines(r, f, line, READER_LINES_MAX);
+    for (unsigned i = 0; i < count; i++) {
+        fputs(before, out);
+        if (line[i].function) {
+            format_text(out, line[i].function);
+            putc(' ', out);
+        }
+        if (line[i].line) {
+            fputs("at ", out);
+            format_text(out, line[i].file);
+            fprintf(out, ":%" PRIu32 " ", line[i].line);
+        }
+        if (i + 1 < count)
+            fputs("inlined", out);
+        else
+            format_code(out, r, f);
+        putc('\n', out);
     }
 }
 

@@ -24,8 +24,12 @@ void format_event_json(struct json *j, const reader *r, const struct reader_even
 enum { FORMAT_NAME = 4096 };
 const char *format_name(const reader *r, uint32_t id, char room[static FORMAT_NAME]);
 
-/* A frame of a call stack: "module+0x1234 symbol+0x12". */
-void format_frame(FILE *out, const reader *r, const struct site_frame *f);
+/* A frame of a call stack, one line for each function that was inlined there: "function at
+ * file.c:12 module+0x1234". `before` stands before each. */
+void format_frame(FILE *out, const reader *r, const struct site_frame *f, const char *before);
+
+/* The whole stack of a site as an array, innermost first. */
+void format_stack_json(struct json *j, const reader *r, uint32_t site);
 
 /* Text as it is if it is a plain word, else quoted, with \" \\ \n \t and \xNN. */
 void format_text(FILE *out, const char *text);

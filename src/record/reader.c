@@ -41,6 +41,7 @@ struct reader {
     const char **function;
     uint32_t functions;
     symbols *symbols; /* has a lock of its own */
+    struct reader_source source;
 };
 
 /* ---- open ---------------------------------------------------------------------------------- */
@@ -393,6 +394,8 @@ void reader_close(reader **r) {
         free((*r)->pieces[i].at);
     free((*r)->pieces);
     extents_free(&(*r)->data);
+    if ((*r)->source.close)
+        (*r)->source.close((*r)->source.user);
     symbols_close(&(*r)->symbols);
     free(*r);
     *r = NULL;
@@ -679,21 +682,12 @@ const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uin
     return f->symbol ? reader_string(r, f->symbol) : symbols_find(r->symbols, r, f, inside);
 }
 
-void reader_site_text(const reader *r, uint32_t id, char *out, size_t room) {
-    unsigned count;
-    const struct site_frame *f = reader_site(r, id, &count, NULL);
-    if (!count) {
-        snprintf(out, room, "-");
-        return;
-    }
-    const char *path = reader_string(r, f->module), *slash = strrchr(path, '/');
-    const char *module = slash ? slash + 1 : path;
-    uint64_t inside;
-    const char *symbol = reader_frame_symbol(r, f, &inside);
-    if (symbol)
-        snprintf(out, room, "%s+0x%llx (%s)", symbol, (unsigned long long)inside, module);
-    else if (f->module)
-        snprintf(out, room, "%s+0x%llx", module, (unsigned long long)f->offset);
-    else
-        snprintf(out, room, "0x%llx", (unsigned long long)f->address);
+void reader_set_source(reader *r, const struct reader_source *source) {
+    if (r->source.close)
+        r->source.close(r->source.user);
+    r->source = *source;
+}
+
+const struct reader_source *reader_source(const reader *r) {
+    return &r->source;
 }

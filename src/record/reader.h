@@ -114,7 +114,50 @@ const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *cou
  * if neither knows. */
 const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uint64_t *inside);
 
-/* Writes "symbol+0x12 (module)" or "module+0x1234" of the innermost frame, "-" for none. */
+/* ---- places in the source ------------------------------------------------------------------- */
+
+/* A function that a frame is in: the one whose code it is, or one that was inlined there. */
+struct reader_line {
+    const char *function; /* NULL: unknown */
+    const char *file;     /* NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+    bool inlined;         /* into the function after it */
+};
+
+/* The line of a stack that is meant by "where". */
+struct reader_place {
+    unsigned frame; /* of the site */
+    unsigned depth; /* of reader_frame_lines() of that frame */
+    struct reader_line line;
+};
+
+/* Who knows lines, which takes the program's files: src/symbol. */
+struct reader_source {
+    unsigned (*lines)(void *user, const struct site_frame *f, struct reader_line *out,
+                      unsigned room);
+    bool (*where)(void *user, uint32_t site, struct reader_place *out);
+    void (*close)(void *user);
+    void *user;
+};
+
+/* Takes the source over; reader_close() closes it. */
+void reader_set_source(reader *r, const struct reader_source *source);
+const struct reader_source *reader_source(const reader *r); /* its members may be NULL */
+
+enum { READER_LINES_MAX = 16 };
+
+/* The functions that a frame is in, innermost first; never none. Without a source, or where it does
+ * not know the file, the function that reader_frame_symbol() says, without a line. */
+unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct reader_line *out,
+                            unsigned room);
+
+/* The place that a site stands for: the first function, from the inside, that does more than to
+ * call HIP and check the result. False if the site is not known. */
+bool reader_site_where(const reader *r, uint32_t id, struct reader_place *out);
+
+/* Writes "function (file.c:12)", with " through wrapper (file.c:3)" if the call was made by one,
+ * "symbol+0x12 (module)" or "module+0x1234" of that place,
+ * "-" for none. */
 void reader_site_text(const reader *r, uint32_t id, char *out, size_t room);
 
 #endif

@@ -12,6 +12,7 @@ struct report_text_options {
     enum lang lang;
     bool colour;  /* escape sequences: only where a terminal shows them */
     bool verbose; /* every finding, every hypothesis with its evidence */
+    bool stacks;  /* whole call stacks */
 };
 
 /* For a terminal. The first line is the answer. */

@@ -160,6 +160,30 @@ static void put_actor_name(const struct page *p, const struct verdict_actor *a) 
     }
 }
 
+/* The whole stack, folded; the frame that the site names is marked. */
+static void put_stack(const struct page *p, const char *title, const struct verdict_stack *s) {
+    FILE *out = p->out;
+    char text[32];
+    if (!s->count)
+        return;
+    fprintf(out, "<details class=\"stack\"><summary>%s</summary><ol>", word(p, title));
+    for (size_t i = 0; i < s->count; i++) {
+        const struct verdict_frame *f = &s->frame[i];
+        fputs(i == s->where ? "<li class=\"where\">" : "<li>", out);
+        put_tag(out, "code", f->function ? f->function : "?");
+        if (f->line) {
+            putc(' ', out);
+            put_tag(out, "span", f->file);
+            fprintf(out, ":%" PRIu32, f->line);
+        }
+        snprintf(text, sizeof text, "+0x%" PRIx64, f->offset);
+        fputs(" <small>", out);
+        put_tag(out, "span", f->inlined ? word(p, "inlined") : f->module);
+        fprintf(out, "%s</small></li>", f->inlined ? "" : text);
+    }
+    fputs("</ol></details>", out);
+}
+
 /* What it did with which bytes. */
 static void put_bytes(const struct page *p, const struct verdict_actor *a) {
     char text[128], bytes[32];
@@ -213,7 +237,9 @@ static void put_actor(const struct page *p, const struct role *r) {
     put_actor_name(p, a);
     fputs("</p><table>", out);
     put_actor_rows(p, a);
-    fputs("</table><p class=\"links\">", out);
+    fputs("</table>", out);
+    put_stack(p, "call stack", &a->stack);
+    fputs("<p class=\"links\">", out);
     if (a->event != EVENT_NO_SEQ)
         fprintf(out, "<a class=\"button\" href=\"#event-%" PRIu64 "\">%s #%" PRIu64 "</a>",
                 a->event, word(p, "in the timeline: event"), a->event);
@@ -282,6 +308,8 @@ static void put_block(const struct page *p, const struct verdict_block *b) {
                 b->tensor_at, sentence_bytes(b->tensor_bytes, bytes, sizeof bytes));
     }
     fputs("</p>", out);
+    put_stack(p, "allocated from", &b->alloc_stack);
+    put_stack(p, "freed from", &b->free_stack);
 }
 
 static void put_part(const struct page *p, const char *role, const struct verdict_actor *a) {

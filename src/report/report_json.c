@@ -22,6 +22,32 @@ static void put_number(struct json *j, const char *key, int64_t number) {
         json_i64(j, key, number);
 }
 
+static void put_stack(struct json *j, const char *key, const struct verdict_stack *s) {
+    json_array_open(j, key);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct verdict_frame *f = &s->frame[i];
+        json_object_open(j, NULL);
+        json_string(j, "function", f->function);
+        json_string(j, "file", f->file);
+        put_number(j, "line", f->line ? (int64_t)f->line : -1);
+        json_bool(j, "inlined", f->inlined);
+        json_string(j, "module", *f->module ? f->module : NULL);
+        json_format(j, "offset", "0x%" PRIx64, f->offset);
+        json_object_close(j);
+    }
+    json_array_close(j);
+}
+
+/* The place that the stack stands for, and all of it. */
+static void put_place(struct json *j, const struct verdict_stack *s) {
+    static const struct verdict_frame unknown;
+    const struct verdict_frame *f = s->count ? &s->frame[s->where] : &unknown;
+    json_string(j, "function", f->function);
+    json_string(j, "file", f->file);
+    put_number(j, "line", f->line ? (int64_t)f->line : -1);
+    put_stack(j, "stack", s);
+}
+
 static void put_actor(struct json *j, const char *key, const struct verdict_actor *a) {
     if (!a) {
         json_null(j, key);
@@ -36,6 +62,7 @@ static void put_actor(struct json *j, const char *key, const struct verdict_acto
     put_seq(j, "event", a->event);
     json_string(j, "kind", event_kind_text(a->kind));
     json_string(j, "site", a->site);
+    put_place(j, &a->stack);
     json_u64(j, "stream", a->stream);
     json_u64(j, "thread", a->thread);
     json_string(j, "status", *a->status ? a->status : NULL);
@@ -67,8 +94,10 @@ static void put_block(struct json *j, const char *key, const struct verdict_bloc
     json_string(j, "tensor", b->tensor);
     put_seq(j, "allocated", b->alloc);
     json_string(j, "allocated_at", b->alloc_site);
+    put_stack(j, "allocated_stack", &b->alloc_stack);
     put_seq(j, "freed", b->free);
     json_string(j, "freed_at", b->free_site);
+    put_stack(j, "freed_stack", &b->free_stack);
     json_object_close(j);
 }
 

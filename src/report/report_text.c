@@ -44,6 +44,28 @@ static enum colour status_colour(enum verdict_status status) {
 
 /* ---- who ------------------------------------------------------------------------------------- */
 
+/* The whole stack, if it was asked for; what "where" names is marked. */
+static void put_stack(const struct text *t, const char *title, const struct verdict_stack *s) {
+    if (!t->o->stacks || !s->count)
+        return;
+    fprintf(t->out, "             %s\n", lang_page(t->o->lang, title));
+    for (size_t i = 0; i < s->count; i++) {
+        const struct verdict_frame *f = &s->frame[i];
+        fprintf(t->out, "           %s ", i == s->where ? ">" : " ");
+        put(t, f->function ? f->function : "?");
+        if (f->line) {
+            fputs(" at ", t->out);
+            put(t, f->file);
+            fprintf(t->out, ":%" PRIu32, f->line);
+        }
+        fputs(" (", t->out);
+        put(t, f->inlined ? lang_page(t->o->lang, "inlined") : f->module);
+        if (!f->inlined)
+            fprintf(t->out, "+0x%" PRIx64, f->offset);
+        fputs(")\n", t->out);
+    }
+}
+
 static void put_actor(const struct text *t, const char *role, const struct verdict_actor *a) {
     fprintf(t->out, "  %-10s ", role);
     if (!a) {
@@ -82,6 +104,7 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
         put(t, a->site);
     }
     putc('\n', t->out);
+    put_stack(t, "call stack", &a->stack);
 }
 
 static void put_block(const struct text *t, const struct verdict_block *b) {
@@ -103,6 +126,8 @@ static void put_block(const struct text *t, const struct verdict_block *b) {
         put(t, b->free_site);
     }
     putc('\n', t->out);
+    put_stack(t, "allocated from", &b->alloc_stack);
+    put_stack(t, "freed from", &b->free_stack);
 }
 
 static void put_events(const struct text *t, const char *label, const uint64_t *seq, size_t count) {

@@ -26,6 +26,42 @@ static const char *site_text(struct replay *r, struct arena *a, uint32_t site) {
     return actors_text(r, a, "%s", text);
 }
 
+static const char *kept(struct arena *a, const char *text) {
+    return text ? arena_copy_text(a, text, strlen(text)) : NULL;
+}
+
+/* The whole stack of a site, inlined functions as frames of their own. */
+static struct verdict_stack make_stack(struct replay *r, struct arena *a, uint32_t site) {
+    unsigned frames, count = 0;
+    struct verdict_stack out = { 0 };
+    struct reader_place where = { 0 };
+    struct reader_line line[READER_LINES_MAX];
+    const struct site_frame *f = reader_site(r->r, site, &frames, NULL);
+    for (unsigned i = 0; i < frames; i++)
+        count += reader_frame_lines(r->r, &f[i], line, READER_LINES_MAX);
+    struct verdict_frame *to = count ? arena_alloc_array(a, count, sizeof *to) : NULL;
+    if (!to || !reader_site_where(r->r, site, &where))
+        return out;
+    for (unsigned i = 0; i < frames; i++) {
+        unsigned n = reader_frame_lines(r->r, &f[i], line, READER_LINES_MAX);
+        const char *module = kept(a, reader_string(r->r, f[i].module));
+        for (unsigned k = 0; k < n && out.count < count; k++, out.count++) {
+            to[out.count] = (struct verdict_frame){
+                .function = kept(a, line[k].function),
+                .file = kept(a, line[k].file),
+                .line = line[k].line,
+                .inlined = line[k].inlined,
+                .module = module ? module : "",
+                .offset = f[i].module ? f[i].offset : f[i].address,
+            };
+            if (i == where.frame && k == where.depth)
+                out.where = out.count;
+        }
+    }
+    out.frame = to;
+    return out;
+}
+
 /* What kind of thing an event without a HIP function is, in a word that can stand for one. */
 static const char *host_api(unsigned kind) {
     switch (kind) {
@@ -115,6 +151,7 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
     }
     out.site = site_text(r, a, e.site);
     out.site_id = e.site;
+    out.stack = make_stack(r, a, e.site);
     out.stream = e.stream;
     out.thread = e.thread;
     out.status_code = e.status;
@@ -138,7 +175,9 @@ struct verdict_block actors_block(struct replay *r, struct arena *a, const struc
         .alloc = b->alloc,
         .free = b->free,
         .alloc_site = site_text(r, a, b->alloc_site),
+        .alloc_stack = make_stack(r, a, b->alloc_site),
         .free_site = b->free == EVENT_NO_SEQ ? "-" : site_text(r, a, b->free_site),
+        .free_stack = make_stack(r, a, b->free == EVENT_NO_SEQ ? 0 : b->free_site),
         .process = process,
     };
     if (name && name->bytes) {

@@ -56,6 +56,23 @@ enum verdict_access {
     VERDICT_ACCESS_FREES,
 };
 
+/* One function of a call stack. */
+struct verdict_frame {
+    const char *function; /* NULL: unknown */
+    const char *file;     /* NULL: unknown */
+    uint32_t line;        /* 0: unknown */
+    bool inlined;         /* into the function after it */
+    const char *module;   /* path of the program or library; "": none */
+    uint64_t offset;      /* of the return address in it, or the address itself if there is none */
+};
+
+/* From the inside out. */
+struct verdict_stack {
+    const struct verdict_frame *frame;
+    size_t count;
+    size_t where; /* the frame that site names: the first that is no wrapper */
+};
+
 /* A call or operation of the run: the messenger that reported an error, the culprit that caused it,
  * or another that takes part. Exactly one of api and kernel is the better name: kernel if it is
  * set.
@@ -68,8 +85,9 @@ struct verdict_actor {
     const char *argument;       /* of the kernel: its name, else "#2"; NULL: none in particular */
     int argument_index;         /* -1: none */
     const char *tensor;         /* NULL: none */
-    const char *site;           /* "function+0x12 (module)"; "-" if unknown */
+    const char *site;           /* reader_site_text(): "function (file.c:12)"; "-": unknown */
     uint32_t site_id;           /* reader_site(); 0: unknown */
+    struct verdict_stack stack; /* count 0: unknown */
     uint32_t stream;            /* reader_stream(); 0: none */
     uint32_t thread;            /* reader_thread(); 0: unknown */
     const char *status;         /* "hipErrorIllegalAddress"; "pending" if the call never returned */
@@ -89,7 +107,8 @@ struct verdict_block {
     uint64_t alloc, free;   /* events; EVENT_NO_SEQ: none */
     const char *alloc_site; /* "-" if unknown */
     const char *free_site;  /* "-" if it lives or that is unknown */
-    const char *tensor;     /* the named range inside it that is meant; NULL: none */
+    struct verdict_stack alloc_stack, free_stack;
+    const char *tensor; /* the named range inside it that is meant; NULL: none */
     uint64_t tensor_at, tensor_bytes;
     uint32_t process;
 };

@@ -11,11 +11,11 @@
  *
  * The hypothesis is what the first finding is about, or follows from it; `also` lists all others
  * that the run confirms, with ? those that it may confirm. culprit and messenger are a HIP
- * function, or kernel=NAME; then tensor=, argument= and site=, the function of the program that
- * made the call. `messenger none`: no call reported it. Where the outcome of the run depends on the
- * schedule, as it does with races, `ROOT_CAUSE|FINDINGS` and `none or hipMemcpy site=f` allow
- * several answers; the culprit should not depend on it. `findings N` says how many findings there
- * are if not one. Run is optional: options of greta_audit run, and environment variables.
+ * function, or kernel=NAME; then tensor=, argument=, line= and site=, the function of the program
+ * that made the call. `messenger none`: no call reported it. Where the outcome of the run depends
+ * on the schedule, as it does with races, `ROOT_CAUSE|FINDINGS` and `none or hipMemcpy site=f`
+ * allow several answers; the culprit should not depend on it. `findings N` says how many findings
+ * there are if not one. Run is optional: options of greta_audit run, and environment variables.
  *
  * The fixed twin ends with 0, is CLEAN and has no finding. Both hold under every schedule. */
 #ifndef CASES_CASE_H

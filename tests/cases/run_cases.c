@@ -23,6 +23,7 @@
 #include "base/env.h"
 #include "record/reader.h"
 #include "support/torn.h"
+#include "symbol/lines.h"
 #include "verdict/verdict.h"
 
 enum { CASES_MAX = 1000, WORDS_MAX = 16, NAME_LENGTH = 64, SCHEDULES_FIXED = 3, ACTORS_MAX = 3 };
@@ -31,6 +32,7 @@ struct wanted_actor {
     bool none;
     char api[NAME_LENGTH], kernel[NAME_LENGTH], argument[NAME_LENGTH], tensor[NAME_LENGTH],
         site[NAME_LENGTH];
+    unsigned line; /* 0: any */
 };
 
 /* Any of them will do. */
@@ -81,7 +83,8 @@ static int find_hypothesis(const char *name) {
     return -1;
 }
 
-/* hipMemcpy argument=A tensor=T site=S, or kernel=K …, or none; several with `or` between them */
+/* hipMemcpy argument=A tensor=T site=S line=L, or kernel=K …, or none; several with `or` between
+ * them */
 static bool parse_actors(struct wanted_actors *all, char *words, char *wrong, size_t room) {
     char *rest = NULL;
     struct wanted_actor *a = &all->of[all->count++];
@@ -103,6 +106,8 @@ static bool parse_actors(struct wanted_actors *all, char *words, char *wrong, si
             set_name(a->tensor, value);
         else if (!strcmp(w, "site"))
             set_name(a->site, value);
+        else if (!strcmp(w, "line"))
+            a->line = (unsigned)strtoul(value, NULL, 10);
         else
             return snprintf(wrong, room, "what is %s= of a call?", w), false;
     }
@@ -259,12 +264,17 @@ static bool same(const char *what, const char *wanted, const char *found) {
     return complain("%s: expected %s, found %s", what, wanted, found ? found : "none");
 }
 
-/* "download+0x1f (size_mismatch_copy.bug)" is a call in download. */
-static bool same_site(const char *what, const char *wanted, const char *found) {
-    size_t n = strlen(wanted);
-    if (!n || (!strncmp(found, wanted, n) && (found[n] == '+' || !found[n])))
-        return true;
-    return complain("%s: expected a call in %s, found %s", what, wanted, found);
+static bool same_site(const char *what, const struct wanted_actor *wanted,
+                      const struct verdict_actor *a) {
+    bool good = !*wanted->site;
+    /* The function that makes the call may be a wrapper; then its caller is where. */
+    for (size_t i = 0; !good && i < a->stack.count && i <= a->stack.where; i++)
+        good = a->stack.frame[i].function && !strcmp(a->stack.frame[i].function, wanted->site);
+    if (!good)
+        complain("%s: expected a call in %s, found %s", what, wanted->site, a->site);
+    if (wanted->line && (!a->stack.count || a->stack.frame[a->stack.where].line != wanted->line))
+        good = complain("%s: expected line %u, found %s", what, wanted->line, a->site);
+    return good;
 }
 
 static bool same_actor(const char *what, const struct wanted_actor *w,
@@ -278,7 +288,7 @@ static bool same_actor(const char *what, const struct wanted_actor *w,
     good &= same(what, w->api, a->api);
     good &= same(what, w->argument, a->argument);
     good &= same(what, w->tensor, a->tensor);
-    good &= same_site(what, w->site, a->site);
+    good &= same_site(what, w, a);
     return good;
 }
 
@@ -389,7 +399,9 @@ static bool judge(const struct program *p, bool bug, const char *folder, int sta
     reader *r = NULL;
     verdict *v = NULL;
     snprintf(path, sizeof path, "%s/record.gcr", folder);
-    if (reader_open(&r, path, &e) != RC_OK || verdict_open(&v, r, &options, &e) != RC_OK) {
+    if (reader_open(&r, path, &e) == RC_OK)
+        lines_attach(r);
+    if (!r || verdict_open(&v, r, &options, &e) != RC_OK) {
         reader_close(&r);
         return complain("%s", e.msg);
     }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "record/format.h"
+#include "symbol/lines.h"
 #include "tools/audit/cmd.h"
 
 typedef unsigned option_event_kind_type; /* 0: all */
@@ -124,9 +125,7 @@ static void print_stack(const reader *r, uint32_t site) {
     bool whole = false;
     const struct site_frame *f = reader_site(r, site, &count, &whole);
     for (unsigned n = 0; n < count; n++) {
-        fputs("    ", stdout);
-        format_frame(stdout, r, &f[n]);
-        putchar('\n');
+        format_frame(stdout, r, &f[n], "    ");
         if (!n && !whole && count > 1)
             puts("    called, the first time, from");
     }
@@ -207,6 +206,16 @@ static void end_json(struct json *j, const reader *r, const struct reader_counts
     json_object_close(j);
 }
 
+/* The call stacks by site_id - 1. */
+static void stacks_json(const reader *r) {
+    fputs("\n],\n\"stacks\":[", stdout);
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_SITE); id++) {
+        fputs(id > 1 ? ",\n" : "\n", stdout);
+        struct json j = json_begin(stdout, 0);
+        format_stack_json(&j, r, id);
+    }
+}
+
 static void dump_json(const reader *r, const struct options *o) {
     struct reader_cursor c = reader_events(r, o->from, o->to);
     struct reader_event *e = malloc(sizeof *e);
@@ -222,6 +231,8 @@ static void dump_json(const reader *r, const struct options *o) {
         j = json_begin(stdout, 0);
         format_event_json(&j, r, e);
     }
+    if (o->stacks)
+        stacks_json(r);
     fputs("\n],\n\"summary\":", stdout);
     j = json_begin(stdout, 0);
     end_json(&j, r, &c.counts, shown);
@@ -236,6 +247,7 @@ static int dump(const char *path, const struct options *o) {
         option_say(&cmd_dump_options, "%s", e.msg);
         return EXIT_FOUND;
     }
+    lines_attach(r);
     (o->json ? dump_json : dump_text)(r, o);
     reader_close(&r);
     return option_flush(&cmd_dump_options) ? EXIT_CLEAN : EXIT_FOUND;
@@ -256,7 +268,5 @@ int cmd_dump(int argc, char **argv) {
         return option_wrong(
             t, files.count ? "one recording at a time, found also" : "name a recording",
             files.count ? files.words[1] : NULL);
-    if (o.json && o.stacks)
-        return option_wrong(t, "--stacks is for text; --json has site_id", NULL);
     return dump(files.words[0], &o);
 }

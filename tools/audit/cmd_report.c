@@ -1,6 +1,7 @@
 /* greta_audit report - judges a recording again and writes one report about it. */
 #include <stdio.h>
 
+#include "symbol/lines.h"
 #include "tools/audit/cmd.h"
 #include "tools/audit/judge.h"
 #include "tools/audit/kind.h"
@@ -62,6 +63,7 @@ static int report(const struct options *o, const char *recording) {
                      .expect_failure = o->expect_failure },
         .lang = o->lang,
         .verbose = o->verbose,
+        .stacks = o->stacks,
     };
     struct err e = { 0 };
     reader *r = NULL;
@@ -69,6 +71,7 @@ static int report(const struct options *o, const char *recording) {
     int code;
     if (reader_open(&r, recording, &e) != RC_OK)
         return complain(&e);
+    lines_attach(r);
     enum rc rc = verdict_open(&v, r, &judge.verdict, &e);
     if (rc == RC_OK)
         rc = o->out ? judge_write_file(o->out, o->format, v, r, &judge, &e)

@@ -22,6 +22,7 @@
 #include "hip/hip_api.h"
 #include "record/reader.h"
 #include "record/writer.h"
+#include "symbol/lines.h"
 #include "tools/audit/cmd.h"
 #include "tools/audit/find.h"
 #include "tools/audit/judge.h"
@@ -334,6 +335,7 @@ static int judge_run(const struct options *o, const char *folder, const char *pa
         say("%s", e.msg);
         return EXIT_FOUND;
     }
+    lines_attach(r);
     int code = judge_recording(r, folder, &options, o->quiet ? NULL : stderr);
     *refused = code == EXIT_REFUSED && judge_expects(&options);
     reader_close(&r);

@@ -31,6 +31,8 @@ struct job {
 static enum rc write_text(FILE *out, const struct job *j, struct err *e) {
     struct report_text_options text = { .colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
                                         .verbose = j->o->verbose,
+                                        .stacks = j->o->stacks,
+
                                         .lang = j->o->lang };
     return report_text(out, j->v, &text, e);
 }

@@ -25,6 +25,7 @@ struct judge_options {
     enum lang lang; /* of the reports for people */
     bool perfetto;  /* judge_recording() writes a trace for ui.perfetto.dev, too: it is large */
     bool verbose;   /* in text: every finding and all evidence */
+    bool stacks;    /* in text: whole call stacks */
 };
 
 /* True if something was expected of the binary or the model. */

@@ -9,6 +9,7 @@
 #include "record/reader.h"
 #include "report/md.h"
 #include "report/report_md.h"
+#include "symbol/lines.h"
 #include "tools/audit/matrix.h"
 
 enum { ROWS_SHOWN = 20 };
@@ -236,8 +237,11 @@ enum rc matrix_write_report(struct matrix *m, const struct matrix_total *t, stru
         matrix_run_path(m, t->example, "record.gcr", recording);
         snprintf(shown, sizeof shown, "runs/%s/record.gcr", t->example->id);
         o.recording = shown;
-        if (reader_open(&r, recording, NULL) == RC_OK && verdict_open(&v, r, &o, NULL) != RC_OK)
-            v = NULL;
+        if (reader_open(&r, recording, NULL) == RC_OK) {
+            lines_attach(r);
+            if (verdict_open(&v, r, &o, NULL) != RC_OK)
+                v = NULL;
+        }
     }
     snprintf(path, sizeof path, "%s/FINAL_REPORT.md", m->folder);
     enum rc rc = matrix_file_open(&f, path, e);

@@ -1,0 +1,199 @@
+#include "symbol/lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "symbol/demangle.h"
+#include "symbol/lines_internal.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* The build id that the recording has for a path; 0: none. False if it has several, or does not
+ * know the file. */
+static bool recorded_build_id(const reader *r, uint32_t path, uint32_t *build_id) {
+    bool known = false;
+    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_MODULE); id++) {
+        const struct module_value *m = reader_module(r, id, NULL);
+        if (!m || m->path != path)
+            continue;
+        if (known && m->build_id != *build_id)
+            return false;
+        known = true;
+        *build_id = m->build_id;
+    }
+    return known;
+}
+
+static bool is_older(const char *path, const struct reader_info *i) {
+    struct stat st;
+    return stat(path, &st) == 0 &&
+           (uint64_t)st.st_mtim.tv_sec < i->start_wall_us / UINT64_C(1000000);
+}
+
+static void remark(struct lines *l, const char *path, const char *why) {
+    char text[600];
+    int n = snprintf(text, sizeof text, "%.400s %s", path, why);
+    size_t at = atomic_load(&l->remark_count);
+    if (at == LINES_FILES_MAX)
+        return;
+    l->remark[at] = arena_copy_text(&l->memory, text, n > 0 ? strlen(text) : 0);
+    if (l->remark[at])
+        atomic_store(&l->remark_count, at + 1);
+}
+
+static dwarf_file *open_file(struct lines *l, uint32_t path) {
+    const char *name = reader_string(l->r, path);
+    uint32_t build_id = 0;
+    dwarf_file *out = NULL;
+    if (name[0] != '/' || !recorded_build_id(l->r, path, &build_id))
+        return NULL;
+    if (!build_id && !is_older(name, reader_info(l->r))) {
+        remark(l, name, "has no build id and is newer than the recording, or is gone");
+        return NULL;
+    }
+    enum rc rc = dwarf_file_open(&out, name, reader_string(l->r, build_id), NULL);
+    if (rc == RC_REFUSED)
+        remark(l, name, "has changed since the run: its build id is another");
+    else if (rc == RC_IO)
+        remark(l, name, "cannot be read");
+    return rc == RC_OK ? out : NULL;
+}
+
+static dwarf_file *file_of(struct lines *l, uint32_t path) {
+    for (size_t i = 0; i < l->file_count; i++)
+        if (l->file[i].path == path)
+            return l->file[i].dwarf;
+    if (l->file_count == LINES_FILES_MAX)
+        return NULL;
+    l->file[l->file_count].path = path;
+    l->file[l->file_count].dwarf = open_file(l, path);
+    return l->file[l->file_count++].dwarf;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static struct known *slot_of(struct known *table, size_t room, uint32_t module, uint64_t offset) {
+    const uint64_t words[2] = { module, offset };
+    size_t at = hash_bytes(words, sizeof words, 0) & (room - 1);
+    while ((table[at].module || table[at].offset) &&
+           (table[at].module != module || table[at].offset != offset))
+        at = (at + 1) & (room - 1);
+    return &table[at];
+}
+
+static bool make_room(struct lines *l) {
+    if (2 * (l->known_count + 1) <= l->known_room)
+        return true;
+    size_t room = l->known_room ? 2 * l->known_room : 256;
+    struct known *more = calloc(room, sizeof *more);
+    if (!more)
+        return false;
+    for (size_t i = 0; i < l->known_room; i++)
+        if (l->known[i].module || l->known[i].offset)
+            *slot_of(more, room, l->known[i].module, l->known[i].offset) = l->known[i];
+    free(l->known);
+    l->known = more;
+    l->known_room = room;
+    return true;
+}
+
+static const char *kept_name(struct lines *l, const char *symbol) {
+    char *plain = demangle(symbol);
+    const char *name = plain ? arena_copy_text(&l->memory, plain, strlen(plain)) : symbol;
+    free(plain);
+    return name;
+}
+
+static unsigned look_up(struct lines *l, const struct site_frame *f,
+                        struct dwarf_function out[static READER_LINES_MAX]) {
+    dwarf_file *file = f->module && f->offset ? file_of(l, f->module) : NULL;
+    /* The call is before the return address, which may be the next function's first byte. */
+    unsigned count = file ? dwarf_file_find(file, f->offset - 1, out, READER_LINES_MAX) : 0;
+    uint64_t inside;
+    const char *symbol = reader_frame_symbol(l->r, f, &inside);
+    if (!count)
+        out[count++] = (struct dwarf_function){ 0 };
+    if (!out[count - 1].name && symbol)
+        out[count - 1].name = kept_name(l, symbol);
+    return count;
+}
+
+const struct known *lines_frame(struct lines *l, const struct site_frame *f) {
+    uint64_t offset = f->module ? f->offset : f->address;
+    if (!make_room(l))
+        return NULL;
+    struct known *k = slot_of(l->known, l->known_room, f->module, offset);
+    if (k->count)
+        return k;
+    struct dwarf_function found[READER_LINES_MAX];
+    unsigned count = look_up(l, f, found);
+    struct dwarf_function *kept = arena_alloc_array(&l->memory, count, sizeof *kept);
+    if (!kept || (!f->module && !offset))
+        return NULL;
+    memcpy(kept, found, count * sizeof *kept);
+    *k = (struct known){ f->module, offset, count, kept };
+    l->known_count++;
+    return k;
+}
+
+/* ---- what the reader asks -------------------------------------------------------------------- */
+
+static struct reader_line line_of(const struct dwarf_function *f) {
+    return (struct reader_line){ f->name, f->line ? f->file : NULL, f->file ? f->line : 0,
+                                 f->inlined };
+}
+
+static unsigned lines_of(void *user, const struct site_frame *f, struct reader_line *out,
+                         unsigned room) {
+    struct lines *l = user;
+    unsigned count = 0;
+    pthread_mutex_lock(&l->lock);
+    const struct known *k = lines_frame(l, f);
+    for (; k && count < k->count && count < room; count++)
+        out[count] = line_of(&k->function[count]);
+    pthread_mutex_unlock(&l->lock);
+    return count;
+}
+
+static bool where(void *user, uint32_t site, struct reader_place *out) {
+    struct lines *l = user;
+    struct flat row[FLAT_MAX];
+    pthread_mutex_lock(&l->lock);
+    unsigned count = lines_flatten(l, site, row);
+    if (count) {
+        const struct flat *first = &row[wrapper_skip(l, row, count)];
+        *out = (struct reader_place){ first->frame, first->depth, line_of(first->function) };
+    }
+    pthread_mutex_unlock(&l->lock);
+    return count > 0;
+}
+
+static void lines_close(void *user) {
+    struct lines *l = user;
+    for (size_t i = 0; i < l->file_count; i++)
+        dwarf_file_close(&l->file[i].dwarf);
+    wrapper_free(l);
+    free(l->known);
+    arena_clear(&l->memory);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+void lines_attach(reader *r) {
+    struct lines *l = reader_source(r)->user ? NULL : calloc(1, sizeof *l);
+    if (!l)
+        return;
+    l->r = r;
+    pthread_mutex_init(&l->lock, NULL);
+    reader_set_source(
+        r, &(struct reader_source){ .lines = lines_of, .where = where, .close = lines_close, l });
+}
+
+const char *lines_remark(const reader *r, size_t i) {
+    const struct lines *l = reader_source(r)->user;
+    return l && i < atomic_load(&l->remark_count) ? l->remark[i] : NULL;
+}

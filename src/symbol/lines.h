@@ -1,0 +1,36 @@
+/* lines.h - functions, files and lines for the call stacks of a recording.
+ *
+ * Looked up when asked for, outside the program, in the files that the recording names. A file that
+ * has changed since (by its build id; without one, by its age) is not used, and a remark says so.
+ *
+ * "Where" is the first place, from the inside, in a function that is no wrapper. A wrapper is a
+ * function that does nothing but call HIP and check the result; the recording and the debug
+ * information show it:
+ *
+ *   - all recorded calls that it makes come from one line of it, those that only read an error
+ * apart;
+ *   - it is called from at least two places;
+ *   - it does not lead to HIP calls in any other way, through functions that are no wrappers;
+ *   - it is short: at most LINES_WRAPPER lines, or at most LINES_BARE if it takes no parameters.
+ *
+ * Functions are told apart by where they are declared, so that all instances of a template, inlined
+ * or not, are one. Wrappers too are the function that the compiler makes for a kernel, and that
+ * launches it, and functions under the name of a HIP function, which HIP's headers have.
+ * docs/adr/0044-call-stacks.md says why. */
+#ifndef SYMBOL_LINES_H
+#define SYMBOL_LINES_H
+
+#include "base/err.h"
+#include "record/reader.h"
+
+enum { LINES_WRAPPER = 12, LINES_BARE = 4 };
+
+/* Gives the reader a source of lines, unless it has one. Without memory it stays as it was. From
+ * then on the reader's functions of places may be called from any thread. */
+void lines_attach(reader *r);
+
+/* What could not be used although frames are in it: the file and why, one after the other; NULL
+ * behind the last. The text lives as long as the reader. */
+const char *lines_remark(const reader *r, size_t i);
+
+#endif

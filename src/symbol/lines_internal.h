@@ -1,0 +1,57 @@
+/* lines_internal.h - what lines.c (files and frames) and wrapper.c (where) share. */
+#ifndef SYMBOL_LINES_INTERNAL_H
+#define SYMBOL_LINES_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "symbol/dwarf_file.h"
+#include "symbol/lines.h"
+
+enum { LINES_FILES_MAX = 64 };
+
+/* A frame's functions, innermost first. */
+struct known {
+    uint32_t module;
+    uint64_t offset;
+    unsigned count;
+    struct dwarf_function *function;
+};
+
+/* One function of a stack, frames and inlined functions in one row. */
+struct flat {
+    unsigned frame, depth; /* depth: of the functions of that frame */
+    const struct dwarf_function *function;
+    uint64_t identity; /* the same for all instances of the function */
+    uint64_t position; /* in that function */
+};
+enum { FLAT_MAX = 96 };
+
+struct wrapper;
+
+struct lines {
+    const reader *r;
+    pthread_mutex_t lock;
+    struct arena memory;
+    struct {
+        uint32_t path;
+        dwarf_file *dwarf; /* NULL: cannot be used */
+    } file[LINES_FILES_MAX];
+    size_t file_count;
+    const char *remark[LINES_FILES_MAX];
+    _Atomic size_t remark_count;
+    struct known *known; /* open addressing; module 0 and offset 0: empty */
+    size_t known_count, known_room;
+    struct wrapper *functions; /* the same; NULL: not looked at yet */
+    size_t function_count, function_room;
+};
+
+/* All under the lock. */
+const struct known *lines_frame(struct lines *l, const struct site_frame *f);
+unsigned lines_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]);
+
+/* wrapper.c: the first of the row that is no wrapper. */
+unsigned wrapper_skip(struct lines *l, const struct flat *row, unsigned count);
+void wrapper_free(struct lines *l);
+
+#endif

@@ -1,0 +1,227 @@
+/* wrapper.c - which functions do nothing but call HIP and check the result; lines.h has the rule.
+ *
+ * All call stacks of the recording are looked at. In each the innermost function that is no wrapper
+ * makes the call; what it is called from, and whether it stands further out in other stacks,
+ * decides whether it is a wrapper itself. Wrappers of wrappers are found by doing it again. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "hip/hip_api.h"
+#include "symbol/lines_internal.h"
+
+enum { ROUNDS = 3, SITES_MAX = 64 << 10 };
+
+struct wrapper {
+    uint64_t identity;         /* 0: empty */
+    uint64_t position, caller; /* of the first call seen; 0: none */
+    bool small, is_wrapper;
+    bool positions, callers; /* more than one */
+    bool outside;            /* stands outside of the function that makes the call */
+};
+
+/* ---- a stack as one row of functions --------------------------------------------------------- */
+
+static uint64_t hash_name(const char *text) {
+    return text ? hash_bytes(text, strlen(text), 0) : 0;
+}
+
+static uint64_t hash_two(uint64_t a, uint64_t b) {
+    const uint64_t words[2] = { a, b };
+    uint64_t hash = hash_bytes(words, sizeof words, 0);
+    return hash ? hash : 1;
+}
+
+/* HIP's own headers have templates and inline functions under the names of the functions that they
+ * call, hipMalloc<T> for instance. */
+static bool is_hip_name(const char *name) {
+    char plain[128];
+    size_t n = name ? strcspn(name, "<(") : 0;
+    if (!n || n >= sizeof plain)
+        return false;
+    memcpy(plain, name, n);
+    plain[n] = '\0';
+    return hip_fn_find(plain) != HIP_FN_COUNT;
+}
+
+/* Compilers put the launch of a kernel into a function with this reserved name before it. */
+static bool is_device_stub(const char *name) {
+    static const char prefix[] = "__device_stub__";
+    if (!name)
+        return false;
+    const char *last = name;
+    for (const char *at = name;
+         (at = strstr(at, "::")) != NULL && !memchr(name, '(', (size_t)(at - name));)
+        last = at += 2;
+    return strncmp(last, prefix, sizeof prefix - 1) == 0;
+}
+
+static struct flat flatten_one(unsigned frame, unsigned depth, const struct known *k) {
+    const struct dwarf_function *f = &k->function[depth];
+    uint64_t place = hash_two(k->module, k->offset);
+    bool declared = f->declared && f->declared_line;
+    return (struct flat){
+        .frame = frame,
+        .depth = depth,
+        .function = f,
+        .identity = declared  ? hash_two(hash_name(f->declared), f->declared_line)
+                    : f->name ? hash_two(k->module, hash_name(f->name))
+                              : place,
+        .position = f->line ? hash_two(hash_name(f->file), f->line) : place,
+    };
+}
+
+unsigned lines_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]) {
+    unsigned frames, count = 0;
+    const struct site_frame *f = reader_site(l->r, site, &frames, NULL);
+    for (unsigned i = 0; i < frames; i++) {
+        const struct known *k = lines_frame(l, &f[i]);
+        for (unsigned n = 0; k && n < k->count && count < FLAT_MAX; n++)
+            out[count++] = flatten_one(i, n, k);
+    }
+    return count;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static bool is_small(const struct dwarf_function *f) {
+    if (!f->declared_line || f->last_line < f->declared_line)
+        return false;
+    uint32_t lines = f->last_line - f->declared_line;
+    return lines <= LINES_BARE || (f->parameters && lines <= LINES_WRAPPER);
+}
+
+static struct wrapper *find(const struct lines *l, uint64_t identity) {
+    assert(l->functions && l->function_room);
+    size_t at = identity & (l->function_room - 1);
+    while (l->functions[at].identity && l->functions[at].identity != identity)
+        at = (at + 1) & (l->function_room - 1);
+    return &l->functions[at];
+}
+
+static bool make_room(struct lines *l) {
+    if (2 * (l->function_count + 1) <= l->function_room)
+        return true;
+    struct wrapper *old = l->functions;
+    size_t old_room = l->function_room, room = old_room ? 2 * old_room : 256;
+    struct wrapper *more = calloc(room, sizeof *more);
+    if (!more)
+        return false;
+    l->functions = more;
+    l->function_room = room;
+    for (size_t i = 0; old && i < old_room; i++)
+        if (old[i].identity)
+            *find(l, old[i].identity) = old[i];
+    free(old);
+    return true;
+}
+
+static struct wrapper *entry_of(struct lines *l, const struct flat *f) {
+    if (!make_room(l))
+        return NULL;
+    struct wrapper *w = find(l, f->identity);
+    if (!w->identity) {
+        *w = (struct wrapper){ .identity = f->identity, .small = is_small(f->function) };
+        w->is_wrapper = is_device_stub(f->function->name) || is_hip_name(f->function->name);
+        l->function_count++;
+    }
+    return w;
+}
+
+static unsigned skip(const struct lines *l, const struct flat *row, unsigned count) {
+    unsigned i = 0;
+    while (l->functions && i + 1 < count && find(l, row[i].identity)->is_wrapper)
+        i++;
+    return i;
+}
+
+static void note(uint64_t *first, bool *more, uint64_t value) {
+    if (!*first)
+        *first = value;
+    else if (*first != value)
+        *more = true;
+}
+
+/* What runs at the end of the program was not called by whoever ended it. */
+static bool is_exit(const char *name) {
+    return name && (!strcmp(name, "exit") || !strcmp(name, "quick_exit"));
+}
+
+static bool look_at(struct lines *l, const struct flat *row, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (!entry_of(l, &row[i]))
+            return false;
+    unsigned first = skip(l, row, count);
+    struct wrapper *w = find(l, row[first].identity);
+    note(&w->position, &w->positions, row[first].position);
+    if (first + 1 < count)
+        note(&w->caller, &w->callers, row[first + 1].position);
+    for (unsigned i = first + 1; i < count && !is_exit(row[i].function->name); i++)
+        find(l, row[i].identity)->outside = true;
+    return true;
+}
+
+/* Those found in a round are set aside together, at its end. True if there were any. */
+static bool finish_round(struct lines *l) {
+    bool any = false;
+    for (size_t i = 0; l->functions && i < l->function_room; i++) {
+        struct wrapper *w = &l->functions[i];
+        bool is = w->small && w->position && !w->positions && w->callers && !w->outside;
+        any |= is && !w->is_wrapper;
+        w->is_wrapper |= is;
+        w->position = w->caller = 0;
+        w->positions = w->callers = w->outside = false;
+    }
+    return any;
+}
+
+/* Sites of which only error functions were called, as a check does, or those that the compiler
+ * calls to register kernels: one byte for each site. NULL if there is no memory. Long recordings
+ * are looked at in part. */
+static unsigned char *find_checks(const struct lines *l, uint32_t sites) {
+    enum { OTHER = 1, CHECK = 2, EVENTS_MAX = 1 << 20 };
+    unsigned char *is = calloc((size_t)sites + 1, 1);
+    struct reader_event *e = malloc(sizeof *e);
+    struct reader_cursor c = reader_events(l->r, 0, UINT64_MAX);
+    for (unsigned n = 0; is && e && n < EVENTS_MAX && reader_next(&c, e); n++) {
+        if (!e->event.site || e->event.site > sites)
+            continue;
+        unsigned fn = event_fn(&e->event);
+        enum hip_fn known =
+            fn == EVENT_NO_FN ? HIP_FN_COUNT : hip_fn_find(reader_function(l->r, fn));
+        enum hip_class class = hip_fn_class(known);
+        is[e->event.site] |=
+            class == HIP_CLASS_ERROR || class == HIP_CLASS_REGISTER ? CHECK : OTHER;
+    }
+    for (uint32_t id = 0; is && id <= sites; id++)
+        is[id] = is[id] == CHECK;
+    free(e);
+    return is;
+}
+
+static void find_wrappers(struct lines *l) {
+    struct flat row[FLAT_MAX];
+    uint32_t sites = reader_count(l->r, DEFINITION_SITE);
+    sites = sites < SITES_MAX ? sites : SITES_MAX;
+    unsigned char *check = find_checks(l, sites);
+    bool more = make_room(l) && check;
+    for (int round = 0; more && round < ROUNDS; round++) {
+        for (uint32_t id = 1; more && id <= sites; id++) {
+            unsigned count = check[id] ? 0 : lines_flatten(l, id, row);
+            more = !count || look_at(l, row, count);
+        }
+        more = more && finish_round(l);
+    }
+    free(check);
+}
+
+unsigned wrapper_skip(struct lines *l, const struct flat *row, unsigned count) {
+    if (!l->functions)
+        find_wrappers(l);
+    return l->functions ? skip(l, row, count) : 0;
+}
+
+void wrapper_free(struct lines *l) {
+    free(l->functions);
+}
