@@ -345,8 +345,12 @@ static unsigned count_parameters(Dwarf_Die function) {
  * the same file but stands elsewhere, so that lines far behind are not its own. */
 static uint32_t last_line(Dwarf_Die *unit, Dwarf_Die *function, const char *file, uint32_t first) {
     Dwarf_Lines *lines;
+    Dwarf_Attribute attribute;
+    Dwarf_Word call = 0; /* an inlined function's code begins with the line of the call */
     size_t count;
     uint32_t last = 0;
+    if (dwarf_attr(function, DW_AT_call_line, &attribute))
+        dwarf_formudata(&attribute, &call);
     if (!file || dwarf_getsrclines(unit, &lines, &count) != 0)
         return 0;
     for (size_t i = 0; i < count; i++) {
@@ -356,7 +360,7 @@ static uint32_t last_line(Dwarf_Die *unit, Dwarf_Die *function, const char *file
         bool ends = true;
         if (dwarf_lineaddr(line, &at) != 0 || dwarf_haspc(function, at) <= 0 ||
             dwarf_lineendsequence(line, &ends) != 0 || ends || dwarf_lineno(line, &number) != 0 ||
-            number < (int)first || (uint32_t)number <= last)
+            number < (int)first || (uint32_t)number <= last || (Dwarf_Word)number == call)
             continue;
         const char *source = dwarf_linesrc(line, NULL, NULL);
         if (source && !strcmp(source, file))

@@ -242,10 +242,8 @@ static void program_says_that_a_recording_was_not_closed(void **state) {
 
 static void program_refuses_wrong_usage(void **state) {
     (void)state;
-    static const char *const wrong[] = {
-        "",           "--nonsense x", "a b",           "-x a",
-        "--from a b", "--to",         "--kind none a", "--json --stacks a"
-    };
+    static const char *const wrong[] = { "",           "--nonsense x", "a b",          "-x a",
+                                         "--from a b", "--to",         "--kind none a" };
     int code;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *out = run_dump(wrong[i], &code);
