@@ -52,6 +52,15 @@ const char *lang_advice(enum lang lang, const struct verdict_finding *f) {
     return hypothesis_words(lang, f->hypothesis)->advice;
 }
 
+void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *numbers,
+                unsigned count) {
+    struct sentence_value values[16];
+    count = count < 16 ? count : 16;
+    for (unsigned i = 0; i < count; i++)
+        values[i] = A_NUMBER(numbers[i]);
+    sentence_write(out, lang, &(struct sentence){ .id = id, .count = count, .value = values });
+}
+
 const char *lang_access(enum lang lang, enum verdict_access access) {
     static const enum lang_id ids[] = { LANG_READS, LANG_WRITES, LANG_USES, LANG_ALLOCATES,
                                         LANG_FREES };

@@ -7,6 +7,7 @@
 #define VERDICT_LANG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "verdict/verdict.h"
 
@@ -29,6 +30,13 @@ const char *lang_said(enum lang lang, const struct sentence *said, const char *e
 const char *lang_advice(enum lang lang, const struct verdict_finding *f);
 /* "reads", "allocates". */
 const char *lang_access(enum lang lang, enum verdict_access access);
+
+/* Writes a sentence whose values are all numbers, in the order of sentence.def. */
+void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *numbers,
+                unsigned count);
+#define LANG_COUNTS(out, lang, id, ...)                                                            \
+    lang_count(out, lang, SENTENCE_##id, (const uint64_t[]){ __VA_ARGS__ },                        \
+               sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
 /* What a state and a verdict mean. */
 const char *lang_status(enum lang lang, enum verdict_status status);

@@ -357,20 +357,20 @@ static void coverage(const struct page *p) {
     FILE *out = p->out;
     heading(p, "###", LANG_COVERAGE);
     fputs("- ", out);
-    fprintf(out, text(p, LANG_COVERAGE_EVENTS), c->events, c->copies, c->sets, c->launches,
-            c->allocations, c->frees, c->streams, c->threads, c->processes);
+    LANG_COUNTS(out, p->lang, SHOWS_EVENTS, c->events, c->copies, c->sets, c->launches,
+                c->allocations, c->frees, c->streams, c->threads, c->processes);
     fputs("\n- ", out);
-    fprintf(out, text(p, LANG_COVERAGE_SAFE), c->copies_safe, c->copies, c->copies_d2h_safe,
-            c->copies_d2h, c->copies_refused);
+    LANG_COUNTS(out, p->lang, SHOWS_SAFE, c->copies_safe, c->copies, c->copies_d2h_safe,
+                c->copies_d2h, c->copies_refused);
     if (c->launches) {
         fputs("\n- ", out);
         fprintf(out, text(p, LANG_COVERAGE_LAUNCHES), c->launches_exact, c->launches_by_args,
                 c->launches_unknown);
     }
     fputs("\n- ", out);
-    fprintf(out, text(p, LANG_COVERAGE_PAIRS), c->pairs);
+    LANG_COUNTS(out, p->lang, SHOWS_PAIRS, c->pairs);
     fputs("\n- ", out);
-    fprintf(out, text(p, LANG_COVERAGE_FAILED), c->calls_failed);
+    LANG_COUNTS(out, p->lang, SHOWS_FAILED, c->calls_failed);
     fputs("\n- ", out);
     if (c->ended)
         fputs(text(p, LANG_COVERAGE_ENDED), out);
@@ -511,9 +511,9 @@ static void conclusion(const struct page *p) {
     fprintf(p->out, "### %s: %s\n\n", text(p, LANG_STATUS), verdict_overall_name(p->v->overall));
     answer(p);
     fputs("\n\n", p->out);
-    fprintf(p->out, text(p, LANG_VERDICT_COUNTS), (unsigned)HYPOTHESIS_COUNT,
-            by_status[VERDICT_STATUS_CONFIRMED], by_status[VERDICT_STATUS_RULED_OUT],
-            by_status[VERDICT_STATUS_INCONCLUSIVE], by_status[VERDICT_STATUS_NOT_APPLICABLE]);
+    LANG_COUNTS(p->out, p->lang, SHOWS_STATUSES, HYPOTHESIS_COUNT,
+                by_status[VERDICT_STATUS_CONFIRMED], by_status[VERDICT_STATUS_RULED_OUT],
+                by_status[VERDICT_STATUS_INCONCLUSIVE], by_status[VERDICT_STATUS_NOT_APPLICABLE]);
     putc('\n', p->out);
 }
 
@@ -560,9 +560,9 @@ static void next_steps(const struct page *p) {
     if (!c->ended)
         step(p, &n, text(p, LANG_NEXT_END), false);
     if (c->copies_d2h > c->copies_d2h_safe) {
-        char words[256];
-        snprintf(words, sizeof words, text(p, LANG_NEXT_SAFE), c->copies_d2h - c->copies_d2h_safe);
-        step(p, &n, words, false);
+        fprintf(p->out, "%u. ", ++n);
+        LANG_COUNTS(p->out, p->lang, STEP_SAFE, c->copies_d2h - c->copies_d2h_safe);
+        putc('\n', p->out);
     }
     if (!n)
         step(p, &n, text(p, LANG_NEXT_NOTHING), false);

@@ -241,9 +241,9 @@ static void put_ends(const struct text *t) {
 static void put_coverage(const struct text *t) {
     const struct verdict_coverage *c = &t->v->coverage;
     putc('\n', t->out);
-    fprintf(t->out, word(t, LANG_TEXT_SEEN), c->events, c->copies, c->copies_safe, c->sets,
-            c->launches, c->launches_exact, c->launches_by_args, c->allocations, c->streams,
-            c->threads, c->pairs);
+    LANG_COUNTS(t->out, t->o->lang, SEEN, c->events, c->copies, c->copies_safe, c->sets,
+                c->launches, c->launches_exact, c->launches_by_args, c->allocations, c->streams,
+                c->threads, c->pairs);
     if (*c->gaps) {
         fprintf(t->out, "\n%s: ", word(t, LANG_TEXT_MISSING));
         put(t, lang_said(t->o->lang, c->gaps_said, c->gaps));

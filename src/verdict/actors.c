@@ -202,6 +202,23 @@ static const struct verdict_actor *keep_actor(struct replay *r, struct arena *a,
     return out;
 }
 
+/* The one the culprit collides with: the bytes in question are those of both. */
+static const struct verdict_actor *keep_other(struct replay *r, struct arena *a,
+                                              const struct found *f) {
+    struct verdict_actor *out = f->other == EVENT_NO_SEQ ? NULL : arena_alloc(a, sizeof *out);
+    if (!out) {
+        r->no_memory |= f->other != EVENT_NO_SEQ;
+        return NULL;
+    }
+    *out = actors_make(r, a, f->other);
+    out->address = f->address;
+    out->len = f->len;
+    out->writes = f->other_writes;
+    if (out->writes && out->access == VERDICT_ACCESS_READS)
+        out->access = VERDICT_ACCESS_WRITES;
+    return out;
+}
+
 /* The argument's name, as the device or the program has told it; else "#2". */
 static const char *argument_name(struct replay *r, struct arena *a, const struct found *f,
                                  const char *kernel) {
@@ -237,19 +254,31 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
         out->access = VERDICT_ACCESS_WRITES;
 }
 
+/* What to do, where the run says more than the hypothesis's row can know; NULL: it does not. */
+static const struct sentence *advise(const struct replay *r, const struct found *f) {
+    if (f->hypothesis == HYPOTHESIS_SHAPE_MISMATCH && reader_provenance_find(r->r, "model.path"))
+        return sentence_plain(SENTENCE_ADVICE_MODEL);
+    if (f->hypothesis == HYPOTHESIS_UPSTREAM_KERNEL_FAULT && f->culprit == EVENT_NO_SEQ &&
+        !f->kernel)
+        return sentence_plain(SENTENCE_ADVICE_SERIALISE);
+    return NULL;
+}
+
 struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f) {
     struct verdict_finding out = {
         .hypothesis = f->hypothesis,
         .also = f->also,
-        .other = keep_actor(r, a, f->other),
+        .other = keep_other(r, a, f),
         .messenger = keep_actor(r, a, f->messenger),
         .said = sentence_keep(a, f->said),
-        .advice = hypothesis_words(LANG_EN, f->hypothesis)->advice,
+        .advised = advise(r, f),
         .count = f->count,
         .evidence_count = f->evidence_count,
     };
     r->no_memory |= !out.said;
     out.text = sentence_text(LANG_EN, out.said);
+    out.advice = out.advised ? sentence_text(LANG_EN, out.advised)
+                             : hypothesis_words(LANG_EN, f->hypothesis)->advice;
     fill_culprit(r, a, f, &out.culprit);
     uint64_t *evidence = arena_alloc_array(a, f->evidence_count + 1, sizeof *evidence);
     struct verdict_block *block = f->has_block ? arena_alloc(a, sizeof *block) : NULL;

@@ -244,9 +244,9 @@ function makeTimeline(canvas, scroller, app) {
     for (let n = first; n <= last; n++) drawTrack(g, n, x, width);
     if (app.selected >= 0) drawSelected(g, x, width);
     drawReferences(g, x, width);
-    const from = drawPin(g, x, width, app.culprit, 'culprit', T('culprit'), -1);
-    const to = drawPin(g, x, width, app.messenger, 'messenger', T('messenger'), 1);
-    const other = app.other === app.messenger ? null : drawPin(g, x, width, app.other, 'collides', T('collides'), 1);
+    const from = drawPin(g, x, width, app.culprit, T('culprit'), 'culprit', -1);
+    const to = drawPin(g, x, width, app.messenger, T('messenger'), 'messenger', 1);
+    const other = app.other === app.messenger ? null : drawPin(g, x, width, app.other, T('collides'), 'collides', 1);
     drawLink(g, from, to, 'culprit');
     drawLink(g, from, other, 'collides');
     drawLabels(g, all);
