@@ -33,6 +33,7 @@
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "record/bus.h"
 
 struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
@@ -533,6 +534,8 @@ static void handle_step(int number, siginfo_t *info, void *context) {
 
 /* The program's own handlers stand behind ours. */
 static struct sigaction *behind(int number) {
+    if (number == SIGBUS)
+        return bus_next();
     bool ours = number == SIGSEGV || number == SIGTRAP;
     return ours && atomic_load_explicit(&started, memory_order_acquire)
                ? &next_action[number == SIGTRAP]

@@ -138,7 +138,7 @@ static bool map_at(writer *w, int fd, uint32_t chunk, unsigned char *at) {
 }
 
 static bool map_chunk(writer *w, _Atomic uint32_t *directory, unsigned char *at) {
-    int fd = checked_fd(w);
+    int fd = atomic_load_explicit(&w->cut, memory_order_relaxed) ? -1 : checked_fd(w);
     if (fd < 0)
         return false;
     uint32_t entry = atomic_load_explicit(directory, memory_order_acquire);

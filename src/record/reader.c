@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/bus.h"
 #include "record/extents.h"
 #include "record/symbols.h"
 
@@ -28,6 +29,7 @@ struct piece {
 struct reader {
     const unsigned char *map;
     size_t bytes;
+    atomic_bool cut;     /* somebody made it shorter since: what is gone reads as zeroes */
     struct extents data; /* what of it is not a hole */
     struct reader_info info;
     uint64_t chunk_bytes, slots_per_chunk, slot_mask; /* all powers of two, or one less */
@@ -67,6 +69,7 @@ static enum rc map_file(reader *r, const char *path, struct err *e) {
         } else {
             r->map = p;
             r->bytes = (size_t)st.st_size;
+            bus_guard(p, r->bytes, NULL, 0, &r->cut);
             if (!extents_read(&r->data, fd, r->bytes))
                 rc = err_set(e, RC_MEMORY, "%s: no memory to read it", path);
         }
@@ -383,6 +386,7 @@ fail:
 void reader_close(reader **r) {
     if (!r || !*r)
         return;
+    bus_unguard(&(*r)->cut);
     if ((*r)->map)
         munmap((void *)(uintptr_t)(*r)->map, (*r)->bytes);
     for (int kind = 0; kind < DEFINITION_KINDS; kind++)

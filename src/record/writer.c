@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/tick.h"
+#include "record/bus.h"
 #include "record/writer_internal.h"
 
 /* ---- who writes ---------------------------------------------------------------------------- */
@@ -425,6 +426,7 @@ static enum rc agree_on_functions(writer *w, const struct record_options *o, boo
 
 /* Frees without a word in the file. */
 static void release(writer *w) {
+    bus_unguard(&w->cut);
     if (w->reserved)
         munmap(w->reserved, w->reserved_bytes);
     if (w->page)
@@ -452,6 +454,7 @@ enum rc record_open(writer **out, const struct record_options *o, struct err *e)
         goto fail;
     if ((rc = check_geometry(w, e)) != RC_OK || (rc = allocate(w, e)) != RC_OK)
         goto abandon;
+    bus_guard(w->h, RECORD_HEADER_BYTES, w->reserved, w->reserved_bytes, &w->cut);
     if (!grow_map_chunk(w, CHUNK_DEFINITIONS, 0, false) ||
         !grow_map_chunk(w, CHUNK_EVENTS, 0, false)) {
         rc = err_set(e, RC_IO, "%s: no room for a recording", w->path);

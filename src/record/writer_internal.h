@@ -62,6 +62,7 @@ struct writer {
     _Atomic int fd;
     dev_t device; /* of the file, to notice that somebody closed fd and the number is another's */
     ino_t inode;
+    atomic_bool cut;           /* somebody made the file shorter: it gets no more chunks; bus.h */
     _Atomic uint64_t retry_ns; /* the disk was full: do not ask again before */
     char path[PATH_MAX];
 };

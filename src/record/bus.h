@@ -1,0 +1,30 @@
+/* bus.h - a recording that somebody makes shorter while it is written.
+ *
+ * The file is mapped; a store past its new end is a SIGBUS, and would end a program that never
+ * asked for a recorder. So the recorder takes that signal: where it comes from a page of a
+ * recording, memory of the process's own is put in the page's place, and the store succeeds; what
+ * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to who had
+ * the signal before.
+ *
+ * Thread-safe, and safe in signal handlers but for bus_guard and bus_unguard. */
+#ifndef RECORD_BUS_H
+#define RECORD_BUS_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Up to so many recordings are guarded at a time; one is usual. */
+enum { BUS_GUARDS = 8 };
+
+/* Guards two ranges of a recording; *cut becomes true when one of their pages was replaced. */
+void bus_guard(const void *first, size_t first_bytes, const void *second, size_t second_bytes,
+               atomic_bool *cut);
+void bus_unguard(const atomic_bool *cut);
+
+/* Whose turn it is when the signal is not ours; NULL while the recorder has not taken it. A library
+ * that stands in front of sigaction() keeps the program's own action there. */
+struct sigaction *bus_next(void);
+
+#endif
