@@ -50,8 +50,6 @@ void coverage_fill(struct judge *j) {
         add_gap(j, &gaps, SAY(words, GAP_UNREAD, A_NUMBER(c->unread)));
     if (c->cut || reader_info(r->r)->truncated)
         add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_CUT));
-    if (c->unwatched)
-        add_gap(j, &gaps, SAY(words, GAP_UNWATCHED, A_NUMBER(c->unwatched)));
     if (r->partial)
         add_gap(j, &gaps, sentence_plain(SENTENCE_GAP_PARTIAL));
     if (r->foreign)

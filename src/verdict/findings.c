@@ -32,6 +32,7 @@ void findings_set_block(struct replay *r, struct found *f, const struct space *s
     f->has_block = true;
     f->block = *b;
     f->block.use = NULL;
+    f->block.handed = NULL;
     f->block.older = f->block.newer = NULL;
     const struct space_name *n = space_name_at(s, address);
     if (!n && b->bytes)

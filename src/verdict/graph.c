@@ -531,6 +531,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
             replay_note_host_use(r, op, t->space);
             if (n->gone != EVENT_NO_SEQ && !n->changed)
                 add_gone(r, n, op, t);
+            handover_on_op(r, op, t);
             bounds_check(r, op, t);
             races_check(r, op, t, lane, before_number(r, lane), clock);
         }

@@ -124,6 +124,7 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
     before_enter(r, s, t);
     if (op->what == SHADOW_LAUNCH)
         launches_on_run(r, e, op, t, s);
+    handover_on_op(r, op, t);
     races_check(r, op, t, s->lane, before_number(r, s->lane), &s->clock);
     before_done(r, &s->clock, s->lane, op->seq);
     before_changed(r, s);
@@ -375,6 +376,7 @@ static void on_call(struct replay *r, const struct reader_event *e, struct threa
 
 static void on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
     before_on_host_fn(r, e, t);
+    handover_on_host_fn(r, e, t);
     if (e->event.kind == EVENT_HOST_FN && event_is_captured(&e->event) &&
         e->event.status == hipSuccess) {
         r->op->seq = e->seq;
@@ -411,6 +413,7 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
     case EVENT_HOST_RELEASE:
     case EVENT_HOST_ACQUIRE:
         before_on_host(r, e, t);
+        handover_on_host(r, e, t);
         break;
     case EVENT_HOST_FN:
     case EVENT_HOST_FN_BEGIN:
@@ -546,6 +549,7 @@ static void free_space(struct space **s) {
         before_free_event(e->value);
     table_clear(&(*s)->events);
     free_clocks(&(*s)->tokens);
+    free_clocks(&(*s)->submitted);
     host_fn_free_space(*s);
     graph_free_space(*s);
     resources_free_space(*s);
@@ -572,8 +576,10 @@ void replay_free(struct replay *r) {
         free(s->chain_lanes);
         free(s);
     }
-    for (size_t i = 0; r->threads && i < r->thread_count; i++)
+    for (size_t i = 0; r->threads && i < r->thread_count; i++) {
         vclock_free(&r->threads[i].known);
+        vclock_free(&r->threads[i].submitted);
+    }
     for (uint32_t i = 0; i < r->lane_count; i++)
         free(r->lanes[i].seqs);
     graph_free(r);

@@ -10,6 +10,7 @@
  *   launches.c  what the device states about launches: did they run, what was checked?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
  *   overlap.c   one copy whose source and destination overlap
+ *   handover.c  memory that passes from one host thread to another
  *   resources.c streams, events, graphs, modules, registrations that are never released
  *   errors.c    failing calls: who reported what, and who looked at it
  *   fault_cause.c the device's own word on where it failed
@@ -68,9 +69,11 @@ struct thread {
     uint32_t id;
     struct space *space;
     bool seen;
-    struct vclock known; /* what has happened, as far as this thread can know */
-    uint64_t version;    /* changes with known */
-    uint64_t known_ns;   /* when it learned the last of it */
+    struct vclock known;     /* what has happened, as far as this thread can know */
+    uint64_t version;        /* changes with known */
+    struct vclock submitted; /* what threads have submitted, as far as this one can know */
+    uint32_t submissions;    /* its own */
+    uint64_t known_ns;       /* when it learned the last of it */
     uint64_t last, last_ns;
     bool last_pending;
     uint32_t host_fn_lane, host_fn_number; /* the host function it runs; number 0: none */
@@ -429,6 +432,14 @@ void races_settle(struct space *s, struct block *b, void *replay);
 /* ---- overlap.c ------------------------------------------------------------------------------- */
 
 void overlap_check(struct replay *r, const struct op *op, struct thread *t);
+
+/* ---- handover.c ------------------------------------------------------------------------------ */
+
+/* THREAD_START, HOST_RELEASE, HOST_ACQUIRE. */
+void handover_on_host(struct replay *r, const struct reader_event *e, struct thread *t);
+void handover_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
+/* The thread submits an operation. */
+void handover_on_op(struct replay *r, const struct op *op, struct thread *t);
 
 /* ---- resources.c ----------------------------------------------------------------------------- */
 

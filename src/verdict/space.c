@@ -28,6 +28,7 @@ void space_forget_use(struct space *s, struct block *b) {
 
 static void free_block(struct space *s, struct block *b) {
     space_forget_use(s, b);
+    free(b->handed);
     free(b);
 }
 
@@ -97,6 +98,8 @@ bool space_free(struct space *s, struct block *b, uint64_t seq, uint32_t site, b
     b->free = seq;
     b->free_site = site;
     b->free_async = async;
+    free(b->handed);
+    b->handed = NULL;
     forget_freed_in(s, b->base, b->bytes);
     if (rangemap_insert(&s->freed, b->base, b->bytes, b, NULL) != RC_OK) {
         free(b);
@@ -133,6 +136,7 @@ struct block *space_add(struct space *s, const struct block *what) {
     *b = *what;
     b->free = EVENT_NO_SEQ;
     b->use = NULL;
+    b->handed = NULL;
     b->older = b->newer = NULL;
     if (rangemap_insert(&s->live, b->base, b->bytes, b, NULL) != RC_OK ||
         !shadow_clear(s->shadow, b->base, block_end(b))) {

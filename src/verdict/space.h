@@ -48,6 +48,7 @@ struct block {
     uint64_t upload;       /* the last copy into it that may have brought addresses; 0: none */
     uint64_t owner;        /* module of a symbol, 0: none */
     struct block_use *use; /* what operations of several lanes do with it, NULL: nothing yet */
+    struct handed *handed; /* which threads use it: handover.c; NULL: none yet */
     struct block *older, *newer; /* of the freed ones */
 };
 
@@ -79,6 +80,7 @@ struct space {
     struct table events, graphs, execs, tokens; /* by handle */
     struct table resources[SPACE_RESOURCES];    /* by handle; see resources.c */
     size_t resources_gone[SPACE_RESOURCES];     /* how many of them are destroyed */
+    struct table submitted;                     /* what tokens pass on: handover.c */
     struct table host_fns, op_clocks;           /* see host_fn.c */
     struct table host_pages;                    /* pages that copies have taken for plain memory */
     struct stream **streams;                    /* those that are not destroyed */

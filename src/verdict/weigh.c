@@ -116,6 +116,8 @@ static const struct sentence *missing(struct judge *j, enum verdict_hypothesis_i
     const struct sentence *why = missing_statements(r, id);
     if (!why && needs[id] & HOST)
         why = weigh_missing_host(r);
+    if (!why && needs[id] & HOST && c->unwatched) /* no option can */
+        why = SAY(&r->words, GAP_UNWATCHED, A_NUMBER(c->unwatched));
     if (why)
         return why;
     if (is_about_order(id) && c->pairs_by_time)

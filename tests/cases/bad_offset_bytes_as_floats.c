@@ -2,7 +2,8 @@
  * again.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis BAD_OFFSET; culprit hipMemcpyAsync site=store;
- *         messenger hipMemcpyAsync site=store */
+ *         messenger hipMemcpyAsync site=store
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { SLOTS = 8, SLOT = 256 };

@@ -2,7 +2,7 @@
  *
  * Expect: verdict ROOT_CAUSE; hypothesis BAD_OFFSET; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=add_row argument=table site=add; messenger hipDeviceSynchronize site=main
- */
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { ROWS = 16, ROW = 1024 };

@@ -2,7 +2,8 @@
  * last error and a later check reports it.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR;
- *         culprit hipHostRegister site=pin; messenger hipGetLastError site=upload */
+ *         culprit hipHostRegister site=pin; messenger hipGetLastError site=upload
+ * Run:    --watch-host */
 #include "case.h"
 
 enum { BYTES = 16 << 10 };

@@ -472,6 +472,42 @@ static void what_a_thread_waited_for_passes_with_a_token(void **state) {
     assert_int_equal(V->coverage.pairs_by_time, 0);
 }
 
+/* One stream keeps the order it was given; who gave first is up to the threads. */
+static void a_stream_does_not_order_the_threads_that_fill_it(void **state) {
+    (void)state;
+    struct thread_run x = { .stream = s1 };
+    write_in(s1);
+    in_thread(acquire_and_read, &x);
+    finish();
+    expect_no_findings();
+    expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
+    expect_overall(INCONCLUSIVE);
+    assert_non_null(strstr(V->answer, "happened to run"));
+}
+
+static void threads_in_order_may_fill_one_stream(void **state) {
+    (void)state;
+    struct thread_run x = { .stream = s1, .token = 99 };
+    write_in(s1);
+    put(EVENT_HOST_RELEASE, EVENT_NO_FN, 0, 99, 0, 0, 0, NULL);
+    in_thread(acquire_and_read, &x);
+    expect_ordered();
+    assert_int_equal(V->coverage.pairs_by_time, 0);
+}
+
+static void *write_the_other_half(void *arg) {
+    launch_writes("w", DEVICE_AT + 2 * KIB, KIB, *(uint32_t *)arg);
+    return NULL;
+}
+
+static void threads_that_use_different_bytes_need_no_order(void **state) {
+    (void)state;
+    launch_writes("w", DEVICE_AT, KIB, s1);
+    in_thread(write_the_other_half, &s1);
+    finish();
+    assert_int_equal(V->coverage.pairs_by_time, 1); /* only with the memory that was prepared */
+}
+
 static void time_alone_is_no_proof_but_no_race_either(void **state) {
     (void)state;
     struct thread_run x = { .stream = s2 };
@@ -737,6 +773,9 @@ int main(void) {
         streams_test(a_host_function_comes_after_the_work_before_it),
         streams_test(a_host_function_that_is_only_queued_orders_nothing),
         streams_test(what_a_thread_waited_for_passes_with_a_token),
+        streams_test(a_stream_does_not_order_the_threads_that_fill_it),
+        streams_test(threads_in_order_may_fill_one_stream),
+        streams_test(threads_that_use_different_bytes_need_no_order),
         streams_test(time_alone_is_no_proof_but_no_race_either),
         streams_test(work_that_another_thread_still_waits_for_races),
         streams_test(a_token_released_before_the_work_orders_nothing),
