@@ -1,6 +1,5 @@
 /* findings.c - collects what was found, once for every place in the program. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +118,6 @@ struct found *findings_add(struct replay *r, struct found *f) {
         r->no_memory = true;
         return NULL;
     }
-    if (!f->said)
-        f->said = SAY(&r->words, VERBATIM, A_NAME(f->text));
     all->at[all->count] = *f;
     all->at[all->count].said = findings_keep(r, f->said);
     return &all->at[all->count++];
@@ -128,7 +125,7 @@ struct found *findings_add(struct replay *r, struct found *f) {
 
 const struct sentence *findings_keep(struct replay *r, const struct sentence *said) {
     const struct sentence *kept = sentence_keep(&r->arena, said);
-    r->no_memory |= said && !kept;
+    r->no_memory |= !kept; /* also where memory ran out when it was said */
     return kept;
 }
 
@@ -147,19 +144,6 @@ void findings_note(struct replay *r, const struct sentence *said) {
         all->remark_count++;
 }
 
-void findings_remark(struct replay *r, const char *fmt, ...) {
-    char text[400];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    findings_note(r, SAY(&r->words, VERBATIM, A_NAME(text)));
-}
-
-void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why) {
-    findings_undecided(r, id, SAY(&r->words, VERBATIM, A_NAME(why)));
-}
-
 void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
                         const struct sentence *why) {
     if (r->doubts[id]++)
@@ -175,24 +159,6 @@ void findings_free(struct findings *f) {
 
 /* ---- words -------------------------------------------------------------------------------------
  */
-
-const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room) {
-    struct reader_event *e = r->other;
-    if (seq == EVENT_NO_SEQ) {
-        snprintf(out, room, "an unknown call");
-    } else if (!reader_event(r->r, seq, e)) {
-        snprintf(out, room, "event %" PRIu64, seq);
-    } else if (e->event.kind == EVENT_LAUNCH) {
-        const char *name = reader_string(r->r, e->event.name);
-        snprintf(out, room, "kernel %s (event %" PRIu64 ")", *name ? name : "?", seq);
-    } else {
-        const char *api = event_fn(&e->event) == EVENT_NO_FN
-                              ? event_kind_text(e->event.kind)
-                              : reader_function(r->r, event_fn(&e->event));
-        snprintf(out, room, "%s (event %" PRIu64 ")", api, seq);
-    }
-    return out;
-}
 
 static const char *name_of(const struct replay *r, const struct reader_event *e) {
     if (e->event.kind == EVENT_LAUNCH) {
@@ -237,8 +203,4 @@ const struct sentence *findings_memory(struct replay *r, const char *name, uint6
                                        : SAY(&r->words, MEMORY_BLOCK, A_BYTES(bytes));
     r->no_memory |= !said;
     return said;
-}
-
-const char *findings_bytes(uint64_t bytes, char *out, size_t room) {
-    return sentence_bytes(bytes, out, room);
 }

@@ -170,7 +170,6 @@ struct found {
     uint64_t count, key;
     const struct sentence *said; /* what happened */
     uint64_t replay;             /* the graph launch that ran the culprit; 0: none */
-    char text[600];              /* the same in English, where said is NULL */
 };
 
 struct findings {
@@ -468,22 +467,18 @@ struct failure *errors_find(struct replay *r, uint64_t seq);
 /* ---- findings.c ------------------------------------------------------------------------------ */
 
 /* Enters what was found, or counts it where the same was found at the same place. Returns the
- * entry, NULL if it is left out. f->text is filled by the caller. */
+ * entry, NULL if it is left out. f->said is filled by the caller. */
 struct found *findings_add(struct replay *r, struct found *f);
 void findings_evidence(struct found *f, uint64_t seq);
 /* Fills in block, tensor and process. */
 void findings_set_block(struct replay *r, struct found *f, const struct space *s,
                         const struct block *b, uint64_t address);
-/* A sentence that is no finding. */
-void findings_remark(struct replay *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A case of the hypothesis that cannot be decided, and why (static text). */
-void findings_doubt(struct replay *r, enum verdict_hypothesis_id id, const char *why);
 void findings_free(struct findings *f);
 
-/* The same, with the sentence that says why. */
+/* A case of the hypothesis that cannot be decided, and why. */
 void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
                         const struct sentence *why);
-/* A sentence that is no finding, as facts. */
+/* A sentence that is no finding. */
 void findings_note(struct replay *r, const struct sentence *said);
 /* Makes a sentence last as long as the replay. */
 const struct sentence *findings_keep(struct replay *r, const struct sentence *said);
@@ -495,11 +490,6 @@ const struct sentence *findings_op(struct replay *r, const struct op *op);
 const struct sentence *findings_replayed(struct replay *r, uint64_t seq, uint64_t replay);
 /* "tensor logits (4 KiB)", "a block of 4 KiB"; name may be NULL. */
 const struct sentence *findings_memory(struct replay *r, const char *name, uint64_t bytes);
-
-/* "hipMemcpyAsync (event 12)", "kernel rope (event 7)": how an event is called in sentences. */
-const char *findings_call(const struct replay *r, uint64_t seq, char *out, size_t room);
-/* "4 KiB", "37 bytes". */
-const char *findings_bytes(uint64_t bytes, char *out, size_t room);
 
 /* ---- actors.c ---------------------------------------------------------------------------------
  * Plain data for the verdict, in its arena; on failure r->no_memory. */
