@@ -65,25 +65,22 @@ static inline uint32_t isa_to_half_zero(float f) {
 }
 
 /* A double to a float with the last bit set if bits were lost ("round to odd"): what is rounded to
- * fewer bits after that is as if rounded once. */
+ * fewer bits after that is as if rounded once. Not for numbers that are denormal as floats. */
 static inline float isa_to_odd(double d) {
-    float f = (float)d;
-    if ((double)f == d || f != f)
-        return f;
-    uint32_t u = isa_bits(f);
-    if (!(u & 1))
-        u += fabs((double)f) < fabs(d) ? 1 : -1u;
-    return isa_float(u);
+    uint64_t u = isa_bits64(d), lost = u & 0x1fffffff;
+    uint64_t cut = (u & ~UINT64_C(0x1fffffff)) | (uint64_t)(lost != 0) << 29;
+    return (float)isa_double(cut);
 }
 
 /* fma of three f16, given as floats, rounded once. The product is exact in a double; the sum is
- * rounded to odd with what it lost. */
+ * rounded to odd with what it lost. Infinities lose a NaN, which changes nothing. */
 static inline uint32_t isa_half_fma(float a, float b, float c) {
     double p = (double)a * (double)b, s = p + (double)c;
     double back = s - p, lost = (p - (s - back)) + ((double)c - back);
-    if (lost != 0 && lost == lost && !(isa_bits64(s) & 1))
-        s = isa_double(isa_bits64(s) + ((lost > 0) == (s > 0) ? 1 : -UINT64_C(1)));
-    return isa_to_half(isa_to_odd(s));
+    uint64_t u = isa_bits64(s);
+    int inexact = (lost < 0) | (lost > 0), away = ((lost > 0) & (s > 0)) | ((lost < 0) & (s < 0));
+    uint64_t step = inexact && !(u & 1) ? (away ? 1 : -UINT64_C(1)) : 0;
+    return isa_to_half(isa_to_odd(isa_double(u + step)));
 }
 
 /* ---- bf16 ---- */

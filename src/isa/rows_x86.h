@@ -23,10 +23,13 @@ static void expand(uint32_t *d, uint64_t mask) {
         _mm256_store_si256((__m256i *)(void *)(d + l), lanes_of((uint32_t)(mask >> l)));
 }
 
+/* Not by a masked store, which is slow on AMD processors. */
 static void merge(uint32_t *d, const uint32_t *s, uint64_t lanes) {
     for (int l = 0; l < ISA_LANES; l += 8) {
         __m256i from = _mm256_load_si256((const __m256i *)(const void *)(s + l));
-        _mm256_maskstore_epi32((int *)(void *)(d + l), lanes_of((uint32_t)(lanes >> l)), from);
+        __m256i to = _mm256_load_si256((const __m256i *)(const void *)(d + l));
+        to = _mm256_blendv_epi8(to, from, lanes_of((uint32_t)(lanes >> l)));
+        _mm256_store_si256((__m256i *)(void *)(d + l), to);
     }
 }
 

@@ -195,6 +195,32 @@ static uint64_t slow_half(double x) {
     return best | (signbit(x) ? 0x8000 : 0);
 }
 
+/* fma of f16 in whole numbers of 2^-48, which are exact. */
+__extension__ typedef __int128 wide;
+
+static uint64_t slow_half_fma(uint32_t a, uint32_t b, uint32_t c) {
+    float x = half_of(a & 0xffff), y = half_of(b & 0xffff), z = half_of(c & 0xffff);
+    if (!isfinite(x) || !isfinite(y) || !isfinite(z))
+        return slow_half((double)x * (double)y + (double)z);
+    wide sum = (wide)(int64_t)ldexp((double)x, 24) * (int64_t)ldexp((double)y, 24) +
+               (wide)(int64_t)ldexp((double)z, 24) * (1 << 24);
+    wide size = sum < 0 ? -sum : sum;
+    if (size == 0) /* zeros have signs */
+        return slow_half((double)x * (double)y + (double)z);
+    if (size >= (wide)65520 * ((wide)1 << 48))
+        return sum < 0 ? 0xfc00 : 0x7c00;
+    uint32_t h = 0;
+    while (h < 0x7bff && (wide)(int64_t)ldexp((double)half_of(h + 1), 24) * (1 << 24) <= size)
+        h++;
+    wide below = size - (wide)(int64_t)ldexp((double)half_of(h), 24) * (1 << 24);
+    wide above = (h == 0x7bff ? (wide)65536 * ((wide)1 << 48)
+                              : (wide)(int64_t)ldexp((double)half_of(h + 1), 24) * (1 << 24)) -
+                 size;
+    if (above < below || (above == below && h & 1))
+        h++;
+    return h | (sum < 0 ? 0x8000 : 0);
+}
+
 static uint64_t slow_reverse(uint32_t a) {
     uint64_t d = 0;
     for (int n = 0; n < 32; n++)
@@ -536,6 +562,32 @@ static void sdwa_takes_and_writes_parts(void **state) {
     expect_all(2, 0xffffffaa);
 }
 
+static void packed_halves_are_chosen_by_op_sel(void **state) {
+    (void)state;
+    set_all(0, 0x40003c00);              /* 2.0 : 1.0 */
+    set_all(1, 0x44004200);              /* 4.0 : 3.0 */
+    RUN(0xd38f4002, 0x18020300 | 0x100); /* v_pk_add_f16 v2, v0, v1 */
+    expect_all(2, 0x46004400);           /* 6.0 : 4.0 */
+    RUN(0xd38f4802, 0x10020300 | 0x100); /* op_sel:[1,0] op_sel_hi:[0,1] */
+    expect_all(2, 0x45004500);           /* 1.0 + 4.0 : 2.0 + 3.0 */
+    RUN(0xd38f4102, 0x58020300 | 0x100); /* neg_lo:[0,1] neg_hi:[1,0] */
+    expect_all(2, 0x4000c000);           /* -2.0 + 4.0 : 1.0 - 3.0 */
+    set_all(3, bits32(0.5f));
+    /* v_fma_mix_f32 v2, v0, v1, v3 op_sel:[1,0,0] op_sel_hi:[1,1,0]: 2.0 * 3.0 + 0.5 */
+    RUN(0xd3a00802, 0x1c0e0300 | 0x100);
+    expect_all(2, bits32(6.5f));
+    set_all(2, 0xaaaabbbb);
+    RUN(0xd3a20802, 0x1c0e0300 | 0x100); /* v_fma_mixhi_f16: the lower half stays */
+    expect_all(2, 0x4680bbbb);
+    set_all(2, 0xaaaabbbb);
+    /* v_mad_u16 v2, v0, v1, v3 op_sel:[1,0,0,1]: upper half of v0, result to the upper half */
+    set_all(0, 0x00030000);
+    set_all(1, 5);
+    set_all(3, 1);
+    RUN(0xd2044802, 0x040e0300 | 0x100);
+    expect_all(2, 0x0010bbbb);
+}
+
 static void dpp_moves_lanes(void **state) {
     (void)state;
     for (int l = 0; l < ISA_LANES; l++)
@@ -655,6 +707,7 @@ int main(void) {
         cmocka_unit_test(denormals_are_flushed_if_mode_says_so),
         cmocka_unit_test(rounding_follows_mode),
         cmocka_unit_test(sdwa_takes_and_writes_parts),
+        cmocka_unit_test(packed_halves_are_chosen_by_op_sel),
         cmocka_unit_test(dpp_moves_lanes),
         cmocka_unit_test(lanes_and_scalars),
         cmocka_unit_test(cmpx_writes_exec),
