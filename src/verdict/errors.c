@@ -319,6 +319,7 @@ static bool makes_something(const struct failure *f) {
 static bool misses_something(const struct failure *f) {
     return f->status == hipErrorInvalidValue || f->status == hipErrorInvalidHandle ||
            f->status == hipErrorInvalidDevicePointer || f->status == hipErrorContextIsDestroyed ||
+           f->status == hipErrorNotInitialized || /* in a forked child nothing works */
            f->status == hipErrorInvalidDeviceFunction || f->status == hipErrorNotFound;
 }
 

@@ -15,7 +15,8 @@
  * that made the call. `messenger none`: no call reported it. Where the outcome of the run depends
  * on the schedule, as it does with races, `ROOT_CAUSE|FINDINGS` and `none or hipMemcpy site=f`
  * allow several answers; the culprit should not depend on it. `findings N` says how many findings
- * there are if not one. Run is optional: options of greta_audit run, and environment variables.
+ * there are if not one. `FINDINGS|INCONCLUSIVE`: it is found, or the hypothesis is left undecided.
+ * Run is optional: options of greta_audit run, and environment variables.
  *
  * The fixed twin ends with 0, is CLEAN and has no finding. Both hold under every schedule. */
 #ifndef CASES_CASE_H

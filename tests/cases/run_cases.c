@@ -333,9 +333,21 @@ static bool same_hypotheses(const struct expectation *x, const verdict *v) {
     return good;
 }
 
+/* Nothing was found; that is right if the verdict may be INCONCLUSIVE and says that of the
+ * hypothesis. */
+static bool compare_undecided(const struct expectation *x, const verdict *v) {
+    if (!strstr(x->verdict, "INCONCLUSIVE"))
+        return complain("nothing was found");
+    enum verdict_status status = v->hypothesis[x->hypothesis].status;
+    bool good = same_verdict("INCONCLUSIVE", verdict_overall_name(v->overall));
+    if (status != VERDICT_STATUS_INCONCLUSIVE)
+        good = complain("the hypothesis is %s", verdict_status_name(status));
+    return good;
+}
+
 static bool compare_bug(const struct expectation *x, const verdict *v) {
     if (!v->finding_count)
-        return complain("nothing was found");
+        return compare_undecided(x, v);
     bool good = same_verdict(x->verdict, verdict_overall_name(v->overall));
     good &= same_hypotheses(x, v);
     good &= same_actors("culprit", &x->culprit, v->culprit);
