@@ -2,7 +2,8 @@
  *
  * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
  *         UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload;
- *         messenger none or hipStreamSynchronize */
+ *         messenger none or hipStreamSynchronize
+ * Run:    --watch-host */
 #include <sys/mman.h>
 
 #include "case.h"
