@@ -81,6 +81,10 @@ enum rc judge_write_file(const char *path, enum judge_format format, const verdi
     if (!out)
         return err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
     enum rc rc = judge_write(out, format, v, r, o, e);
+    /* On the disk before it has its name: after a crash there is the old file or the whole new one.
+     */
+    if (rc == RC_OK && (fflush(out) != 0 || fsync(fileno(out)) != 0))
+        rc = err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
     if (fclose(out) != 0 && rc == RC_OK)
         rc = err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
     if (rc == RC_OK && rename(fresh, path) != 0)

@@ -181,7 +181,7 @@ struct matrix_file {
 NODISCARD enum rc matrix_file_open(struct matrix_file *f, const char *path, struct err *e);
 /* rc: how the writing went so far; the file is dropped unless it is RC_OK. sync: it survives a
  * power failure. */
-NODISCARD enum rc matrix_file_close(struct matrix_file *f, bool sync, enum rc rc, struct err *e);
+NODISCARD enum rc matrix_file_close(struct matrix_file *f, enum rc rc, struct err *e);
 
 /* Members of a JSON object: a list, and greta's, HIP's and ROCm's variables of the environment. */
 void matrix_put_list(struct json *j, const char *key, const struct matrix_list *l);

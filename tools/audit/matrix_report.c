@@ -246,7 +246,7 @@ enum rc matrix_write_report(struct matrix *m, const struct matrix_total *t, stru
     snprintf(path, sizeof path, "%s/FINAL_REPORT.md", m->folder);
     enum rc rc = matrix_file_open(&f, path, e);
     if (rc == RC_OK)
-        rc = matrix_file_close(&f, true, write_report(f.out, &j, v, v ? r : NULL, e), e);
+        rc = matrix_file_close(&f, write_report(f.out, &j, v, v ? r : NULL, e), e);
     verdict_close(&v);
     reader_close(&r);
     return rc;

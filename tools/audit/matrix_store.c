@@ -35,8 +35,8 @@ enum rc matrix_file_open(struct matrix_file *f, const char *path, struct err *e)
     return f->out ? RC_OK : err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
 }
 
-enum rc matrix_file_close(struct matrix_file *f, bool sync, enum rc rc, struct err *e) {
-    if (rc == RC_OK && (fflush(f->out) != 0 || (sync && fsync(fileno(f->out)) != 0)))
+enum rc matrix_file_close(struct matrix_file *f, enum rc rc, struct err *e) {
+    if (rc == RC_OK && (fflush(f->out) != 0 || fsync(fileno(f->out)) != 0))
         rc = err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
     if (fclose(f->out) != 0 && rc == RC_OK)
         rc = err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
@@ -426,7 +426,7 @@ int matrix_store_begin(struct matrix *m) {
     snprintf(path, sizeof path, "%s/matrix.json", m->folder);
     enum rc rc = matrix_file_open(&f, path, &e);
     if (rc == RC_OK)
-        rc = matrix_file_close(&f, true, put_document(f.out, m, &e), &e);
+        rc = matrix_file_close(&f, put_document(f.out, m, &e), &e);
     if (rc == RC_OK)
         return -1;
     matrix_say("%s", e.msg);
@@ -484,7 +484,7 @@ enum rc matrix_store_run(struct matrix *m, struct matrix_run *r, struct err *e) 
     json_string(&j, "prompt", r->prompt);
     json_string(&j, "last_line", r->last_line);
     json_object_close(&j);
-    rc = matrix_file_close(&f, false, json_end(&j, e), e);
+    rc = matrix_file_close(&f, json_end(&j, e), e);
     r->done = rc == RC_OK;
     return rc;
 }

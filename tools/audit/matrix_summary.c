@@ -269,5 +269,5 @@ enum rc matrix_write_summary(struct matrix *m, const struct matrix_total *t, str
     put_errors(&j, m, t);
     put_provenance(&j, m, t);
     json_object_close(&j);
-    return matrix_file_close(&f, true, json_end(&j, e), e);
+    return matrix_file_close(&f, json_end(&j, e), e);
 }

@@ -399,6 +399,8 @@ enum rc gguf_writer_commit(gguf_writer *w, struct err *e) {
     if (!w->begun || written != w->data_bytes)
         return err_set(e, RC_RANGE, "%s: %" PRIu64 " of %" PRIu64 " bytes of tensors were written",
                        w->path, written, w->data_bytes);
+    if (fsync(w->fd) != 0)
+        return err_set(e, RC_IO, "%s: %s", w->path, strerror(errno));
     if (!w->hidden) {
         enum rc rc = name_file(w, e);
         if (rc)
