@@ -69,8 +69,14 @@ int audit_current_device(void) {
     return device;
 }
 
-/* A child has one thread, whose kernel id is new. */
+/* The thread attaches or detaches; should that fork, it must not wait for itself. */
+static __thread bool attaching __attribute__((tls_model("initial-exec")));
+
+/* A child has one thread, whose kernel id is new. Nobody attaches between the first of these and
+ * the others, so that they find the same ledger. */
 static void fork_prepare(void) {
+    if (!attaching)
+        pthread_mutex_lock(&attach_lock);
     d2h_pending_fork_prepare();
     if (audit.ledger)
         ledger_fork_prepare(audit.ledger);
@@ -79,6 +85,8 @@ static void fork_parent(void) {
     if (audit.ledger)
         ledger_fork_done(audit.ledger);
     d2h_pending_fork_done();
+    if (!attaching)
+        pthread_mutex_unlock(&attach_lock);
 }
 static void fork_child(void) {
     audit_thread.tid = 0;
@@ -177,8 +185,14 @@ static void at_exit(void) {
 }
 
 static void register_process_hooks(void) {
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
     atexit(at_exit);
+}
+
+/* When the library is loaded, and not at the first HIP call: a fork by another thread at that
+ * moment would miss them. Before the handlers of open.c and of the preloaded library, because those
+ * must be asked first, and what is registered last is. */
+__attribute__((constructor(AUDIT_FORKS_FIRST))) static void watch_forks(void) {
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 static void close_all(void) {
@@ -231,13 +245,16 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
 enum rc audit_attach(struct hip_api *table, const struct audit_options *options, struct err *e) {
     static const struct audit_options plain;
     pthread_mutex_lock(&attach_lock);
+    attaching = true;
     enum rc rc = attach_locked(table, options ? options : &plain, e);
+    attaching = false;
     pthread_mutex_unlock(&attach_lock);
     return rc;
 }
 
 void audit_detach(void) {
     pthread_mutex_lock(&attach_lock);
+    attaching = true;
     if (audit_is_attached()) {
         *audit.table = audit.raw;
         atomic_store(&attached, false);
@@ -250,5 +267,6 @@ void audit_detach(void) {
         close_all();
         atomic_fetch_add(&audit_attachment, 1);
     }
+    attaching = false;
     pthread_mutex_unlock(&attach_lock);
 }

@@ -107,6 +107,9 @@ struct audit {
 
 extern struct audit audit;
 
+/* Order of the constructors that register handlers of fork: audit.c, then open.c, then others. */
+enum { AUDIT_FORKS_FIRST = 200, AUDIT_FORKS_SECOND = 201 };
+
 /* True between audit_attach and audit_detach. */
 bool audit_is_attached(void);
 

@@ -20,6 +20,40 @@ static struct {
     struct err err;
 } gcore = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* The thread has the lock. A signal handler that interrupts it there must not wait for it, nor must
+ * a fork that the runtime makes while it is loaded. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+
+static bool enter(void) {
+    if (inside)
+        return false;
+    inside = true;
+    pthread_mutex_lock(&gcore.lock);
+    return true;
+}
+
+static void leave(void) {
+    pthread_mutex_unlock(&gcore.lock);
+    inside = false;
+}
+
+/* Whether a fork took the lock, in the thread that forks. */
+static __thread bool forking __attribute__((tls_model("initial-exec")));
+
+static void fork_prepare(void) {
+    forking = enter();
+}
+
+static void fork_done(void) {
+    if (forking)
+        leave();
+    forking = false;
+}
+
+__attribute__((constructor(AUDIT_FORKS_SECOND))) static void watch_forks(void) {
+    pthread_atfork(fork_prepare, fork_done, fork_done);
+}
+
 /* A runtime that is in the process before the audit loads one was linked or opened by somebody, who
  * may call it directly. */
 static bool runtime_is_present(void) {
@@ -70,8 +104,10 @@ static enum rc open_locked(const char *device, struct err *e) {
 
 /* Slow part of audit_ready: loads, or repeats an earlier failure. */
 static enum rc open_once(const char *device, struct err *e) {
+    if (!enter())
+        return err_set(e, RC_BUSY,
+                       "this thread is loading HIP: a signal handler has to try again later");
     int saved = errno;
-    pthread_mutex_lock(&gcore.lock);
     enum rc rc = RC_OK;
     if (!audit_is_attached()) {
         if (!gcore.failed) {
@@ -84,7 +120,7 @@ static enum rc open_once(const char *device, struct err *e) {
                 *e = gcore.err;
         }
     }
-    pthread_mutex_unlock(&gcore.lock);
+    leave();
     errno = saved;
     return rc;
 }
@@ -98,9 +134,10 @@ const struct hip_api *gcore_hip(struct err *e) {
 }
 
 const struct hip_runtime *gcore_runtime(void) {
-    pthread_mutex_lock(&gcore.lock);
+    if (!enter())
+        return NULL;
     const struct hip_runtime *runtime = gcore.open ? &gcore.runtime : NULL;
-    pthread_mutex_unlock(&gcore.lock);
+    leave();
     return runtime;
 }
 
@@ -113,13 +150,14 @@ int gcore_open(const char *device, char *message, size_t size) {
 }
 
 void gcore_close(void) {
-    pthread_mutex_lock(&gcore.lock);
+    if (!enter())
+        return;
     if (gcore.open) {
         audit_detach();
         hip_unload(&gcore.runtime);
     }
     gcore.open = gcore.failed = false;
-    pthread_mutex_unlock(&gcore.lock);
+    leave();
 }
 
 const char *gcore_version(void) {
@@ -127,9 +165,10 @@ const char *gcore_version(void) {
 }
 
 const char *gcore_device_kind(void) {
-    pthread_mutex_lock(&gcore.lock);
+    if (!enter())
+        return "none";
     const char *kind = gcore.open ? hip_device_kind_name(gcore.runtime.kind) : "none";
-    pthread_mutex_unlock(&gcore.lock);
+    leave();
     return kind;
 }
 
@@ -148,9 +187,10 @@ gcore_function gcore_hip_function(const char *name) {
 void *gcore_runtime_symbol(const char *name) {
     if (!name || audit_ready(NULL) != RC_OK)
         return NULL;
-    pthread_mutex_lock(&gcore.lock);
+    if (!enter())
+        return NULL;
     void *library = gcore.open ? gcore.runtime.library : NULL;
-    pthread_mutex_unlock(&gcore.lock);
+    leave();
     return library ? dlsym(library, name) : NULL;
 }
 

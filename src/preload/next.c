@@ -120,6 +120,39 @@ next_dlvsym_fn next_dlvsym(void) {
     return out;
 }
 
+/* ---- functions of a library, without the dynamic linker's memory ------------------------------
+ */
+
+struct wanted_library {
+    const char *beginning;
+    void (*found)(unsigned i, void *symbol, void *user);
+    const char *(*name)(unsigned i);
+    unsigned count;
+    void *user;
+};
+
+static int visit_library(struct dl_phdr_info *object, size_t size, void *user) {
+    (void)size;
+    const struct wanted_library *w = user;
+    const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
+    const char *file = slash ? slash + 1 : object->dlpi_name;
+    if (!file || strncmp(file, w->beginning, strlen(w->beginning)) != 0)
+        return 0;
+    struct symbols s = symbols_of(object);
+    for (unsigned i = 0; i < w->count; i++) {
+        ElfW(Addr) value = symbol_value(&s, w->name(i));
+        if (value)
+            w->found(i, (void *)(object->dlpi_addr + value), w->user);
+    }
+    return 1;
+}
+
+bool next_each_in(const char *beginning, const char *(*name)(unsigned i), unsigned count,
+                  void (*found)(unsigned i, void *symbol, void *user), void *user) {
+    struct wanted_library w = { beginning, found, name, count, user };
+    return dl_iterate_phdr(visit_library, &w) != 0;
+}
+
 void *next_find(const char *name) {
     return next_dlsym()(RTLD_NEXT, name);
 }

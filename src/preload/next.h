@@ -7,6 +7,7 @@
 #define PRELOAD_NEXT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 typedef void *(*next_dlsym_fn)(void *handle, const char *name);
@@ -18,6 +19,13 @@ next_dlvsym_fn next_dlvsym(void);
 
 /* The next definition of name after this library's; NULL if there is none. */
 void *next_find(const char *name);
+
+/* Calls found() for each of count names that the first loaded library whose file name begins so
+ * exports. Allocates nothing and takes no lock but the dynamic linker's, which its owner may take
+ * again: a signal handler that interrupted dlopen() may call this. False if there is no such
+ * library. */
+bool next_each_in(const char *beginning, const char *(*name)(unsigned i), unsigned count,
+                  void (*found)(unsigned i, void *symbol, void *user), void *user);
 
 /* The next NAME as a function pointer of this function's own type, remembered. The slot is atomic;
  * two threads that race find the same. */

@@ -8,6 +8,7 @@
  * on without it.
  *
  *   start.c    the first call; which table a call belongs to
+ *   early.c    answers to calls of signal handlers that interrupted the start
  *   exports.c  the HIP functions
  *   lookup.c   dlsym and relatives, for programs that open the runtime themselves
  *   next.c     the C library's functions behind those that this library exports
@@ -88,6 +89,9 @@ bool preload_is_internal(const void *address);
 
 /* True while names asked from a HIP runtime are to be answered with audited functions. */
 bool preload_is_wanted(void);
+
+/* Functions for calls that can neither be made nor wait: they return hipErrorNotInitialized. */
+const struct hip_api *early_table(void);
 
 /* The exported function, which calls the audited one. */
 void *preload_exported(enum hip_fn fn);

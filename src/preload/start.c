@@ -25,7 +25,7 @@ static _Atomic uint32_t state;
 
 static struct hip_runtime runtime;
 static struct hip_api bypass; /* the runtime's own functions, found without hip_load() */
-static atomic_bool bypass_filled;
+static atomic_bool bypass_prepared, bypass_filled;
 
 /* ---- libraries whose calls are not the program's ----------------------------------------------
  */
@@ -50,20 +50,25 @@ static struct range object_range(const struct dl_phdr_info *object) {
     return (struct range){ low, high > low ? high - low : 0 };
 }
 
-static int note_internal(struct dl_phdr_info *object, size_t size, void *user) {
-    (void)size;
-    /* The C library: what it calls is some library's handler of fork or exit. */
+/* A library of the runtime; or the C library: what it calls is some library's handler of fork or
+ * exit. */
+static bool is_runtime_file(const char *path) {
     static const char *const names[] = { "libamdhip64.so", "libhiprtc",     "libhsa-runtime64.so",
                                          "libhsakmt.so",   "libamd_comgr.", "librocprofiler",
                                          "libc.so." };
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    bool is = false;
+    for (size_t i = 0; slash && i < sizeof names / sizeof *names; i++)
+        is |= strncmp(slash + 1, names[i], strlen(names[i])) == 0;
+    return is;
+}
+
+static int note_internal(struct dl_phdr_info *object, size_t size, void *user) {
+    (void)size;
     unsigned *count = user;
-    const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
-    const char *file = slash ? slash + 1 : "";
     struct range r = object_range(object);
-    bool wanted = (uintptr_t)note_internal - r.base < r.size; /* this library */
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        wanted |= strncmp(file, names[i], strlen(names[i])) == 0;
-    if (wanted && *count < RANGE_MAX)
+    bool own = (uintptr_t)note_internal - r.base < r.size; /* this library */
+    if ((own || is_runtime_file(object->dlpi_name)) && *count < RANGE_MAX)
         internal[(*count)++] = r;
     return 0;
 }
@@ -128,13 +133,40 @@ static void fill_bypass(struct hip_api *table, const void *caller) {
     }
 }
 
-/* For calls that come while the audit starts: out of the runtime itself, or a signal handler. */
+static const char *name_of(unsigned fn) {
+    return hip_fn_name((enum hip_fn)fn);
+}
+
+static void set_bypass(unsigned fn, void *symbol, void *table) {
+    memcpy((char *)table + fn * sizeof symbol, &symbol, sizeof symbol);
+}
+
+/* What a runtime lacks is known before the first call: that needs a lock and memory. */
+__attribute__((constructor)) static void prepare_bypass(void) {
+    for (int fn = 0; fn < HIP_FN_COUNT; fn++) {
+        hip_any_fn entry = hip_missing_entry((enum hip_fn)fn, "the program's libraries");
+        void *symbol;
+        memcpy(&symbol, &entry, sizeof symbol);
+        set_bypass((unsigned)fn, symbol, &bypass);
+    }
+    atomic_store_explicit(&bypass_prepared, true, memory_order_release);
+}
+
+/* For calls that come while the audit starts, on the thread that starts it. Those out of the
+ * runtime itself get its own functions. Others are made by a signal handler of the program's, which
+ * has interrupted malloc(), the dynamic linker, or the runtime while it initialises: whatever the
+ * runtime would wait for, nobody would ever give, so that they are refused. Several threads may
+ * come here; they find the same. */
 static const struct hip_api *bypass_table(const void *caller) {
+    struct dl_find_object object;
+    if (_dl_find_object((char *)(uintptr_t)caller - 1, &object) != 0 ||
+        !is_runtime_file(object.dlfo_link_map->l_name))
+        return early_table();
     if (!atomic_load_explicit(&bypass_filled, memory_order_acquire)) {
-        static struct hip_api filled; /* only the one thread that starts comes here */
-        fill_bypass(&filled, caller);
-        bypass = filled;
-        atomic_store_explicit(&bypass_filled, true, memory_order_release);
+        if (!atomic_load_explicit(&bypass_prepared, memory_order_acquire))
+            prepare_bypass();
+        if (next_each_in("libamdhip64.so", name_of, HIP_FN_COUNT, set_bypass, &bypass))
+            atomic_store_explicit(&bypass_filled, true, memory_order_release);
     }
     return &bypass;
 }
@@ -329,7 +361,8 @@ const struct hip_api *preload_pick(const void *caller) {
             bool own = (uintptr_t)caller - atomic_load(&preload.base) < atomic_load(&preload.size);
             table = own ? &audit.raw : &preload.table;
         } else if (now == STATE_PASSING) {
-            table = pass(caller);
+            bool published = atomic_load(&preload.size) != UINTPTR_MAX;
+            table = nested && !published ? bypass_table(caller) : pass(caller);
         } else if (nested) {
             table = bypass_table(caller);
         } else if (now != mine) { /* idle, or its starter is in the process that forked us */

@@ -131,6 +131,15 @@ static void print_stack(const reader *r, uint32_t site) {
     }
 }
 
+/* Text with control characters as \\xNN. */
+static void print_plain(const char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            printf("\\x%02x", (unsigned)(unsigned char)*text);
+        else
+            putchar(*text);
+}
+
 static void dump_text(const reader *r, const struct options *o) {
     struct reader_cursor c = reader_events(r, o->from, o->to);
     struct reader_event *e = malloc(sizeof *e);
@@ -144,6 +153,11 @@ static void dump_text(const reader *r, const struct options *o) {
         putchar('\n');
         if (o->stacks)
             print_stack(r, e->event.site);
+    }
+    for (size_t i = 0; lines_remark(r, i); i++) {
+        fputs("# ", stdout);
+        print_plain(lines_remark(r, i));
+        puts("; no lines are shown for it");
     }
     print_end(r, &c.counts, shown);
     free(e);
