@@ -255,8 +255,10 @@ static void decode_vop3p(enum isa_gpu gpu, uint32_t w, struct isa_insn *i) {
         if (bits(x, 27 + s, 27 + s) && i->src[s] >= ISA_VGPR0)
             i->src[s] += ISA_AGPR0 - ISA_VGPR0;
     /* These two say by themselves where the AGPR is. */
-    if (mai == ISA_OP_v_accvgpr_write_b32)
+    if (mai == ISA_OP_v_accvgpr_write_b32) {
         i->dst = bits(w, 7, 0) + ISA_AGPR0;
+        i->src[0] = bits(x, 8, 0);
+    }
     if (mai == ISA_OP_v_accvgpr_read_b32 && i->src[0] >= ISA_VGPR0)
         i->src[0] = bits(x, 7, 0) + ISA_AGPR0;
 }
