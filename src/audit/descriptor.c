@@ -72,7 +72,7 @@ static uint64_t seed(void) {
 struct key_text {
     uint64_t function, shared;
     uint32_t grid[3], block[3];
-    uint64_t cooperative;
+    uint32_t cooperative, name; /* a handle may come to stand for another kernel */
     unsigned char values[KEY_BYTES_MAX];
 };
 
@@ -87,6 +87,7 @@ bool descriptor_key_of_launch(const struct kernel *kernel, const struct hook_lau
     memcpy(text.grid, q->grid, sizeof text.grid);
     memcpy(text.block, q->block, sizeof text.block);
     text.cooperative = q->cooperative;
+    text.name = kernel->record_name;
     for (unsigned i = 0; q->params && kernel->layout && i < kernel->layout->count; i++) {
         size_t bytes = kernel->layout->param[i].size;
         if (!q->params[i] || bytes > sizeof text.values - used)
