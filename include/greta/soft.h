@@ -108,6 +108,7 @@ struct greta_soft_fault {
     uint64_t pc;
     uint32_t block[3], thread[3];
     const char *detail; /* one line that says more; NULL: there is none */
+    const char *place;  /* "saxpy at saxpy.hip:12", of code compiled with -g; NULL: not known */
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);

@@ -28,7 +28,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
         [GRETA_SOFT_FAULT_TRAP] = DETAIL_ACCESS_EXECUTE,
     };
     bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
-    union event_slot slot[3];
+    union event_slot slot[4];
     unsigned slots = 2;
     slot[0].event = (struct event){
         .kind = EVENT_FAULT,
@@ -50,6 +50,9 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     if (fault->argument >= 0 && fault->argument_name)
         event_extra_argument(&slot[slots++], (uint64_t)fault->argument,
                              record_string(audit.writer, fault->argument_name));
+    if (fault->place)
+        event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] =
+            record_string(audit.writer, fault->place);
     record_events(audit.writer, slot, slots);
 }
 

@@ -23,6 +23,7 @@ struct fault_facts {
     struct event_fault extra;
     bool has_extra;
     uint32_t argument_name;
+    uint32_t source; /* a string: where in the kernel; 0: unknown */
     bool has_value;
     uint64_t value; /* of the argument */
     uint64_t need;  /* bytes its footprint has; 0: unknown */
@@ -121,11 +122,14 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
                              .access = event_detail(&e->event) };
     const struct event_extra *f = reader_extra(e, EXTRA_FAULT);
     const struct event_extra *a = reader_extra(e, EXTRA_ARGUMENT);
+    const struct event_extra *source = reader_extra(e, EXTRA_SOURCE);
     x.has_extra = f != NULL;
     if (f)
         x.extra = event_fault_of(f);
     if (a)
         x.argument_name = (uint32_t)a->word[1];
+    if (source)
+        x.source = (uint32_t)source->word[0];
     struct reader_event *launch = r->other;
     if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
         launch->event.kind == EVENT_GRAPH_LAUNCH) {
@@ -289,6 +293,9 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
             ? SAY(&r->words, KERNEL_NAMED, A_NAME(reader_string(r->r, e->event.name)))
             : findings_replayed(r, seq, f->replay);
     f->said = fault_words(r, x, f, A_SENTENCE(who));
+    if (x->source)
+        f->said = SAY(&r->words, FAULT_SOURCE, A_SENTENCE(f->said),
+                      A_NAME(reader_string(r->r, x->source)));
 }
 
 /* A race that was found before and whose operation now faults where it was: the same thing once

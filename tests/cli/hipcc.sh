@@ -50,6 +50,33 @@ check "without types a pointer is read and written" launch plain 'arg0=0x[0-9a-f
 check "arguments of a module's kernel, in one block, from an image that is gone" \
     launch plain 'arg0=0x[0-9a-f]+:rw arg1=0x[0-9a-f]+:rw arg2=9'
 
+# ---- machine code that runs ------------------------------------------------------------------------
+
+compile_machine() { hipcc --offload-arch=gfx90a -O2 -g "$sources/machine.hip" -o machine; }
+prints() { # LINE… - in this order, and nothing else
+    diff <(printf '%s\n' "$@") stdout || { cat stderr; return 1; }
+}
+line=$(grep -n "// here" "$sources/machine.hip" | cut -d : -f 1)
+
+check "hipcc compiles kernels of few instructions" compile_machine
+check "they run" record ./machine
+check "to their end" prints "launched 0" "ran 0" "refused 1"
+checked() { grep -E "kernel=_Z8barriersv" dump | grep -qE "how=(0x3|every_access)"; }
+check "the recording says that every access is checked" checked
+check "a trap ends the launch" record ./machine trap
+check "as a launch failure" prints "launched 0" "ran 0" "refused 1" "trapped 719"
+at_line() { grep -F "machine.hip:$line" stderr || { cat stderr; return 1; }; }
+check "at its source line" at_line
+
+record ./machine out of
+line=$(grep -n "// past the end" "$sources/machine.hip" | cut -d : -f 1)
+check "an access past a buffer is an illegal address" prints "of 700"
+first() { head -n 1 out/report.txt | grep -F -- "$1" || { cat out/report.txt stderr; return 1; }; }
+check "of which the report knows by how much" first "just past the end"
+check "and the source line" first "machine.hip:$line"
+
+# ---- compressed bundles ----------------------------------------------------------------------------
+
 if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null && command -v clang-offload-bundler-19 >/dev/null; then
     check "clang-19 writes a compressed bundle" compressed
     check "the program loads it" record ./arguments plain.co

@@ -33,12 +33,13 @@ extern "C" __global__ void plain(float *out, const float *in, long k) {
 }
 
 int main(int argc, char **argv) {
-    float *d, *e;
-    if (hipMalloc((void **)&d, 1024) || hipMalloc((void **)&e, 2048))
+    float *d, *e, **rows;
+    if (hipMalloc((void **)&d, 1024) || hipMalloc((void **)&e, 2048) || hipMalloc((void **)&rows, 8) ||
+        hipMemset(d, 0, 1024) || hipMemset(e, 0, 2048) || hipMemcpy(rows, &e, 8, hipMemcpyHostToDevice))
         return 1;
     saxpy<<<4, 64>>>(256, 2.0f, d, e);
     by_value<<<1, 64>>>(Pair{e, 3});
-    table<<<1, 64>>>((float **)d, 7);
+    table<<<1, 64>>>(rows, 7);
     plain<<<1, 64>>>(d, e, 5);
     if (argc > 1) { // the same code as a module, from a buffer that is freed at once
         std::ifstream in(argv[1], std::ios::binary);
@@ -64,5 +65,6 @@ int main(int argc, char **argv) {
     printf("done %d\n", hipDeviceSynchronize() == hipSuccess);
     (void)hipFree(d);
     (void)hipFree(e);
+    (void)hipFree(rows);
     return 0;
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/module/module.h"
 #include "soft/runtime/soft.h"
 
 struct guard {
@@ -210,11 +211,14 @@ static void tell(const struct soft_op *op, const struct greta_soft_fault *f) {
                                                                   : hipErrorIllegalAddress);
 }
 
+enum { PLACE_BYTES = 1024 };
+
 void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop) {
     static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_FAULT_READ,
                                  [ISA_STORE] = GRETA_SOFT_FAULT_WRITE,
                                  [ISA_ATOMIC] = GRETA_SOFT_FAULT_WRITE };
     bool access = stop->result == ISA_FAULT;
+    char place[PLACE_BYTES];
     struct greta_soft_fault f = {
         .tag = op->tag,
         .address = access ? stop->where.address : stop->where.pc,
@@ -231,9 +235,12 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     if (access && stop->where.space == ISA_SPACE_GLOBAL)
         f.argument = blame_machine_argument(op, f.address, &f.argument_name);
     find_allocation(&f);
+    if (stop->where.pc &&
+        soft_module_place(op->u.launch.function, stop->where.pc, place, sizeof place))
+        f.place = place;
     if (!access)
-        fprintf(stderr, "greta: kernel %s, block %u,%u,%u: %s\n", op->what, f.block[0], f.block[1],
-                f.block[2], stop->text);
+        fprintf(stderr, "greta: kernel %s, block %u,%u,%u: %s%s%s\n", op->what, f.block[0],
+                f.block[1], f.block[2], stop->text, f.place ? ", " : "", f.place ? f.place : "");
     tell(op, &f);
 }
 

@@ -207,6 +207,8 @@ hipError_t soft_op_launch(struct soft_op **out, struct soft_function *f, const u
         return r;
     if (!f->native && !f->machine)
         return refuse_machine_code(f);
+    if (!f->native && block[0] * block[1] * block[2] > f->max_threads)
+        return hipErrorLaunchFailure; /* more than its __launch_bounds__, as ROCm says it */
     struct soft_op *op = soft_op_new(SOFT_OP_LAUNCH, f->name);
     if (!op)
         return hipErrorOutOfMemory;

@@ -1,7 +1,9 @@
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codeobj/lines.h"
 #include "soft/runtime/module/module.h"
 
 struct soft_module {
@@ -334,6 +336,22 @@ bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_mod
     else if (f)
         *out = (struct soft_module_part){ f->name, f->address + bias, f->size, false, true };
     return true;
+}
+
+bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out, size_t size) {
+    const struct soft_module *m = function->module;
+    struct codeobj_place p = { 0 };
+    codeobj_lines *lines = NULL;
+    if (!m || !m->block || pc - m->block->addr >= m->extent.bytes ||
+        codeobj_lines_open(&lines, m->image.bytes, m->image.size, NULL) != RC_OK)
+        return false;
+    uint64_t address = pc - m->block->addr + m->extent.first;
+    bool known = codeobj_lines_find(lines, address, &p, 1) && p.file && p.line;
+    if (known)
+        snprintf(out, size, "%s at %s:%u", p.function ? p.function : function->name, p.file,
+                 p.line);
+    codeobj_lines_close(&lines);
+    return known;
 }
 
 void soft_module_code(struct soft_module *module, struct soft_module_code *out) {
