@@ -219,20 +219,16 @@ static uint64_t number_of(const struct kernel_layout *layout, void **params, uns
     }
 }
 
-/* A hash of what can be where a part of a buffer begins or ends. What is smaller than some other
- * number, a count, would begin inside of the part before; what is very large is a floating-point
- * number. */
+/* A hash of what can say where a part of a buffer begins or ends: every number but the very large
+ * ones, which are floating-point numbers. */
 static uint64_t hash_places(const struct kernel_layout *layout, void **params) {
     const uint64_t too_large = UINT64_C(1) << 28;
-    uint64_t number[KERNEL_PARAMS_MAX], largest = 0;
+    uint64_t number[KERNEL_PARAMS_MAX];
     for (unsigned i = 0; i < layout->count; i++) {
         number[i] = number_of(layout, params, i);
-        if (number[i] < too_large && number[i] > largest)
-            largest = number[i];
-    }
-    for (unsigned i = 0; i < layout->count; i++)
-        if (!layout->param[i].place && number[i] != largest)
+        if (number[i] >= too_large)
             number[i] = 0;
+    }
     return hash_bytes(number, layout->count * sizeof number[0], 1);
 }
 

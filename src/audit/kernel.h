@@ -18,7 +18,6 @@ struct kernel_param {
     uint32_t size;   /* bytes */
     uint32_t offset; /* in the argument block, where the layout has offsets */
     uint8_t access;  /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
-    bool place;      /* by its name it says where in a buffer the work is */
     bool opaque;     /* not a pointer, and may hold some: a struct by value */
     bool leads_on;   /* a pointer to what may hold pointers: to pointers, to structs */
 };

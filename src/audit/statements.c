@@ -56,17 +56,6 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     record_events(audit.writer, slot, slots);
 }
 
-/* Is it the name of an offset, an index, a part? */
-static bool names_a_place(const char *name) {
-    static const char *const words[] = { "off",  "start", "begin", "end",   "index", "idx",
-                                         "part", "chunk", "slice", "first", "last",  "row",
-                                         "col",  "pos",   "tile",  "lane",  "rank",  "id" };
-    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
-        if (strstr(name, words[i]))
-            return true;
-    return false;
-}
-
 /* What the software device knows about a kernel in host code. */
 static bool describe_native(const char *name, struct kernel_layout *out, void *user) {
     (void)user;
@@ -78,7 +67,7 @@ static bool describe_native(const char *name, struct kernel_layout *out, void *u
         bool pointer = k->params[i].flags & GRETA_SOFT_POINTER;
         bool reads = k->params[i].flags & GRETA_SOFT_READS;
         out->param[i].size = k->params[i].size;
-        out->param[i].place = !pointer && names_a_place(k->params[i].name);
+        out->param[i].opaque = !pointer && k->params[i].size > sizeof(uint64_t);
         out->param[i].access = !pointer ? 0
                                : reads  ? EVENT_ARG_READ
                                         : EVENT_ARG_READ | EVENT_ARG_WRITE;
