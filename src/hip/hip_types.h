@@ -52,9 +52,9 @@ typedef struct _hiprtcProgram *hiprtcProgram;
 typedef struct ihiprtcLinkState *hiprtcLinkState;
 
 typedef enum hipError_t {
-#define HIP_ERR(name, value, kind, message)       name = value,
-#define HIP_ERR6(name, value, kind, message)      name = value,
-#define HIP_ERR_ALIAS(name, value, primary) name = value,
+#define HIP_ERR(name, value, kind, message)  name = value,
+#define HIP_ERR6(name, value, kind, message) name = value,
+#define HIP_ERR_ALIAS(name, value, primary)  name = value,
 #include "hip/hip_error.def"
 #undef HIP_ERR
 #undef HIP_ERR6

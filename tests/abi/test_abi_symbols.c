@@ -210,7 +210,7 @@ static void error_names_are_those_of_the_library(void **state) {
     const char *(*get_name)(hipError_t);
     memcpy(&get_name, &symbol, sizeof(get_name));
     size_t wrong = 0;
-#define HIP_ERR(name, value, kind, message)                                                              \
+#define HIP_ERR(name, value, kind, message)                                                        \
     if (strcmp(get_name(name), hip_error_name(name)) != 0) {                                       \
         wrong++;                                                                                   \
         print_message("# %d: expected %s, found %s\n", name, get_name(name),                       \

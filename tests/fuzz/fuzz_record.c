@@ -63,7 +63,7 @@ static void read_all(void) {
         unsigned count;
         const struct site_frame *f = reader_site(r, id, &count, NULL);
         for (unsigned i = 0; i < count; i++)
-            format_frame(sink, r, &f[i]);
+            format_frame(sink, r, &f[i], "");
         reader_module(r, id, NULL);
         format_text(sink, reader_string(r, id));
     }

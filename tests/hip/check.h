@@ -1,5 +1,5 @@
-// check.h - what the programs of this folder share: checked calls, buffers, and a last line that says
-// PASS or FAIL.
+// check.h - what the programs of this folder share: checked calls, buffers, and a last line that
+// says PASS or FAIL.
 #pragma once
 #include <hip/hip_runtime.h>
 

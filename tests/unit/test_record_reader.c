@@ -66,7 +66,7 @@ static uint64_t read_all(const char *path) {
             unsigned frames;
             const struct site_frame *f = reader_site(r, id, &frames, NULL);
             for (unsigned n = 0; n < frames; n++)
-                format_frame(sink, r, &f[n]);
+                format_frame(sink, r, &f[n], "");
             format_text(sink, reader_string(r, id));
             reader_provenance(r, id);
             reader_module(r, id, NULL);
