@@ -98,7 +98,7 @@ for schedule in fast lazy; do
     inject 1 "ROOT_CAUSE UPSTREAM_KERNEL_FAULT: kernel inject_trap" "inject_trap" "$logits" kernel_trap
     inject 0 "FINDINGS KIND_MISMATCH: hipMemcpyAsync" "$copy, tensor x" "$none" kind_mismatch
     inject 0 "FINDINGS UNINITIALISED_READ: kernel rmsnorm" "rmsnorm, argument x, tensor x" "$none" uninitialised_read
-    inject 0 "FINDINGS LEAK: hipMalloc" "hipMalloc, tensor x" "$none" leak
+    inject 0 "FINDINGS LEAK: memory of hipMalloc" "hipMalloc, tensor x" "$none" leak
     inject 1 "ROOT_CAUSE UNCHECKED_ERROR: hipMalloc" "hipMalloc" "$copy" unchecked_error
 done
 unset GRETA_SOFT_SCHEDULE

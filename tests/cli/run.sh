@@ -56,7 +56,7 @@ exports_no_more() { # C library's functions in all versions; nothing of greta's 
     nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
         grep -vE '^(hip|__hip|_Z)' >names
     sed -nE 's/^IO\([a-z_]+, ([a-z0-9_]+),.*/\1/p' "$SOURCE_DIR/src/preload/io.def" | sort >listed
-    ! grep -vE '^(dlv?sym|free|realloc|munmap|sigaction|signal|_exit|_Exit|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names |
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|mremap|sigaction|signal|_exit|_Exit|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names |
         grep -vxFf listed && [ -s listed ] && [ -z "$(grep -vxFf names listed)" ]
 }
 
@@ -80,7 +80,7 @@ own_handler() { status 42 record -- "$programs/dies" handler && has 'hipGetDevic
 
 early_exit() { status 5 record -- "$programs/dies" exit && has '^# closed cleanly' && answer '^FINDINGS LEAK'; }
 
-quick_end() { status 4 record -- "$programs/processes" quick && has '^# closed cleanly' && answer '^CLEAN'; }
+quick_end() { status 4 record -- "$programs/processes" quick && has '^# closed cleanly' && answer '^INCONCLUSIVE: no bug .* exit status 4$'; }
 
 output_comes_first() { # what greta has to say follows what the program says
     status 0 record -- "$programs/plain" && is "sum=4950" "$(cat stdout)" &&
@@ -196,9 +196,9 @@ expected_model() {
     hash=$(sed -n 's/^# provenance model.*\(hash\|xxh64\)=//p' dump | head -n 1)
     [ -n "$hash" ] &&
         status 0 record --expect-model-hash "$hash" -- "$BUILD_DIR/bin/greta_infer" --prompt Hi --max-tokens 1 &&
-        refused 'the hash of the model of greta_infer is' --expect-model-hash 00ff \
+        refused 'the model hash of greta_infer is' --expect-model-hash 00ff \
             -- "$BUILD_DIR/bin/greta_infer" --prompt Hi --max-tokens 1 &&
-        refused 'the hash of the model of plain is not in the recording' --expect-model-hash 00ff -- "$programs/plain"
+        refused 'the model hash of plain is not in the recording' --expect-model-hash 00ff -- "$programs/plain"
 }
 
 # ---- what is recorded ------------------------------------------------------------------------------
@@ -215,9 +215,9 @@ sites_are_the_programs() {
 
 sites_without_exports() { # functions that only the file's own symbol table knows
     status 0 record --perfetto -- "$programs/hidden" && readelf -d "$programs/hidden" | grep -q NOW &&
-        has ' alloc device .*site="fill_in_secret\+0x[0-9a-f]+ \(hidden\)"' &&
+        has ' alloc device .*site="fill_in_secret \(hidden\.c:[0-9]+\)"' &&
         answer 'FINDINGS LEAK' &&
-        grep -q '"site": "fill_in_secret+0x[0-9a-f]* (hidden)"' "$out/report.json" &&
+        grep -q '"function": "fill_in_secret"' "$out/report.json" &&
         grep -q 'fill_in_secret' "$out/report.html" && grep -q 'fill_in_secret' "$out/trace.perfetto.json" &&
         status 0 record -- "$programs/hidden" thread && has ' set 8bit .*site="fill_in_secret'
 }
@@ -255,7 +255,7 @@ before_main() {
 
 forked() {
     status 0 record -- "$programs/processes" fork && is $'child\nparent' "$(cat stdout)" &&
-        has ' fork pid=' '^# closed cleanly: all 3' && count 2 'call=hipGetDeviceCount' &&
+        has '^# closed cleanly: all 3' && count 2 ' join .*/processes' && count 2 'call=hipGetDeviceCount' &&
         lacks ' host_release .*site=libc'
 }
 
@@ -282,7 +282,7 @@ all_are_clean() {
 one_leaks() { # the process that leaks is found between two that do not
     status 1 record --exit-code -- \
         sh -c "'$programs/processes' alone; '$programs/processes' leak; '$programs/processes' alone" &&
-        is $'alone\nleak\nalone' "$(cat stdout)" && answer '^FINDINGS LEAK: hipMalloc' &&
+        is $'alone\nleak\nalone' "$(cat stdout)" && answer '^FINDINGS LEAK: memory of hipMalloc' &&
         is 1 "$(grep -c '^      "hypothesis": "LEAK"' "$out/report.json")"
 }
 
@@ -389,7 +389,8 @@ beside() {
     GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/beside" && cp stdout plain && lacks ' unwatched ' &&
         GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/beside" && diff plain stdout || return 1
     [ "$(grep -c ' ok 9$' plain)" -eq "$(wc -l <plain)" ] || { cat plain; return 1; }
-    has ' unwatched system_call ' && lacks ' early_host_access ' && grep -q 'STREAM_UNSYNCED *INCONCLUSIVE.*could not be watched' "$out/report.txt"
+    has ' unwatched system_call ' && lacks ' early_host_access ' &&
+        grep -A 1 '^  STREAM_UNSYNCED' "$out/report.txt" | grep -q 'INCONCLUSIVE.*could not be watched'
 }
 beside_async() { # the system writes the memory when it likes
     GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/beside" io_uring && cat stdout &&
@@ -431,7 +432,8 @@ check "a time limit ends the program" time_limit
 check "all reports are written" reports_are_there
 check "the Markdown one in Spanish, too" in_spanish
 check "report says the same again" same_again
-check "--exit-code: a clean run is 0" exit_codes 0 '^CLEAN' "$programs/plain" 9
+check "--exit-code: a clean run is 0" exit_codes 0 '^CLEAN' "$programs/plain"
+check "a run that says itself that it failed is not clean" exit_codes 1 'exit status 9$' "$programs/plain" 9
 check "--exit-code: a bug is 1" exit_codes 1 '^ROOT_CAUSE' "$programs/faulty"
 check "--exit-code: a leak is 1" exit_codes 1 '^FINDINGS LEAK' "$programs/processes" leak
 check "--exit-code: no HIP call is 3" exit_codes 3 '^INCONCLUSIVE: nothing to judge: .* made no HIP call' true

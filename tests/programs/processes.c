@@ -1,4 +1,4 @@
-/* fork: a child goes on with HIP. exec: a child is another program. alone: no child. leak: memory
+/* fork: a child uses HIP too. exec: a child is another program. alone: no child. leak: memory
  * stays. replace: this program makes way for another. chain N: every one of N programs is started
  * by the one before. quick: ends by quick_exit. */
 #include <string.h>
@@ -71,8 +71,7 @@ int main(int argc, char **argv) {
             return execl(argv[0], argv[0], "alone", (char *)NULL);
     if (strcmp(how, "fork") == 0) {
         int count = 0;
-        CHECK(hipGetDeviceCount(&count));
-        if (fork() == 0) {
+        if (fork() == 0) { /* before the first call: HIP cannot be used on both sides of a fork */
             CHECK(hipGetDeviceCount(&count));
             printf("child\n");
             fflush(stdout);
@@ -80,6 +79,7 @@ int main(int argc, char **argv) {
                 _exit(0);
             return 0;
         }
+        CHECK(hipGetDeviceCount(&count));
     }
     wait(&status);
     work("parent");

@@ -8,12 +8,11 @@ enum { BYTES = 4096 };
 
 int main(int argc, char **argv) {
     int fixed = argc > 1 && strcmp(argv[1], "fixed") == 0;
-    unsigned char *host;
+    static unsigned char host[BYTES];
     void *device;
     hipStream_t writer, reader;
     hipEvent_t written;
     CHECK(hipMalloc(&device, BYTES));
-    CHECK(hipHostMalloc((void **)&host, BYTES, 0));
     CHECK(hipStreamCreateWithFlags(&writer, hipStreamNonBlocking));
     CHECK(hipStreamCreateWithFlags(&reader, hipStreamNonBlocking));
     CHECK(hipEventCreateWithFlags(&written, hipEventDisableTiming));
@@ -31,7 +30,6 @@ int main(int argc, char **argv) {
     CHECK(hipEventDestroy(written));
     CHECK(hipStreamDestroy(reader));
     CHECK(hipStreamDestroy(writer));
-    CHECK(hipHostFree(host));
     CHECK(hipFree(device));
     return last == 2 ? 0 : 1;
 }
