@@ -262,11 +262,42 @@ static long do_io_uring(void *p) {
 #define EACH(F)                                                                                    \
     F(read)                                                                                        \
     F(write)                                                                                       \
-    F(pread) F(pwrite) F(readv) F(writev) F(preadv) F(pwritev) F(preadv2) F(list) F(recv) F(send)  \
-        F(recvfrom) F(recvmsg) F(sendmsg) F(header) F(recvmmsg) F(sendmmsg) F(process_vm_readv)    \
-            F(process_vm_writev) F(ioctl) F(poll) F(ppoll) F(select) F(epoll) F(getrandom)         \
-                F(statx) F(fstat) F(uname) F(readlink) F(getsockopt) F(waitpid) F(accept)          \
-                    F(msgrcv) F(fread) F(syscall) F(raw_stat) F(io_uring)
+    F(pread)                                                                                       \
+    F(pwrite)                                                                                      \
+    F(readv)                                                                                       \
+    F(writev)                                                                                      \
+    F(preadv)                                                                                      \
+    F(pwritev)                                                                                     \
+    F(preadv2)                                                                                     \
+    F(list)                                                                                        \
+    F(recv)                                                                                        \
+    F(send)                                                                                        \
+    F(recvfrom)                                                                                    \
+    F(recvmsg)                                                                                     \
+    F(sendmsg)                                                                                     \
+    F(header)                                                                                      \
+    F(recvmmsg)                                                                                    \
+    F(sendmmsg)                                                                                    \
+    F(process_vm_readv)                                                                            \
+    F(process_vm_writev)                                                                           \
+    F(ioctl)                                                                                       \
+    F(poll)                                                                                        \
+    F(ppoll)                                                                                       \
+    F(select)                                                                                      \
+    F(epoll)                                                                                       \
+    F(getrandom)                                                                                   \
+    F(statx)                                                                                       \
+    F(fstat)                                                                                       \
+    F(uname)                                                                                       \
+    F(readlink)                                                                                    \
+    F(getsockopt)                                                                                  \
+    F(waitpid)                                                                                     \
+    F(accept)                                                                                      \
+    F(msgrcv)                                                                                      \
+    F(fread)                                                                                       \
+    F(syscall)                                                                                     \
+    F(raw_stat)                                                                                    \
+    F(io_uring)
 
 static const struct {
     const char *name;
