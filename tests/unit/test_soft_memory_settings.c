@@ -44,6 +44,7 @@ static void nonsense_is_refused_by_name(void **state) {
         "GRETA_SOFT_CHECKED=perhaps",    "GRETA_SOFT_THREADS=all",
         "AMD_SERIALIZE_KERNEL=yes",      "AMD_SERIALIZE_COPY=-3",
         "HIP_LAUNCH_BLOCKING=sometimes", "GRETA_SOFT_PIN=where",
+        "GRETA_SOFT_ARCH=gfx1100",
     };
     for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
         struct soft_outcome o = soft_run(nothing_works, nonsense[i]);

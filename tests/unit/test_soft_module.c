@@ -287,9 +287,21 @@ static bool picks_its_own_variant(void) {
     return true;
 }
 
+static bool is_a_gfx942(void) {
+    bool second;
+    hipDeviceProp_tR0600 prop;
+    OK(load_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx942", 64,
+                   &second));
+    MUST(second);
+    OK(hip->hipGetDevicePropertiesR0600(&prop, 0));
+    MUST(!strncmp(prop.gcnArchName, "gfx942", 6));
+    return true;
+}
+
 static void the_variant_for_the_device_is_taken(void **state) {
     (void)state;
     soft_expect(picks_its_own_variant, NULL);
+    soft_expect(is_a_gfx942, "GRETA_SOFT_ARCH=gfx942");
 }
 
 /* ---- hostile images ------------------------------------------------------------------------ */

@@ -6,7 +6,6 @@
 #include "soft/runtime/soft.h"
 
 #define SOFT_DEVICE_NAME "greta software device"
-#define SOFT_DEVICE_ARCH "gfx90a:sramecc+:xnack-"
 
 /* Priorities run from least to greatest downwards, as in HIP on AMD. */
 enum { SOFT_PRIORITY_LEAST = 1, SOFT_PRIORITY_GREATEST = -1 };

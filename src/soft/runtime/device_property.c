@@ -34,7 +34,7 @@ hipError_t soft_hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *prop, int devi
     PROP_VARIABLES;
     memset(prop, 0, sizeof *prop);
     strcpy(prop->name, SOFT_DEVICE_NAME);
-    strcpy(prop->gcnArchName, SOFT_DEVICE_ARCH);
+    strcpy(prop->gcnArchName, soft_arch_target(soft_settings()->arch));
     soft_device_uuid(device, &prop->uuid);
 #define PROP(field, value) prop->field = value;
 #define PROP5(field, value)
@@ -54,7 +54,7 @@ hipError_t soft_hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *prop, int devi
     PROP_VARIABLES;
     memset(prop, 0, sizeof *prop);
     strcpy(prop->name, SOFT_DEVICE_NAME);
-    strcpy(prop->gcnArchName, SOFT_DEVICE_ARCH);
+    strcpy(prop->gcnArchName, soft_arch_target(soft_settings()->arch));
 #define PROP(field, value)  prop->field = value;
 #define PROP5(field, value) prop->field = value;
 #define PROP6(field, value)

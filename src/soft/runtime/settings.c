@@ -37,6 +37,28 @@ static enum rc read_fault(struct err *e) {
     return RC_OK;
 }
 
+static const struct {
+    const char *name, *target;
+} arches[SOFT_ARCHES] = {
+#define ARCH(name, target) { #name, target },
+#include "soft/runtime/arch.def"
+#undef ARCH
+};
+
+const char *soft_arch_target(enum soft_arch arch) {
+    return arches[arch].target;
+}
+
+static enum rc read_arch(struct err *e) {
+    const char *text = env_get_str("GRETA_SOFT_ARCH", arches[0].name);
+    for (int i = 0; i < SOFT_ARCHES; i++)
+        if (!strcmp(text, arches[i].name)) {
+            settings.arch = (enum soft_arch)i;
+            return RC_OK;
+        }
+    return err_set(e, RC_USAGE, "GRETA_SOFT_ARCH: expected gfx90a or gfx942, found '%s'", text);
+}
+
 /* HIP_VISIBLE_DEVICES as ROCm reads it: a list of device numbers in the order the program shall see
  * them; the first entry that is no device, or a device named twice, ends the list. */
 static void filter_visible(unsigned physical) {
@@ -100,7 +122,7 @@ static enum rc read_serialize(struct err *e) {
 
 enum rc soft_settings_read(struct err *e) {
     uint64_t threads;
-    if (read_schedule(e) || read_fault(e) || read_devices(e) || read_memory(e) ||
+    if (read_schedule(e) || read_fault(e) || read_arch(e) || read_devices(e) || read_memory(e) ||
         read_serialize(e) || env_read_u64("GRETA_SOFT_THREADS", 0, &threads, e) ||
         env_read_bool("GRETA_SOFT_PIN", true, &settings.pin, e) ||
         env_read_bool("GRETA_SOFT_CHECKED", true, &settings.checked, e) ||

@@ -55,6 +55,12 @@ struct soft_capture; /* capture.c */
 enum { SOFT_DEVICES_MAX = 16 };
 enum { SOFT_SERIALIZE_BEFORE = 1, SOFT_SERIALIZE_AFTER = 2 };
 enum soft_policy { SOFT_FAST, SOFT_EAGER, SOFT_LAZY, SOFT_RANDOM };
+enum soft_arch {
+#define ARCH(name, target) SOFT_ARCH_##name,
+#include "soft/runtime/arch.def"
+#undef ARCH
+    SOFT_ARCHES
+};
 
 struct soft_settings {
     unsigned devices; /* visible devices: GRETA_SOFT_DEVICES filtered by HIP_VISIBLE_DEVICES */
@@ -64,6 +70,7 @@ struct soft_settings {
     enum soft_policy policy;
     uint64_t seed;                             /* of SOFT_RANDOM */
     bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
+    enum soft_arch arch;                       /* GRETA_SOFT_ARCH */
     unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
     bool pin;        /* a core for every worker of a pool that uses all: GRETA_SOFT_PIN */
@@ -75,6 +82,8 @@ struct soft_settings {
 NODISCARD enum rc soft_settings_read(struct err *e);
 /* What was read. */
 const struct soft_settings *soft_settings(void);
+/* "gfx90a:sramecc+:xnack-": a GPU as bundles name it. */
+const char *soft_arch_target(enum soft_arch arch);
 
 /* ---- error.c ------------------------------------------------------------------------------- */
 

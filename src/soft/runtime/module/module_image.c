@@ -1,13 +1,12 @@
 /* module_image.c - the code object for this device in what a program hands over. */
 #include <string.h>
 
-#include "soft/runtime/device.h"
 #include "soft/runtime/module/module.h"
 
-/* In this order: code for the processor that the device says it is, then for the other that it
- * takes. */
-static const char *const targets[] = { SOFT_DEVICE_ARCH, "gfx942:sramecc+:xnack-" };
-enum { TARGETS = sizeof targets / sizeof *targets };
+/* In this order: code for the GPU that the device says it is, then for the others that it takes. */
+static const char *target(int i) {
+    return soft_arch_target((enum soft_arch)((soft_settings()->arch + (unsigned)i) % SOFT_ARCHES));
+}
 
 static hipError_t finish(enum rc rc, const struct codeobj_image *found, struct soft_image *out) {
     if (rc == RC_OK)
@@ -24,15 +23,15 @@ hipError_t soft_image_from_memory(const void *image, struct soft_image *out) {
     }
     struct codeobj_image found = { 0 };
     enum rc rc = RC_UNSUPPORTED;
-    for (int i = 0; i < TARGETS && rc == RC_UNSUPPORTED; i++)
-        rc = codeobj_from_memory(image, targets[i], &found, NULL);
+    for (int i = 0; i < SOFT_ARCHES && rc == RC_UNSUPPORTED; i++)
+        rc = codeobj_from_memory(image, target(i), &found, NULL);
     return finish(rc, &found, out);
 }
 
 hipError_t soft_image_from_file(const char *path, struct soft_image *out) {
     struct codeobj_image found = { 0 };
     enum rc rc = RC_UNSUPPORTED;
-    for (int i = 0; i < TARGETS && rc == RC_UNSUPPORTED; i++)
-        rc = codeobj_from_file(path, targets[i], &found, NULL);
+    for (int i = 0; i < SOFT_ARCHES && rc == RC_UNSUPPORTED; i++)
+        rc = codeobj_from_file(path, target(i), &found, NULL);
     return finish(rc, &found, out);
 }
