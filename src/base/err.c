@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 void err_fill(struct err *e, enum rc rc, const char *fmt, ...) {
     if (!e)
         return;
@@ -12,6 +14,7 @@ void err_fill(struct err *e, enum rc rc, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
+    printable_scrub(e->msg, strlen(e->msg)); /* names from files are in it */
 }
 
 enum rc err_prefix(struct err *e, const char *fmt, ...) {

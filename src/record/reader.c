@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "record/bus.h"
 #include "record/extents.h"
 #include "record/symbols.h"
@@ -304,8 +305,12 @@ static bool index_piece(reader *r, const struct piece *p, uint64_t start, uint64
             at += RECORD_UNIT; /* torn, or padding before the next chunk */
             continue;
         }
-        if (d->id && d->id <= most && definition_is_sane(d) && !index_add(&r->index[d->kind], d))
-            return false;
+        if (d->id && d->id <= most && definition_is_sane(d)) {
+            if (d->kind == DEFINITION_STRING) /* the copy is ours, and texts end up on terminals */
+                printable_scrub_wide((char *)(uintptr_t)(d + 1), d->key_bytes);
+            if (!index_add(&r->index[d->kind], d))
+                return false;
+        }
         at += d->size;
     }
     return true;
