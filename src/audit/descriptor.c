@@ -4,13 +4,14 @@
 #include <string.h>
 
 /* An entry is replaced as a whole: version is odd while that happens, and whoever reads compares it
- * before and after. met: the key was seen once and has no definition yet. */
+ * before and after. */
 struct entry {
     _Atomic uint32_t version;
     _Atomic uint32_t number;
     _Atomic uint64_t low, high;
 };
-enum { ENTRIES = 8192, WAYS = 2, MET = UINT32_MAX, KEY_BYTES_MAX = 1024 };
+enum { ENTRIES = 8192, WAYS = 2, KEY_BYTES_MAX = 1024 };
+#define MET UINT32_MAX /* the number of a key that was seen once and has no definition yet */
 static struct entry entries[ENTRIES];
 
 /* ---- the cache ------------------------------------------------------------------------------ */

@@ -66,15 +66,24 @@ uint64_t isa_wave_pc(const struct isa_wave *w) {
     return w->ip ? address_of(w, w->ip) : w->stop.pc;
 }
 
-void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
-                    const struct isa_memory *memory, const struct isa_host *host) {
-    memset(w, 0, sizeof *w);
+void isa_wave_restart(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
+                      const struct isa_memory *memory, const struct isa_host *host, unsigned vgprs,
+                      unsigned agprs) {
+    enum { EACH = ISA_VGPRS / 2 };
+    memset(w, 0, offsetof(struct isa_wave, vgpr));
+    memset(w->vgpr[0], 0, (vgprs < EACH ? vgprs : EACH) * sizeof w->vgpr[0]);
+    memset(w->vgpr[EACH], 0, (agprs < EACH ? agprs : EACH) * sizeof w->vgpr[0]);
     w->code = code;
     w->group = group;
     w->memory = memory;
     w->host = host;
     w->mode = ISA_MODE_DEFAULT;
     ISA_WAVE_EXEC(w) = ~UINT64_C(0);
+}
+
+void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
+                    const struct isa_memory *memory, const struct isa_host *host) {
+    isa_wave_restart(w, code, group, memory, host, ISA_VGPRS / 2, ISA_VGPRS / 2);
 }
 
 /* Completes w->stop for the instruction that returned r; the parts that only it knows are there. */

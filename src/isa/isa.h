@@ -154,6 +154,11 @@ struct isa_wave {
 /* Zeroes registers and counters, and sets MODE, code, group, memory and host; EXEC is all lanes. */
 void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
                     const struct isa_memory *memory, const struct isa_host *host);
+/* The same, but of the vector registers only the first vgprs and agprs are zeroed: those that the
+ * kernel has. Of a small kernel all of them would be most of the work. */
+void isa_wave_restart(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
+                      const struct isa_memory *memory, const struct isa_host *host, unsigned vgprs,
+                      unsigned agprs);
 
 /* Sets the program counter: ISA_CONTINUE, or ISA_BAD_PC (w->stop says where). */
 enum isa_result isa_wave_jump(struct isa_wave *w, uint64_t address);

@@ -86,7 +86,9 @@ static enum isa_result start_wave(struct machine_launch *l, struct machine_worke
                                   unsigned index) {
     struct isa_wave *w = worker->waves[index];
     const struct soft_machine *m = l->machine;
-    isa_wave_reset(w, m->code, &worker->group, &worker->memory, &host);
+    unsigned vgprs = m->descriptor.accum_offset, all = m->descriptor.vgprs;
+    isa_wave_restart(w, m->code, &worker->group, &worker->memory, &host, vgprs,
+                     all > vgprs ? all - vgprs : 0);
     w->index = index;
     w->mode = m->descriptor.mode;
     w->shared_base = MACHINE_SHARED_BASE;
