@@ -337,7 +337,11 @@ static void write_texts(struct json *j, const struct data *d) {
 }
 
 static void write_field(struct json *j, const char *key, const struct event_field *f) {
-    static const char *const formats[] = { "", "x", "n", "n", "i", "x", "e" };
+    static const char *const formats[] = {
+        [EVENT_FORMAT_NONE] = "",    [EVENT_FORMAT_ADDRESS] = "x",   [EVENT_FORMAT_BYTES] = "n",
+        [EVENT_FORMAT_NUMBER] = "n", [EVENT_FORMAT_SIGNED] = "i",    [EVENT_FORMAT_HEX] = "x",
+        [EVENT_FORMAT_SEQ] = "e",    [EVENT_FORMAT_DEFINITION] = "",
+    };
     json_array_open(j, key);
     json_string(j, NULL, formats[f->format]);
     json_string(j, NULL, f->label);

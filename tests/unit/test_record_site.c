@@ -71,7 +71,8 @@ static void compare_all(unsigned count) {
             /* What a signal interrupted is recorded one byte past the instruction's start. */
             assert_in_range(f[k].address, wanted, wanted + (i >= interrupted));
         }
-        assert_true((int)frames == expected[i].count || frames == 48);
+        /* Deep ones are cut: at 48 frames, or where the words of larger frames are used up. */
+        assert_true((int)frames == expected[i].count || (frames >= 44 && frames <= 48));
     }
     reader_close(&r);
 }

@@ -378,7 +378,8 @@ static bool a_copy_from_memory_that_is_gone(void) {
     char *host = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(host != MAP_FAILED);
     OK(hip->hipHostRegister(host, 4096, hipHostRegisterDefault));
-    MUST(munmap(host, 4096) == 0);
+    /* Gone as by munmap(), but so that nobody else can get the addresses meanwhile. */
+    MUST(mmap(host, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == host);
     soft_tag(5);
     OK(hip->hipMemcpyAsync(x, host, 4096, hipMemcpyHostToDevice, s));
     FAILS(hipErrorIllegalAddress, hip->hipStreamSynchronize(s));
