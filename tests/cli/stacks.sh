@@ -8,6 +8,11 @@ set -u
 audit=$BUILD_DIR/bin/greta_audit
 program=$BUILD_DIR/programs/plain
 
+if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+    skip "call stacks" "a build with sanitizers has no libgcore_preload.so"
+    finish
+fi
+
 record() { # FOLDER PROGRAM...: records it with the software device
     local folder=$1
     shift
