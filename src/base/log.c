@@ -11,7 +11,6 @@
 
 /* One lock for all sinks: two of them may name the same file, and lines are rare. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 
 static void log_lock_take(void) {
     pthread_mutex_lock(&log_lock);
@@ -20,12 +19,13 @@ static void log_lock_give(void) {
     pthread_mutex_unlock(&log_lock);
 }
 
-static void log_hold_across_fork(void) {
+/* The first of all fork handlers, so that its lock is the last that a fork takes: others write
+ * lines while they hold theirs. */
+__attribute__((constructor(101))) static void log_hold_across_fork(void) {
     pthread_atfork(log_lock_take, log_lock_give, log_lock_give);
 }
 
 enum rc log_open(struct log_sink *out, const char *path, struct err *e) {
-    pthread_once(&log_once, log_hold_across_fork);
     if (!path || !*path || strcmp(path, "stderr") == 0) {
         *out = (struct log_sink){ .fd = STDERR_FILENO };
         return RC_OK;
