@@ -281,6 +281,8 @@ static bool calls_from_handlers(void) {
 
 static void handlers_of_signals_may_call_hip_during_the_start(void **state) {
     (void)state;
+    if (SOFT_TSAN)
+        skip(); /* it ends a process whose handlers allocate, as the first HIP call does */
     soft_expect(calls_from_handlers, NULL);
 }
 

@@ -343,11 +343,11 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
         return hipErrorOutOfMemory;
     if (kind == SOFT_PINNED && !soft_settings()->watch_host)
         return alloc_host(b, out);
+    b->state = SOFT_PENDING; /* before others can see it in the table */
     if (!place(b)) {
         free(b);
         return hipErrorOutOfMemory;
     }
-    b->state = SOFT_PENDING;
     if (!pending && soft_memory_commit(b) != hipSuccess) {
         displace(b);
         return hipErrorOutOfMemory;
