@@ -7,17 +7,18 @@ SUITES  ?=
 CASES_SEEDS ?= 20
 FUZZ_SECONDS ?= 60
 
-.PHONY: help run demo build test test-cases bench fuzz install clean format lint setup
+.PHONY: help run demo build tests test test-cases bench kernel-report fuzz install clean format lint setup
 .DEFAULT_GOAL := build
 
 help:
 	@echo 'make run      install what is missing, build, and run the main job'
 	@echo 'make demo     build, and show an audited copy, a refused one and a fault'
-	@echo 'make build    build into $(BUILD)/: bin, lib, lib/soft'
+	@echo 'make build    build programs and libraries into $(BUILD)/: bin, lib, lib/soft'
 	@echo 'make test     build and run every test; ends with "N passed, N failed"'
 	@echo '              SUITES="test_base_* cli_*" runs only some'
 	@echo 'make test-cases   the fault corpus of tests/cases under CASES_SEEDS ($(CASES_SEEDS)) random schedules'
 	@echo 'make bench    build and run the measurements'
+	@echo 'make kernel-report  registers, LDS and occupancy of every GPU kernel'
 	@echo 'make fuzz     run every fuzz target for FUZZ_SECONDS ($(FUZZ_SECONDS)) seconds'
 	@echo 'make install  install under PREFIX ($(PREFIX)); DESTDIR stages it'
 	@echo 'make format   format the sources with clang-format'
@@ -36,14 +37,22 @@ run: build
 demo: build
 	@$(BUILD)/bin/greta_d2h_demo
 
-test: build
+tests: setup
+	@scripts/build --tests $(BUILD)
+
+test: tests
 	@tests/run $(BUILD) $(SUITES)
 
-test-cases: build
+test-cases: tests
 	@CASES_SEEDS=$(CASES_SEEDS) tests/run $(BUILD) cases
 
-bench: build
+bench: setup
+	@scripts/build --benches $(BUILD)
 	@scripts/bench $(BUILD)
+
+kernel-report: build
+	@ninja -C $(BUILD) bench_gpu_kernels >$(BUILD)/kernel-report.log || { cat $(BUILD)/kernel-report.log; exit 1; }
+	@$(BUILD)/bench/bench_gpu_kernels
 
 fuzz: setup
 	@scripts/fuzz $(BUILD)-fuzz $(FUZZ_SECONDS)

@@ -50,6 +50,19 @@ function(greta_instruction_sets)
     endforeach()
 endfunction()
 
+# Loops over the lanes of a wave (rows_*.c) are to become vectors, with the same bits on every instruction set: no product is
+# fused into a sum unless the source says so.
+function(greta_row_functions)
+    foreach(source IN LISTS ARGN)
+        if(source MATCHES "/isa/rows_[a-z0-9]+\\.c$")
+            set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=off -fno-math-errno -fno-trapping-math)
+            if(NOT GRETA_SANITIZE)
+                set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O3)
+            endif()
+        endif()
+    endforeach()
+endfunction()
+
 # The hundreds of vectors that are inlined into mm_*.c take minutes to compile if each is watched when its
 # scope ends, and what watches them is optimised.
 function(greta_sanitize_lightly)
@@ -70,6 +83,7 @@ function(greta_layer layer)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c)
     list(FILTER sources EXCLUDE REGEX "/src/soft/entry/")
     greta_instruction_sets(${sources})
+    greta_row_functions(${sources})
     greta_sanitize_lightly(${sources})
     if(NOT sources)
         return()
@@ -87,6 +101,9 @@ function(greta_layer layer)
         set_source_files_properties(${PROJECT_SOURCE_DIR}/src/report/report_html.c PROPERTIES
             COMPILE_DEFINITIONS GRETA_HTML="${PROJECT_SOURCE_DIR}/src/report/html"
             OBJECT_DEPENDS "${page}")
+    endif()
+    if(layer STREQUAL "kernels")
+        greta_gpu_kernels()
     endif()
     if(layer STREQUAL "infer")
         set(demo ${PROJECT_SOURCE_DIR}/models/greta-demo.gguf)
@@ -218,6 +235,10 @@ function(greta_soft_runtime)
         set_target_properties(${target} PROPERTIES
             PREFIX "" OUTPUT_NAME libamdhip64.so SUFFIX .${major} NO_SONAME ON
             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/soft)
+        # Programs of ROCm 5.3 and later ask for hiprtc by a name of its own; it is in the same library.
+        add_custom_command(TARGET ${target} POST_BUILD
+            COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.${major}
+                    ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so.${major})
         add_dependencies(soft_runtime ${target})
     endforeach()
     # Plain libamdhip64.so is what -lamdhip64 links: the one for the HIP headers that are installed.
@@ -232,7 +253,9 @@ function(greta_soft_runtime)
     endif()
     add_custom_command(TARGET amdhip64_${major} POST_BUILD
         COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.${major}
-                ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so)
+                ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so
+        COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.${major}
+                ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so)
 endfunction()
 
 # libgcore_preload.so: the audit in front of any program's HIP runtime. It replaces functions of the C

@@ -20,6 +20,8 @@ if(TARGET amdhip64_6)
     install(TARGETS amdhip64_5 amdhip64_6 amdhip64_7
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/soft)
     install(FILES ${PROJECT_BINARY_DIR}/lib/soft/libamdhip64.so
+        ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so.5
+        ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so.6 ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so.7
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/soft)
 endif()
 

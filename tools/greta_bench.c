@@ -153,7 +153,7 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
         .progress = go_on_loading,
         .report = show_report,
     };
-    enum rc rc = env_read_bool("GRETA_DISABLE_GUARD_RAIL", false, &off, e);
+    enum rc rc = env_read_flag(ENV_GRETA_DISABLE_GUARD_RAIL, &off, e);
     if (rc)
         return rc;
     eo.guard_rail = !off;

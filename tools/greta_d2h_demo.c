@@ -14,6 +14,7 @@
 #include <greta/soft.h>
 
 #include "audit/audit.h"
+#include "base/env.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 #include "tools/common/option.h"
@@ -243,12 +244,12 @@ static int run(const struct options *o, const char *record, FILE *log) {
 }
 
 int main(int argc, char **argv) {
-    struct options o = { .record = getenv("GCORE_RECORD") };
+    struct options o = { .record = env_text(ENV_GCORE_RECORD) };
     char record[512], log_path[] = "/tmp/greta_d2h_demo.XXXXXX";
     int status = option_begin(&options_table, &o, argc, argv, NULL);
     if (status >= 0)
         return status;
-    if (o.record && *o.record) {
+    if (o.record) {
         snprintf(record, sizeof record, "%s", o.record);
     } else if (!default_record(record, sizeof record)) {
         fprintf(stderr, "greta_d2h_demo: cannot create the folder of %s: %s; use --record FILE\n",

@@ -52,20 +52,29 @@ static void show_note(const char *text, void *user) {
     fprintf(stderr, "greta_infer: note: %s\n", text);
 }
 
+/* --prompts takes what its texts take; otherwise every sequence may fill the context. */
+static uint32_t cache_positions(const struct app *a) {
+    const struct options *o = &a->options;
+    uint32_t tokens = o->max_tokens.given ? (uint32_t)o->max_tokens.value : TOKENS_DEFAULT;
+    return o->prompts ? prompts_positions(&a->prompts, tokens) : 0;
+}
+
 static enum rc open_engine(struct app *a, struct err *e) {
     const struct options *o = &a->options;
     struct engine_options eo = {
         .model = o->model,
         .device = o->device,
+        .exec = o->exec,
         .context = (uint32_t)o->ctx.value,
         .sequences = a->sequences,
+        .cache = cache_positions(a),
         .chunk = (uint32_t)o->chunk.value,
         .threads = (uint32_t)o->threads.value,
         .kv_type = o->kv_type,
         .no_repack = o->no_repack,
         .expect = o->expect,
         .all_logits = o->dump_prompt,
-        .trace = o->trace ? o->trace : env_get_str("GRETA_TRACE", NULL),
+        .trace = o->trace ? o->trace : env_text(ENV_GRETA_TRACE),
         .trace_file = o->trace_file,
         .trace_dump = o->trace_dump,
         .inject = o->inject.items,
@@ -76,7 +85,7 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .user = a,
     };
     bool off;
-    enum rc rc = env_read_bool("GRETA_DISABLE_GUARD_RAIL", false, &off, e);
+    enum rc rc = env_read_flag(ENV_GRETA_DISABLE_GUARD_RAIL, &off, e);
     if (rc)
         return rc;
     eo.guard_rail = !off;
@@ -90,6 +99,13 @@ static enum rc prepare(struct app *a, struct err *e) {
     const struct options *o = &a->options;
     a->sequences = o->batch_size.given ? (uint32_t)o->batch_size.value : 1;
     a->seed = o->seed.given ? o->seed.value : (uint64_t)time(NULL);
+    if (o->prompts) {
+        enum { AT_ONCE = 128 };
+        enum rc rc = prompts_read(&a->prompts, o->prompts, e);
+        a->sequences = a->prompts.count < AT_ONCE ? (uint32_t)a->prompts.count : AT_ONCE;
+        a->prompted = true;
+        return rc;
+    }
     a->texts = calloc(a->sequences, sizeof *a->texts);
     if (!a->texts)
         return err_set(e, RC_MEMORY, "out of memory");
@@ -126,7 +142,9 @@ static enum rc run(struct app *a, struct engine_result *result, struct err *e) {
     if (a->options.dump_logits)
         rc = dump_open(&a->dump, a->options.dump_logits, engine_config(a->engine)->vocab, e);
     if (!rc)
-        rc = a->options.chat ? app_run_chat(a, result, e) : app_run_once(a, result, e);
+        rc = a->options.prompts ? app_run_prompts(a, result, e)
+             : a->options.chat  ? app_run_chat(a, result, e)
+                                : app_run_once(a, result, e);
     enum rc dumped = dump_close(&a->dump, a->engine, a->options.model, result, rc ? NULL : e);
     rc = rc ? rc : dumped;
     enum rc closed = engine_close(&a->engine, rc ? NULL : e);
@@ -146,7 +164,10 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
              "Tokens/second: %.2f\nSTATUS=%s\n",
              (unsigned long long)r->generated, r->total_ms, r->first_token_ms, r->tokens_per_second,
              rc ? "ERROR" : "OK");
-    app_print(a, text, strlen(text));
+    if (a->options.prompts || a->options.quiet) /* only the text goes to standard output */
+        fputs(text, stderr);
+    else
+        app_print(a, text, strlen(text));
     if (rc || !a->output_errno)
         return rc;
     fprintf(stderr, "Generation error: standard output cannot be written: %s\n",
@@ -156,7 +177,7 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
 
 /* What the recording says, if there is one. Its file is complete only now. */
 static void print_recording(const struct app *a) {
-    const char *path = env_get_str("GCORE_RECORD", NULL);
+    const char *path = env_text(ENV_GCORE_RECORD);
     struct err e = { 0 };
     if (!path || a->options.quiet)
         return;
@@ -170,6 +191,16 @@ static bool asks_for_kinds(const struct options *o) {
         if (!strcmp(o->inject.items[i], "help") || !strcmp(o->inject.items[i], "list"))
             return true;
     return false;
+}
+
+static int run_self_test(const struct app *a) {
+    struct err e = { 0 };
+    enum rc rc = app_self_test(a, &e);
+    if (rc)
+        fprintf(stderr, "greta_infer: %s\n", e.msg);
+    printf("STATUS=%s\n", rc ? "ERROR" : "OK");
+    gcore_close();
+    return program_exit_code(rc, true);
 }
 
 static int run_app(struct app *a) {
@@ -193,6 +224,7 @@ static int run_app(struct app *a) {
     for (uint32_t i = 0; a->texts && i < a->sequences; i++)
         token_text_close(&a->texts[i]);
     free(a->texts);
+    prompts_close(&a->prompts);
     token_text_close(&a->answer);
     token_text_close(&a->prompt);
     token_list_close(&result.tokens);
@@ -211,5 +243,5 @@ int main(int argc, char **argv) {
     }
     a.terminal = isatty(STDERR_FILENO) && !a.options.quiet;
     program_catch_interrupts();
-    return run_app(&a);
+    return a.options.self_test ? run_self_test(&a) : run_app(&a);
 }

@@ -56,12 +56,14 @@ typedef struct greta_engine greta_engine;
 /* ---- opening ------------------------------------------------------------------------------- */
 
 struct greta_options {
-    const char *model;     /* path of a GGUF file; NULL: the demo model that is built in */
-    const char *device;    /* "auto", "hip", "soft"; NULL: GRETA_DEVICE */
-    uint32_t context;      /* positions a sequence; 0: the model's own, at most 4096 */
-    uint32_t sequences;    /* continuations side by side; 0: 1 */
-    uint32_t chunk;        /* prompt tokens that go through the model together; 0: 512 */
-    uint32_t threads;      /* cores of the software device; 0: all */
+    const char *model;  /* path of a GGUF file; NULL: the demo model that is built in */
+    const char *device; /* "auto", "hip", "soft"; NULL: GRETA_DEVICE */
+    uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
+    uint32_t sequences; /* that a step takes at most, and continuations of greta_generate(); 0: 1 */
+    uint32_t cache;     /* positions of the KV cache for all sequences together; it grows up to that
+                           as it is needed; 0: context for each */
+    uint32_t chunk;     /* prompt tokens that go through the model together; 0: 512 */
+    uint32_t threads;   /* cores of the software device; 0: all */
     const char *kv_type;   /* "F16" or "Q8_0"; NULL: F16 */
     const char *expect;    /* a shape the model must have ("llama-3-8b", FILE.json); NULL: any */
     int ignore_guard_rail; /* go on in spite of what the guard rail finds */
@@ -104,6 +106,19 @@ GRETA_API const char *greta_token_text(const greta_engine *g, int32_t id, size_t
 
 /* ---- generating ---------------------------------------------------------------------------- */
 
+enum greta_end {
+    GRETA_END_LENGTH, /* max_tokens */
+    GRETA_END_EOS,    /* the model's end-of-text token */
+    GRETA_END_STOP,   /* a stop text */
+    GRETA_END_INTERRUPTED,
+    GRETA_END_FULL, /* the context has no room for another token */
+};
+
+struct greta_finished {
+    enum greta_end end;
+    uint32_t prompt_tokens, generated;
+};
+
 struct greta_request {
     const char *prompt;    /* text; NULL: tokens */
     size_t prompt_bytes;   /* 0: prompt is terminated */
@@ -117,7 +132,7 @@ struct greta_request {
     float min_p;              /* 0: all */
     float repeat_penalty;     /* 1: none */
     uint32_t repeat_last;     /* tokens it looks back at */
-    uint64_t seed;            /* sequence i draws with seed + i */
+    uint64_t seed;            /* sequence i of greta_generate() draws with seed + i */
     const char *const *stops; /* texts that end a sequence and are not part of it */
     size_t stop_count;
     int ignore_end; /* go on behind an end-of-text token */
@@ -129,13 +144,13 @@ struct greta_request {
                   void *user);
     /* Asked between tokens; nonzero ends the run as if it were complete. May be NULL. */
     int (*interrupted)(void *user);
+    /* The end of a sequence, the last that is heard of it. May be NULL. */
+    void (*finished)(uint32_t sequence, const struct greta_finished *f, void *user);
     void *user;
 };
 
 /* 128 tokens, temperature 0.8, top-k 40, top-p 0.95, no penalty, seed 0. */
 GRETA_API void greta_request_init(struct greta_request *r);
-
-enum greta_end { GRETA_END_LENGTH, GRETA_END_EOS, GRETA_END_STOP, GRETA_END_INTERRUPTED };
 
 struct greta_result {
     uint64_t generated;       /* tokens, of all sequences */
@@ -148,6 +163,28 @@ struct greta_result {
 /* Runs a request; *out (may be NULL) counts what was done also if it fails. */
 GRETA_API enum greta_code greta_generate(greta_engine *g, const struct greta_request *r,
                                          struct greta_result *out, struct greta_error *e);
+
+/* ---- several prompts side by side ----------------------------------------------------------
+ *
+ * greta_submit() adds a sequence at any time, greta_step() runs one pass of the model for all that
+ * are under way: the next token of each, and prompts in chunks. Sequences that begin with the same
+ * tokens share the blocks of the KV cache that hold them. With quantised weights the text of a
+ * sequence does not depend on its neighbours.
+ *
+ *     for (size_t i = 0; i < count; i++)
+ *         greta_submit(engine, &requests[i], &ids[i], &why);
+ *     for (int more = 1; more && !greta_step(engine, &more, &why);)
+ *         ;                                      // text and finished are called
+ */
+
+/* *id is what the callbacks get. Of the request, stop texts must stay until the sequence has ended;
+ * append is not possible. */
+GRETA_API enum greta_code greta_submit(greta_engine *g, const struct greta_request *r, uint32_t *id,
+                                       struct greta_error *e);
+/* *more: sequences are left. If it fails, they are as they were before it. */
+GRETA_API enum greta_code greta_step(greta_engine *g, int *more, struct greta_error *e);
+/* Ends a sequence at the next step, if it is still there. */
+GRETA_API enum greta_code greta_cancel(greta_engine *g, uint32_t id, struct greta_error *e);
 
 /* "0.1.0" */
 GRETA_API const char *greta_version(void);

@@ -135,6 +135,9 @@ struct greta_soft_check {
     int how;                /* enum greta_soft_checked */
     uint64_t before, after; /* the most bytes of slack that a block can have: guards begin there */
     int pattern;            /* slack is filled with a pattern, so that writes to it show */
+    /* Of machine code, whether these are looked for in it: values that nothing has defined, data
+     * races within the launch, barriers that not all reach. */
+    int init, races, barriers;
 };
 
 /* What the device will check in a launch of this function: a hipFunction_t, or the host address of
@@ -160,11 +163,69 @@ struct greta_soft_slack {
     uint64_t launches; /* that ran on any stream between the two looks */
 };
 
+/* How a launch of machine code touched bytes. */
+enum greta_soft_touch_kind {
+    GRETA_SOFT_TOUCH_READ = 1, /* before the launch itself had written them; atomics read, too */
+    GRETA_SOFT_TOUCH_WRITE = 2,
+    GRETA_SOFT_TOUCH_ATOMIC = 3, /* written by atomics, perhaps also otherwise */
+};
+
+struct greta_soft_touch {
+    uint64_t address, bytes;
+    int kind;    /* enum greta_soft_touch_kind */
+    int at_most; /* none outside of these, perhaps not all of them */
+};
+
+/* What a check found wrong in a kernel, which runs on nevertheless. */
+enum greta_soft_caught_kind {
+    GRETA_SOFT_CAUGHT_RACE = 1,              /* at[0] and at[1] access the same bytes unordered */
+    GRETA_SOFT_CAUGHT_BARRIER_PARTIAL = 2,   /* a wave waits with `count` of `all` of its threads */
+    GRETA_SOFT_CAUGHT_BARRIER_DIFFERENT = 3, /* waves wait at different barriers */
+    GRETA_SOFT_CAUGHT_UNDEFINED_ADDRESS = 5, /* what nothing has defined became an address, */
+    GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH = 6,  /* decided a branch, */
+    GRETA_SOFT_CAUGHT_UNDEFINED_STORE = 7,   /* was stored to device memory */
+};
+enum greta_soft_space {
+    GRETA_SOFT_SPACE_GLOBAL = 1,
+    GRETA_SOFT_SPACE_LDS = 2,
+    GRETA_SOFT_SPACE_SCRATCH = 3,
+    GRETA_SOFT_SPACE_VGPR = 4,
+    GRETA_SOFT_SPACE_SGPR = 5,
+};
+
+/* One of the places in the kernel that take part. */
+struct greta_soft_caught_at {
+    uint64_t pc;
+    uint32_t block[3], thread[3];
+    int kind;          /* enum greta_soft_touch_kind; 0: no access */
+    const char *place; /* "saxpy at saxpy.hip:12"; NULL: not known */
+};
+
+struct greta_soft_caught {
+    uint64_t tag;
+    const char *kernel;
+    int kind;  /* enum greta_soft_caught_kind */
+    int space; /* enum greta_soft_space of the bytes, or of the undefined value's origin */
+    uint64_t
+        address; /* of a race; of the origin: address, offset in LDS, or number of a register */
+    uint64_t bytes;
+    uint64_t allocation_base; /* of global memory, or 0 */
+    uint32_t count, all;
+    struct greta_soft_caught_at at[2]; /* at[1].pc 0: there is no second one */
+};
+
 /* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
 struct greta_soft_launch_observer {
     /* The device did not run `launches` launches of the operation with that tag. */
     void (*not_run)(uint64_t tag, const char *kernel, int reason, uint64_t launches, void *user);
     void (*slack)(const struct greta_soft_slack *damage, void *user);
+    /* A launch of machine code ran to its end and touched these bytes, and no others. May be NULL:
+     * then nobody keeps account of them. */
+    void (*touched)(uint64_t tag, const char *kernel, const struct greta_soft_touch *touched,
+                    size_t count, void *user);
+    /* A check found something; the same place is told once per launch. May be NULL: then standard
+     * error is told. */
+    void (*caught)(const struct greta_soft_caught *caught, void *user);
 };
 
 /* From here on slack has a pattern, and is looked at after each launch that has the block among its
@@ -188,11 +249,13 @@ GRETA_SOFT_API void greta_soft_look_at_slack(void);
 
 /* ---- host memory --------------------------------------------------------------------------- */
 
-/* Called on the thread that runs a copy, before it touches [address, address + bytes) and after,
- * for each side that is host memory, so that somebody who protects pages of the host's can let the
- * device through. NULL removes it. */
-typedef void (*greta_soft_touch_observer)(uint64_t address, uint64_t bytes, int begins, void *user);
-GRETA_SOFT_API void greta_soft_observe_touches(greta_soft_touch_observer observer, void *user);
+/* Called on threads that run copies and fills, for host memory that the device would otherwise
+ * touch where the program sees it: copies `bytes` bytes from memory to host (writes) or from host
+ * to memory, past the protection of host's pages, and returns 1; or returns 0, and the device
+ * touches the memory itself. For somebody who protects pages of the host's. NULL removes it. */
+typedef int (*greta_soft_host_mover)(uint64_t host, void *memory, uint64_t bytes, int writes,
+                                     void *user);
+GRETA_SOFT_API void greta_soft_move_host_by(greta_soft_host_mover mover, void *user);
 
 /* 1 if the calling thread is running a kernel or a copy, else 0. For signal handlers. */
 GRETA_SOFT_API int greta_soft_is_running(void);

@@ -36,12 +36,12 @@ bool audit_is_attached(void) {
 /* ---- the environment ------------------------------------------------------------------------- */
 
 enum rc audit_config_read(struct audit_config *out, struct err *e) {
-    struct audit_config c = { .d2h_log = env_get_str("GCORE_D2H_AUDIT_LOG", NULL) };
-    enum rc rc = env_read_bool("GCORE_D2H_AUDIT", false, &c.d2h_audit, e);
+    struct audit_config c = { .d2h_log = env_text(ENV_GCORE_D2H_AUDIT_LOG) };
+    enum rc rc = env_read_flag(ENV_GCORE_D2H_AUDIT, &c.d2h_audit, e);
     if (rc == RC_OK)
-        rc = env_read_bool("GRETA_D2H_DEBUG", false, &c.d2h_debug, e);
+        rc = env_read_flag(ENV_GRETA_D2H_DEBUG, &c.d2h_debug, e);
     if (rc == RC_OK)
-        rc = env_read_bool("GRETA_TRACE_MEMCPY", false, &c.trace_memcpy, e);
+        rc = env_read_flag(ENV_GRETA_TRACE_MEMCPY, &c.trace_memcpy, e);
     if (rc == RC_OK)
         rc = record_options_read(&c.record, e);
     if (rc == RC_OK)

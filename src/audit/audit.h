@@ -26,7 +26,7 @@ struct audit_config {
     bool d2h_audit;               /* GCORE_D2H_AUDIT */
     bool d2h_debug;               /* GRETA_D2H_DEBUG */
     bool trace_memcpy;            /* GRETA_TRACE_MEMCPY; false where the build left the code out */
-    const char *d2h_log;          /* GCORE_D2H_AUDIT_LOG; NULL: standard error */
+    const char *d2h_log;          /* GCORE_D2H_AUDIT_LOG; NULL or "stderr": standard error */
     struct record_options record; /* GCORE_RECORD and relatives; path NULL: off */
 };
 
@@ -82,6 +82,7 @@ struct audit_host_observer {
     /* It is captured: it comes with every launch of its graph. stream is NULL. May be NULL. */
     void (*captured)(const struct audit_host_use *use);
     void (*waited)(void);         /* some stream's done went up; may be NULL */
+    void (*waits)(bool begins);   /* this thread is in a call that waits; may be NULL */
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
 };
 
@@ -139,7 +140,7 @@ struct audit_thread {
     int device;           /* 1 + current device; 0: ask */
     uint32_t tid;         /* kernel's id; 0: not asked yet */
     uint64_t failed_call; /* 1 + seq of the call whose error hipGetLastError will report */
-    struct order_stream *own_streams; /* per-thread default streams, one a device */
+    struct order_stream *own_streams; /* per-thread default streams, one per device */
     /* What the ledger, at this generation, says about addresses that copies used: see d2h_check.c
      */
     uint64_t places_generation;

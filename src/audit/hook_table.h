@@ -331,7 +331,9 @@
 #define HOOK_hipGraphAddMemcpyNodeFromSymbol ~, , NODE; hook_node_copy(&c, r, &n, dst, hook_symbol(symbol, offset), count, kind)
 #define HOOK_hipGraphAddMemcpyNodeToSymbol   ~, , NODE; hook_node_copy(&c, r, &n, hook_symbol(symbol, offset), src, count, kind)
 #define HOOK_hipGraphAddMemsetNode   ~, , NODE; hook_node_set(&c, r, &n, pMemsetParams)
-#define HOOK_hipGraphAddHostNode     ~, , NODE; hook_node_host(&c, r, &n, pNodeParams)
+#define HOOK_hipGraphAddHostNode \
+    ~, struct hook_host_node w; hook_host_node(&w, &pNodeParams), NODE; hook_node_host(&c, r, &n, &w)
+#define HOOK_hipGraphHostNodeGetParams ~, PLAIN(node, pNodeParams, 0), hook_host_node_read(r, pNodeParams); call_end(&c, (unsigned)r)
 #define HOOK_hipGraphAddEmptyNode    ~, , NODE; hook_node_plain(&c, r, &n)
 #define HOOK_hipGraphAddChildGraphNode  ~, , NODE; hook_node_plain(&c, r, &n)
 #define HOOK_hipGraphAddEventRecordNode ~, , NODE; hook_node_plain(&c, r, &n)

@@ -118,6 +118,17 @@ void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use);
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w);
 
 /* Host functions: replaces the program's function and data by ones that record its run. */
+/* A host node that is added by hand: the graph gets a function that stands in for the program's, to
+ * record when that runs, for as long as the process lives, because graphs are copied and
+ * instantiated without a word. Reading the node's parameters gives back what was asked for. */
+struct hook_host_node {
+    const hipHostNodeParams *asked; /* may be NULL */
+    hipHostNodeParams given;
+};
+void hook_host_node(struct hook_host_node *w, const hipHostNodeParams **params);
+void hook_host_node_added(hipError_t r, struct hook_host_node *w, uint64_t seq);
+void hook_host_node_read(hipError_t r, hipHostNodeParams *params);
+
 struct hook_work hook_host_fn(struct call *c, hipHostFn_t *fn, void **data,
                               struct order_stream *stream);
 struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **data,
@@ -236,7 +247,8 @@ void hook_node_set_set(struct call *c, hipError_t r, const hipMemsetParams *p);
 /* All nodes of a graph were asked for, in the order in which they were added. */
 void hook_graph_nodes(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *nodes,
                       const size_t *count);
+struct hook_host_node;
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
-                    const hipHostNodeParams *p);
+                    struct hook_host_node *w);
 
 #endif

@@ -255,14 +255,16 @@ void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
 }
 
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
-                    const hipHostNodeParams *p) {
-    if (!call_is_recorded())
-        return;
-    record_node(c, r, n, 0);
-    struct event ev = node_event(c, EVENT_HOST_FN, 0, r);
-    ev.dst = p ? (uint64_t)(uintptr_t)p->fn : 0;
-    ev.src = p ? bits(p->userData) : 0;
-    record_event(audit.writer, &ev);
+                    struct hook_host_node *w) {
+    uint64_t seq = EVENT_NO_SEQ;
+    if (call_is_recorded()) {
+        record_node(c, r, n, 0);
+        struct event ev = node_event(c, EVENT_HOST_FN, 0, r);
+        ev.dst = w->asked ? (uint64_t)(uintptr_t)w->asked->fn : 0;
+        ev.src = w->asked ? bits(w->asked->userData) : 0;
+        seq = record_event(audit.writer, &ev);
+    }
+    hook_host_node_added(r, w, seq);
 }
 
 /* ---- nodes that get other parameters --------------------------------------------------------- */

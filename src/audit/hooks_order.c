@@ -39,6 +39,11 @@ void hook_stream_destroyed(struct call *c, hipError_t r, struct order_stream *s)
     call_end(c, (unsigned)r);
 }
 
+static void tell_wait(bool begins) {
+    if (audit.host && audit.host->waits)
+        audit.host->waits(begins);
+}
+
 struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope) {
     struct hook_sync sync;
     sync.stream = s;
@@ -49,6 +54,7 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
         ev.dst = s ? (uint64_t)s->device : 0;
         call_begin(c, &ev);
     }
+    tell_wait(true);
     return sync;
 }
 
@@ -63,6 +69,7 @@ struct hook_sync hook_sync_device(struct call *c) {
         ev.dst = (uint64_t)device;
         call_begin(c, &ev);
     }
+    tell_wait(true);
     return sync;
 }
 
@@ -71,6 +78,7 @@ void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s) {
         order_prove(s->stream, s->mark);
         order_behind_done(&s->behind);
     }
+    tell_wait(false);
     call_end(c, (unsigned)r);
 }
 
@@ -139,10 +147,12 @@ void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait) {
         ev.src = order_event_read(order_event(event)).seq;
         call_begin(c, &ev);
     }
+    tell_wait(true);
 }
 
 void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event) {
     if (r == hipSuccess)
         order_event_done(order_event(event));
+    tell_wait(false);
     call_end(c, (unsigned)r);
 }

@@ -525,26 +525,84 @@ static void tell_host_fn(bool begins) {
         audit.host->host_fn(begins);
 }
 
+/* While a host function runs, all memory is watched that host and device share and that the device
+ * reaches past page protection: its accesses count like those of an operation. The "streams" tell
+ * who watches when that is over; they outlive every use of them. */
+enum { WATCHERS = 8, WATCHED_BLOCKS = 64 };
+static struct watcher {
+    atomic_bool busy;
+    struct order_stream stream;
+} watchers[WATCHERS];
+
+struct watching {
+    struct audit_host_use use;
+    unsigned count;
+};
+
+static void watch_block(const struct ledger_entry *e, void *user) {
+    struct watching *w = user;
+    bool shared = e->family == LEDGER_PINNED || e->family == LEDGER_MANAGED;
+    if (!shared || !e->size || w->count++ >= WATCHED_BLOCKS)
+        return;
+    w->use.address = e->addr;
+    w->use.bytes = e->size;
+    audit.host->queued(&w->use);
+}
+
+static struct watcher *watch_begin(const struct host_call *h) {
+    struct watcher *w = NULL;
+    if (!audit.host || !audit.host->host_fn || h->queued == EVENT_NO_SEQ)
+        return NULL;
+    for (size_t i = 0; i < WATCHERS && !w; i++)
+        if (!atomic_exchange(&watchers[i].busy, true))
+            w = &watchers[i];
+    if (!w)
+        return NULL;
+    struct watching all = { .use = { .written = true,
+                                     .stream = &w->stream,
+                                     .mark = atomic_load(&w->stream.done) + 1,
+                                     .event = h->queued } };
+    ledger_each(audit.ledger, watch_block, &all);
+    return w;
+}
+
+static void watch_end(struct watcher *w) {
+    if (!w)
+        return;
+    atomic_fetch_add(&w->stream.done, 1);
+    audit.host->waited();
+    atomic_store(&w->busy, false);
+}
+
+static struct watcher *host_fn_begins(const struct host_call *h) {
+    record_host(h, EVENT_HOST_FN_BEGIN);
+    struct watcher *w = watch_begin(h);
+    tell_host_fn(true);
+    return w;
+}
+
+static void host_fn_ends(const struct host_call *h, struct watcher *w) {
+    tell_host_fn(false);
+    watch_end(w);
+    record_host(h, EVENT_HOST_FN_END);
+}
+
 static void run_host_fn(void *data) {
     struct host_call h = *(struct host_call *)data;
     if (h.once)
         free(data);
-    record_host(&h, EVENT_HOST_FN_BEGIN);
-    tell_host_fn(true);
+    struct watcher *w = host_fn_begins(&h);
     h.fn(h.data);
-    tell_host_fn(false);
-    record_host(&h, EVENT_HOST_FN_END);
+    host_fn_ends(&h, w);
 }
 
 static void run_callback(hipStream_t stream, hipError_t status, void *data) {
     struct host_call h = *(struct host_call *)data;
     if (h.once)
         free(data);
-    record_host(&h, EVENT_HOST_FN_BEGIN);
-    tell_host_fn(true);
+    struct watcher *w = host_fn_begins(&h);
     h.callback(stream, status, h.data);
-    tell_host_fn(false);
-    record_host(&h, EVENT_HOST_FN_END);
+    host_fn_ends(&h, w);
 }
 
 static struct host_call *host_queue(struct call *c, const struct host_call *what,
@@ -580,6 +638,33 @@ struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **d
         *data = h;
     }
     return (struct hook_work){ .stream = stream };
+}
+
+void hook_host_node(struct hook_host_node *w, const hipHostNodeParams **params) {
+    *w = (struct hook_host_node){ .asked = *params };
+    struct host_call *h = call_is_recorded() && *params && (*params)->fn ? malloc(sizeof *h) : NULL;
+    if (!h)
+        return;
+    *h = (struct host_call){ .fn = (*params)->fn,
+                             .data = (*params)->userData,
+                             .queued = EVENT_NO_SEQ };
+    w->given = (hipHostNodeParams){ .fn = run_host_fn, .userData = h };
+    *params = &w->given;
+}
+
+void hook_host_node_added(hipError_t r, struct hook_host_node *w, uint64_t seq) {
+    struct host_call *h = w->given.userData;
+    if (h && r == hipSuccess)
+        h->queued = seq; /* before a graph with it can run */
+    else
+        free(h);
+}
+
+void hook_host_node_read(hipError_t r, hipHostNodeParams *params) {
+    if (r != hipSuccess || !params || params->fn != run_host_fn)
+        return;
+    const struct host_call *h = params->userData;
+    *params = (hipHostNodeParams){ .fn = h->fn, .userData = h->data };
 }
 
 void hook_host_queued(struct call *c, hipError_t r, const struct hook_work *w, void *data) {

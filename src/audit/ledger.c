@@ -362,6 +362,10 @@ readlock_token ledger_read_begin(ledger *l) {
     return readlock_take(&l->lock);
 }
 
+readlock_token ledger_read_try(ledger *l) {
+    return readlock_try(&l->lock);
+}
+
 const struct ledger_entry *ledger_at(const ledger *l, uint64_t addr) {
     struct range *r = rangemap_find(&l->live, addr);
     return r ? r->value : NULL;

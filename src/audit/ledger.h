@@ -135,6 +135,8 @@ enum rc ledger_drop_name(ledger *l, uint64_t addr, struct err *e);
 /* ---- looking up ------------------------------------------------------------------------------ */
 
 readlock_token ledger_read_begin(ledger *l);
+/* For signal handlers: NULL if the ledger is being changed, maybe by what they interrupted. */
+readlock_token ledger_read_try(ledger *l);
 static inline void ledger_read_end(readlock_token t) {
     readlock_give(t);
 }

@@ -28,6 +28,18 @@ readlock_token readlock_take(struct readlock *l) {
     }
 }
 
+readlock_token readlock_try(struct readlock *l) {
+    readlock_token mine = &l->slot[slot_of_thread()].readers;
+    for (int tries = 0; tries < 10 * SPIN_LIMIT; tries++) {
+        atomic_fetch_add(mine, 1);
+        if (!atomic_load(&l->writing))
+            return mine;
+        atomic_fetch_sub_explicit(mine, 1, memory_order_release);
+        sched_yield();
+    }
+    return NULL;
+}
+
 void readlock_write_take(struct readlock *l) {
     spin_lock(&l->writer);
     atomic_store(&l->writing, true);

@@ -2,6 +2,7 @@
 
 #include <greta/soft.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "audit/kernel.h"
@@ -56,6 +57,18 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     record_events(audit.writer, slot, slots);
 }
 
+/* A recording knows arguments by their numbers; the names are told once per kernel. */
+static void tell_names(const struct greta_soft_kernel *k) {
+    char key[512], names[1024];
+    size_t used = 0;
+    for (uint32_t i = 0; i < k->param_count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "," : "",
+                                 k->params[i].name);
+    snprintf(key, sizeof key, "kernel.%s.arguments", k->name);
+    if (audit.writer && used && used < sizeof names)
+        record_provenance(audit.writer, key, names);
+}
+
 /* What the software device knows about a kernel in host code. */
 static bool describe_native(const char *name, struct kernel_layout *out, void *user) {
     (void)user;
@@ -63,6 +76,7 @@ static bool describe_native(const char *name, struct kernel_layout *out, void *u
     if (!k || k->param_count > KERNEL_PARAMS_MAX)
         return false;
     out->count = k->param_count;
+    tell_names(k);
     for (uint32_t i = 0; i < k->param_count; i++) {
         bool pointer = k->params[i].flags & GRETA_SOFT_POINTER;
         bool reads = k->params[i].flags & GRETA_SOFT_READS;
@@ -89,7 +103,9 @@ void statement_checked(union event_slot *slot, const void *function, bool footpr
                                                               : DETAIL_CHECKED_NOTHING,
         .before = check.before,
         .after = check.after,
-        .flags = check.pattern ? EVENT_CHECKED_PATTERN : 0,
+        .flags = (check.pattern ? EVENT_CHECKED_PATTERN : 0u) |
+                 (check.init ? EVENT_CHECKED_INIT : 0u) | (check.races ? EVENT_CHECKED_RACES : 0u) |
+                 (check.barriers ? EVENT_CHECKED_BARRIERS : 0u),
     };
     event_extra_checked(slot, &checked);
 }
@@ -153,6 +169,65 @@ static void observe_slack(const struct greta_soft_slack *d, void *user) {
     record_events(audit.writer, slot, 2);
 }
 
+static void observe_touched(uint64_t tag, const char *kernel,
+                            const struct greta_soft_touch *touched, size_t count, void *user) {
+    (void)user;
+    enum { MOST = EVENT_EXTRA_MAX * EVENT_ACCESSES_PER_SLOT };
+    union event_slot slot[1 + EVENT_EXTRA_MAX];
+    struct event_access access[MOST];
+    unsigned slots = 1, n = (unsigned)count;
+    if (!tag || count > MOST)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        access[i] = (struct event_access){
+            .address = touched[i].address,
+            .bytes = touched[i].bytes,
+            .access = (touched[i].kind == GRETA_SOFT_TOUCH_READ    ? DETAIL_ACCESS_READ
+                       : touched[i].kind == GRETA_SOFT_TOUCH_WRITE ? DETAIL_ACCESS_WRITE
+                                                                   : DETAIL_ACCESS_READ_WRITE) |
+                      (touched[i].at_most ? (unsigned)EVENT_ACCESS_AT_MOST : 0),
+            .argument = EVENT_NO_ARGUMENT,
+        };
+    slot[0].event = (struct event){
+        .kind = EVENT_TOUCHED,
+        .dst = n,
+        .src = tag - 1,
+        .name = record_string(audit.writer, kernel),
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    for (unsigned done = 0; done < n;)
+        done += event_extra_accesses(&slot[slots++], access + done, n - done);
+    record_events(audit.writer, slot, slots);
+}
+
+static void observe_caught(const struct greta_soft_caught *caught, void *user) {
+    (void)user;
+    static const unsigned access[] = { [GRETA_SOFT_TOUCH_READ] = DETAIL_ACCESS_READ,
+                                       [GRETA_SOFT_TOUCH_WRITE] = DETAIL_ACCESS_WRITE,
+                                       [GRETA_SOFT_TOUCH_ATOMIC] = DETAIL_ACCESS_READ_WRITE };
+    union event_slot slot[2];
+    struct event_caught extra = { .space = (unsigned)caught->space,
+                                  .count = caught->count,
+                                  .all = caught->all };
+    for (int i = 0; i < 2; i++) {
+        const struct greta_soft_caught_at *at = &caught->at[i];
+        memcpy(extra.block[i], at->block, sizeof at->block);
+        memcpy(extra.thread[i], at->thread, sizeof at->thread);
+        extra.place[i] = at->place ? record_string(audit.writer, at->place) : 0;
+        extra.access[i] = access[at->kind & 3];
+    }
+    slot[0].event = (struct event){
+        .kind = EVENT_CAUGHT,
+        .dst = caught->address,
+        .src = caught->tag ? caught->tag - 1 : EVENT_NO_SEQ,
+        .len = caught->bytes,
+        .name = record_string(audit.writer, caught->kernel),
+        .aux = event_aux(EVENT_NO_FN, (unsigned)caught->kind),
+    };
+    event_extra_caught(&slot[1], &extra);
+    record_events(audit.writer, slot, 2);
+}
+
 /* The number in the recording is read first: where a stream's memory has been given to another one
  * meanwhile, that number has changed, and nothing is said. */
 void statement_ran(struct order_stream *s) {
@@ -176,7 +251,8 @@ void statement_ran(struct order_stream *s) {
 /* ---- attaching ------------------------------------------------------------------------------- */
 
 void statements_attach(void) {
-    static const struct greta_soft_launch_observer launches = { observe_not_run, observe_slack };
+    static const struct greta_soft_launch_observer launches = { observe_not_run, observe_slack,
+                                                                observe_touched, observe_caught };
     kernel_set_device_source(NULL, NULL);
     if (!audit.writer)
         return;

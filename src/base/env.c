@@ -1,11 +1,13 @@
 #include "base/env.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* The power of two a size suffix stands for, or -1. */
 static int suffix_shift(const char *s) {
@@ -61,36 +63,83 @@ bool env_parse_bool(const char *text, bool *out) {
     return true;
 }
 
-const char *env_get_str(const char *name, const char *fallback) {
-    const char *v = getenv(name);
-    return v && *v ? v : fallback;
+enum type { FLAG, NUMBER, TEXT };
+
+static const struct {
+    const char *name, *fallback;
+    enum type type;
+    uint64_t low, high;
+    const char *values;
+} rows[ENV_COUNT] = {
+#define ENV(name, type, fallback, low, high, values, meaning)                                      \
+    [ENV_##name] = { #name, fallback, type, low, high, values },
+#include "base/env.def"
+};
+
+const char *env_name(enum env_id id) {
+    return rows[id].name;
 }
 
-enum rc env_read_u64(const char *name, uint64_t fallback, uint64_t *out, struct err *e) {
-    const char *text = env_get_str(name, NULL);
+const char *env_text(enum env_id id) {
+    const char *text = getenv(rows[id].name);
+    text = text && *text ? text : rows[id].fallback;
+    return *text ? text : NULL;
+}
+
+enum rc env_read_number(enum env_id id, uint64_t *out, struct err *e) {
+    assert(rows[id].type == NUMBER);
+    const char *text = env_text(id);
+    uint64_t number;
     if (!text)
-        *out = fallback;
-    else if (!env_parse_u64(text, out))
-        return err_set(e, RC_USAGE, "%s='%s': expected a number such as 4096, 0x1000 or 64M", name,
+        return RC_OK;
+    if (!env_parse_u64(text, &number))
+        return err_set(e, RC_USAGE, "%s='%s': expected a number such as 4096, 0x1000 or 64M",
+                       rows[id].name, text);
+    if (number < rows[id].low || number > rows[id].high)
+        return err_set(e, RC_USAGE, "%s: expected %s, found '%s'", rows[id].name, rows[id].values,
                        text);
+    *out = number;
     return RC_OK;
 }
 
-enum rc env_read_bool(const char *name, bool fallback, bool *out, struct err *e) {
-    const char *text = env_get_str(name, NULL);
-    if (!text)
-        *out = fallback;
-    else if (!env_parse_bool(text, out))
-        return err_set(e, RC_USAGE, "%s='%s': expected 0 or 1", name, text);
+enum rc env_read_flag(enum env_id id, bool *out, struct err *e) {
+    assert(rows[id].type == FLAG);
+    const char *text = env_text(id);
+    if (!env_parse_bool(text, out))
+        return err_set(e, RC_USAGE, "%s='%s': expected 0 or 1", rows[id].name, text);
     return RC_OK;
 }
 
-uint64_t env_get_u64(const char *name, uint64_t fallback) {
-    uint64_t v = fallback;
-    return env_read_u64(name, fallback, &v, NULL) == RC_OK ? v : fallback;
+bool env_flag(enum env_id id) {
+    bool flag = false;
+    if (env_read_flag(id, &flag, NULL))
+        env_parse_bool(rows[id].fallback, &flag);
+    return flag;
 }
 
-bool env_get_bool(const char *name, bool fallback) {
-    bool v = fallback;
-    return env_read_bool(name, fallback, &v, NULL) == RC_OK ? v : fallback;
+static size_t common_start(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+enum rc env_refuse_unknown(const char *prefix, struct err *e) {
+    for (char **at = environ; at && *at; at++) {
+        size_t length = strcspn(*at, "="), best = 0;
+        enum env_id nearest = 0;
+        bool known = strncmp(*at, prefix, strlen(prefix)) != 0;
+        for (int i = 0; i < ENV_COUNT && !known; i++) {
+            size_t common = common_start(*at, rows[i].name);
+            known = common == length && !rows[i].name[length];
+            if (common > best) {
+                best = common;
+                nearest = (enum env_id)i;
+            }
+        }
+        if (!known)
+            return err_set(e, RC_USAGE, "%s: there is no such setting; the nearest is %s (%s)", *at,
+                           rows[nearest].name, rows[nearest].values);
+    }
+    return RC_OK;
 }

@@ -19,6 +19,7 @@
     F(dwarf_addrdie)                                                                               \
     F(dwarf_haspc)                                                                                 \
     F(dwarf_getscopes)                                                                             \
+    F(dwarf_getscopes_die)                                                                         \
     F(dwarf_getsrc_die)                                                                            \
     F(dwarf_getsrcfiles)                                                                           \
     F(dwarf_filesrc)                                                                               \
@@ -148,13 +149,18 @@ static void set_line(Dwarf_Die *unit, uint64_t address, struct codeobj_place *ou
 
 unsigned codeobj_lines_find(codeobj_lines *l, uint64_t address, struct codeobj_place *out,
                             unsigned room) {
-    Dwarf_Die unit, *scopes = NULL;
+    Dwarf_Die unit, *innermost = NULL, *scopes = NULL;
     if (!find_unit(l, address, &unit))
         return 0;
     struct codeobj_place place = { 0 };
     set_line(&unit, address, &place);
     unsigned found = 0;
-    int count = dw.dwarf_getscopes(&unit, address, &scopes);
+    /* What dwarf_getscopes() finds around an inlined function is where that was defined, not where
+     * it was called. */
+    int count = dw.dwarf_getscopes(&unit, address, &innermost);
+    if (count > 0)
+        count = dw.dwarf_getscopes_die(&innermost[0], &scopes);
+    free(innermost);
     for (int i = 0; i < count; i++) {
         int tag = dw.dwarf_tag(&scopes[i]);
         if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram)
@@ -190,18 +196,31 @@ static bool is_function(Dwarf_Die *die, const char *name) {
     return linked && !strcmp(linked, name) && dw.dwarf_attr(die, DW_AT_low_pc, &a);
 }
 
-/* The functions of a unit that have code stand at its top, also those of namespaces. */
+/* The functions that have code stand at the top of their unit, or in its namespaces where they are
+ * defined at once. */
+static bool find_within(Dwarf_Die *parent, const char *name, unsigned depth, Dwarf_Die *out) {
+    enum { DEPTH_MAX = 32 };
+    Dwarf_Die die;
+    if (depth == DEPTH_MAX || dw.dwarf_child(parent, &die))
+        return false;
+    do {
+        if (dw.dwarf_tag(&die) == DW_TAG_namespace && find_within(&die, name, depth + 1, out))
+            return true;
+        if (is_function(&die, name)) {
+            *out = die;
+            return true;
+        }
+    } while (!dw.dwarf_siblingof(&die, &die));
+    return false;
+}
+
 static bool find_function(codeobj_lines *l, const char *name, Dwarf_Die *out) {
     size_t header;
     for (Dwarf_Off at = 0, next; !dw.dwarf_nextcu(l->dwarf, at, &next, &header, NULL, NULL, NULL);
          at = next) {
         Dwarf_Die unit;
-        if (!dw.dwarf_offdie(l->dwarf, at + header, &unit) || dw.dwarf_child(&unit, out))
-            continue;
-        do {
-            if (is_function(out, name))
-                return true;
-        } while (!dw.dwarf_siblingof(out, out));
+        if (dw.dwarf_offdie(l->dwarf, at + header, &unit) && find_within(&unit, name, 0, out))
+            return true;
     }
     return false;
 }

@@ -232,8 +232,8 @@ static bool own_folder(char folder[static PATH_MAX]) {
 }
 
 static enum rc take_soft(struct found *f, struct attempts *a, struct err *e) {
-    const char *named = env_get_str("GRETA_SOFT_LIBRARY", "");
-    if (*named) {
+    const char *named = env_text(ENV_GRETA_SOFT_LIBRARY);
+    if (named) {
         if (is_folder(named) ? open_soft_folder(f, named, a) : open_soft_file(f, named, a))
             return RC_OK;
         return err_set(e, RC_IO,
@@ -262,9 +262,9 @@ static enum rc parse_choice(enum choice *out, const char *word, struct err *e) {
     const char *source = "device";
     if (!word || !*word) {
         source = "GRETA_DEVICE";
-        word = env_get_str("GRETA_DEVICE", "");
+        word = env_text(ENV_GRETA_DEVICE);
     }
-    if (!*word || strcmp(word, "auto") == 0)
+    if (strcmp(word, "auto") == 0)
         *out = CHOICE_AUTO;
     else if (strcmp(word, "hip") == 0)
         *out = CHOICE_HIP;

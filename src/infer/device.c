@@ -12,9 +12,13 @@ static enum rc hip_failed(const struct device *d, const char *what, hipError_t e
     return err_set(e, RC_DEVICE, "%s failed: %s", what, d->hip->hipGetErrorString(error));
 }
 
-enum rc device_open(struct device *d, const char *choice, struct err *e) {
+enum rc device_open(struct device *d, const char *choice, const char *exec, struct err *e) {
     struct err why = { 0 };
+    enum kern_exec code;
     *d = (struct device){ 0 };
+    enum rc rc = kern_exec_find(&code, exec, e);
+    if (rc)
+        return err_prefix(e, "--exec");
     (void)gcore_open(choice, NULL, 0); /* gcore_hip says more about a failure */
     const struct hip_runtime *runtime = gcore_runtime();
     d->hip = gcore_hip(&why);
@@ -30,7 +34,7 @@ enum rc device_open(struct device *d, const char *choice, struct err *e) {
     r = d->hip->hipStreamCreateWithFlags(&d->stream, hipStreamNonBlocking);
     if (r != hipSuccess)
         return hip_failed(d, "hipStreamCreateWithFlags", r, e);
-    enum rc rc = kern_open(&d->kernels, runtime, d->hip, e);
+    rc = kern_open(&d->kernels, runtime, d->hip, code, e);
     if (rc)
         device_close(d);
     return rc == RC_UNSUPPORTED ? RC_REFUSED : rc; /* a device without kernels is none */

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "infer/demo.h"
 #include "infer/engine_internal.h"
+#include "infer/sequence.h"
 #include "model/gguf/gguf.h"
 #include "model/guard_rail.h"
 
@@ -34,9 +35,8 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
                      bool guard_rail, enum tensor_type kv_type, struct err *e) {
     struct guard_rail_report report = { 0 };
     struct guard_rail_expectation expectation;
-    struct guard_rail_run run = { g->context, g->sequences, g->chunk, kv_type,
-                                  g->all_logits ? g->chunk : g->sequences };
-    struct guard_rail_memory need = guard_rail_memory_need(file, &g->config, &run);
+    struct guard_rail_memory need = guard_rail_memory_need(
+        file, kvcache_bytes(&g->config, g->blocks, kv_type), forward_bytes(&g->shape));
     uint64_t free_bytes = 0;
     enum rc rc = device_free_bytes(&g->device, &free_bytes, e);
     if (!rc && o->expect) {
@@ -89,8 +89,8 @@ static void use_threads(unsigned threads) {
         runtime->soft.set_threads(threads);
 }
 
-static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tensor_type *kv_type,
-                            struct err *e) {
+static enum rc choose_sizes(engine *g, const gguf *file, const struct engine_options *o,
+                            enum tensor_type *kv_type, struct err *e) {
     const struct tensor_type_info *kv = tensor_type_find_name(o->kv_type ? o->kv_type : "F16");
     if (!kv || (kv->type != TENSOR_TYPE_F16 && kv->type != TENSOR_TYPE_Q8_0))
         return err_set(e, RC_USAGE, "KV cache type: expected F16 or Q8_0, found '%s'", o->kv_type);
@@ -105,9 +105,19 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
     g->chunk = g->chunk > g->context ? g->context : g->chunk;
     g->chunk = g->chunk < g->sequences ? g->sequences : g->chunk;
     g->all_logits = o->all_logits;
-    if ((uint64_t)g->sequences * g->context > INT32_MAX)
+    g->shape = (struct forward_shape){ .config = &g->config,
+                                       .tokens = g->chunk,
+                                       .wanted = g->all_logits ? g->chunk : g->sequences,
+                                       .sequences = g->sequences,
+                                       .context = g->context,
+                                       .all_floats = weights_are_floats(file, &g->config) };
+    if (g->sequences * KERN_BLOCKS(g->context) * KERN_BLOCK > INT32_MAX)
         return err_set(e, RC_USAGE, "%u sequences of %u positions: expected at most %d together",
                        g->sequences, g->context, INT32_MAX);
+    uint64_t each = KERN_BLOCKS(g->context), all = g->sequences * each;
+    if (o->cache && KERN_BLOCKS(o->cache) < all)
+        all = KERN_BLOCKS(o->cache);
+    g->blocks = (uint32_t)(all < each ? each : all);
     if (g->config.head_size % kv->block_elements)
         return err_set(e, RC_UNSUPPORTED,
                        "a KV cache of type %s needs heads of a multiple of %u elements, and this "
@@ -116,12 +126,14 @@ static enum rc choose_sizes(engine *g, const struct engine_options *o, enum tens
     return RC_OK;
 }
 
-static enum rc attach_inject(engine *g, uint32_t wanted, struct err *e) {
-    struct kern_view *buffers[SCHEDULER_BUFFERS_MAX];
-    size_t count = scheduler_buffers(g->scheduler, buffers);
-    struct inject_scene scene = { &g->device, &g->config, &g->weights, &g->cache,
-                                  buffers,    count,      g->chunk,    wanted };
-    scheduler_set_inject(g->scheduler, g->inject);
+static enum rc attach_inject(engine *g, struct err *e) {
+    struct inject_scene scene = { .device = &g->device,
+                                  .config = &g->config,
+                                  .weights = &g->weights,
+                                  .cache = &g->cache,
+                                  .buffers = forward_views(g->forward),
+                                  .shape = &g->shape };
+    forward_set_inject(g->forward, g->inject);
     return inject_attach(g->inject, &scene, e);
 }
 
@@ -140,24 +152,27 @@ static enum weights_order choose_order(const gguf *file, const struct engine_opt
 
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
-    uint32_t wanted = g->all_logits ? g->chunk : g->sequences;
+    /* The cache begins with one context and grows; a fault is injected into one that stays. */
+    uint32_t each = (uint32_t)KERN_BLOCKS(g->context), blocks = g->inject ? g->blocks : each;
     enum rc rc = RC_OK;
     if (o->trace)
         rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
                         o->trace_dump, e);
     rc = rc ? rc
-            : weights_load(&g->weights, &g->device, file, &g->config, choose_order(file, o),
-                           o->progress, o->user, e);
+            : weights_load(&g->weights, &g->device, file, &g->config, g->context,
+                           choose_order(file, o), o->progress, o->user, e);
+    rc = rc ? rc : kvcache_open(&g->cache, &g->device, &g->config, blocks, kv_type, e);
+    rc = rc ? rc : blocks_grow(&g->pool, blocks, e);
     rc = rc ? rc
-            : kvcache_open(&g->cache, &g->device, &g->config, g->sequences, g->context, kv_type, e);
-    rc = rc ? rc
-            : scheduler_open(&g->scheduler, &g->device, &g->config, &g->weights, &g->cache,
-                             g->chunk, wanted, g->trace, e);
-    rc = rc ? rc : attach_inject(g, wanted, e);
+            : forward_open(&g->forward, &g->device, &g->shape, &g->weights, &g->cache, g->trace, e);
+    rc = rc ? rc : attach_inject(g, e);
     if (rc)
         return rc;
-    g->logits = malloc((size_t)wanted * g->config.vocab * sizeof *g->logits);
-    return g->logits ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+    size_t tables = (size_t)g->sequences * each;
+    g->logits = malloc((size_t)g->shape.wanted * g->config.vocab * sizeof *g->logits);
+    g->numbers = malloc((4 * (size_t)g->chunk + g->sequences + tables) * sizeof *g->numbers);
+    g->plan = malloc(g->sequences * sizeof *g->plan);
+    return g->logits && g->numbers && g->plan ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
 }
 
 /* Which model a recording is about: without it, nobody can tell later what was run. */
@@ -209,8 +224,8 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     rc = rc ? rc : config_read(file, &g->config, e);
     rc = rc ? rc : inject_configure(g->inject, &g->config, &guard_rail, e);
     rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
-    rc = rc ? rc : choose_sizes(g, o, &kv_type, e);
-    rc = rc ? rc : device_open(&g->device, o->device, e);
+    rc = rc ? rc : choose_sizes(g, file, o, &kv_type, e);
+    rc = rc ? rc : device_open(&g->device, o->device, o->exec, e);
     if (!rc) {
         use_threads(o->threads);
         inject_claim(g->inject);
@@ -237,11 +252,13 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
 enum rc engine_close(engine **g, struct err *e) {
     if (!*g)
         return RC_OK;
+    engine_drop(*g, 0, UINT32_MAX);
+    sequence_close(&(*g)->held, *g);
     enum rc rc = trace_close(&(*g)->trace, e);
     enum rc struck = inject_close(&(*g)->inject, rc ? NULL : e);
     rc = rc ? rc : struck;
     if ((*g)->device.hip) {
-        scheduler_close(&(*g)->scheduler);
+        forward_close(&(*g)->forward);
         kvcache_close(&(*g)->cache, &(*g)->device);
         weights_free(&(*g)->weights, &(*g)->device);
         device_close(&(*g)->device);
@@ -249,7 +266,10 @@ enum rc engine_close(engine **g, struct err *e) {
     gguf_close(&(*g)->file);
     tokenizer_close(&(*g)->tokenizer);
     token_list_close(&(*g)->past);
+    blocks_close(&(*g)->pool);
     free((*g)->logits);
+    free((*g)->numbers);
+    free((*g)->plan);
     free(*g);
     *g = NULL;
     return rc;

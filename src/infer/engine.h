@@ -1,5 +1,10 @@
 /* engine.h - a model on a device, ready to generate.
  *
+ * The unit is a sequence: a prompt, what follows it, its sampler, its stop rules and its blocks of
+ * the KV cache. engine_submit() adds one at any time, engine_step() runs one pass for all of them,
+ * and engine_generate() is both for a single prompt. With quantised weights the text of a sequence
+ * does not depend on its neighbours in any bit.
+ *
  * Opening reads the file, lets the guard rail look at it, and loads it. An engine is used by one
  * thread at a time; callbacks are called on that thread. */
 #ifndef INFER_ENGINE_H
@@ -18,12 +23,16 @@ typedef struct engine engine;
 enum { ENGINE_CHUNK = 512 };
 
 struct engine_options {
-    const char *model;   /* path of a GGUF file; NULL: the embedded demo model */
-    const char *device;  /* auto, hip, soft; NULL: GRETA_DEVICE */
-    uint32_t context;    /* positions a sequence; 0: the model's own, at most 4096 */
-    uint32_t sequences;  /* continuations side by side; 0: 1 */
-    uint32_t chunk;      /* prompt tokens that go through the model together; 0: ENGINE_CHUNK */
-    uint32_t threads;    /* cores; 0: all */
+    const char *model;  /* path of a GGUF file; NULL: the embedded demo model */
+    const char *device; /* auto, hip, soft; NULL: GRETA_DEVICE */
+    const char *exec;   /* native or isa: code of the kernels; NULL: what suits the device */
+    uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
+    uint32_t
+        sequences;    /* that a step takes at most, and continuations of engine_generate(); 0: 1 */
+    uint32_t cache;   /* positions of the KV cache for all sequences together, which is taken as it
+                         is needed; 0: context for each */
+    uint32_t chunk;   /* prompt tokens that go through the model together; 0: ENGINE_CHUNK */
+    uint32_t threads; /* cores; 0: all */
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
     bool no_repack;      /* leave matrices in the order of the file */
@@ -47,7 +56,8 @@ struct engine_options {
 /* RC_REFUSED: guard rail, or no such device. RC_BUSY: progress said stop. On failure *out is
  * untouched. */
 NODISCARD enum rc engine_open(engine **out, const struct engine_options *o, struct err *e);
-/* RC_IO if a trace could not be written, RC_USAGE if an injection never struck. Sets *g to NULL; *g
+/* Ends all sequences first. RC_IO if a trace could not be written, RC_USAGE if an injection never
+ * struck. Sets *g to NULL; *g
  * may be NULL. */
 NODISCARD enum rc engine_close(engine **g, struct err *e);
 
@@ -66,11 +76,26 @@ const char *engine_description(const engine *g);
 
 /* ---- generating ----------------------------------------------------------------------------- */
 
+/* FULL: the context has no room for the next token. */
+enum engine_end { ENGINE_LENGTH, ENGINE_EOS, ENGINE_STOP, ENGINE_INTERRUPTED, ENGINE_FULL };
+
+/* What became of a sequence. */
+struct engine_finished {
+    enum engine_end end;
+    uint32_t generated, evaluated; /* tokens that were drawn, and that the cache held */
+    uint64_t first_ns;             /* when the first was drawn, by clock_now_ns(); 0: none was */
+    struct token_list *tokens;     /* prompt and continuation; may be taken, leaving it empty */
+};
+
+/* The stop texts must stay until the sequence has ended, the prompt only while it is submitted. */
 struct engine_request {
     const int32_t *prompt; /* tokens; at least one */
     size_t prompt_count;
-    bool append;                     /* goes on behind what sequence 0 holds already */
-    uint32_t max_tokens;             /* 0: only the prompt is evaluated */
+    uint32_t number;     /* what callbacks and traces call the sequence; engine_submit() sets it */
+    bool hold;           /* for engine_generate(): its blocks stay for a request with `append` */
+    bool unshared;       /* neither uses blocks that others computed nor lets others use its own */
+    bool append;         /* goes on behind what sequence 0 holds already */
+    uint32_t max_tokens; /* 0: only the prompt is evaluated */
     struct sampler_options sampling; /* sequence i uses seed + i */
     const char *const *stops;        /* texts that end a sequence and are not part of it */
     size_t stop_count;
@@ -85,10 +110,10 @@ struct engine_request {
     /* Asked between tokens, and between layers while the prompt is read; true ends the run as if it
      * were complete. May be NULL. */
     bool (*interrupted)(void *user);
+    /* The last that is heard of a sequence. May be NULL. */
+    void (*finished)(uint32_t sequence, const struct engine_finished *f, void *user);
     void *user;
 };
-
-enum engine_end { ENGINE_LENGTH, ENGINE_EOS, ENGINE_STOP, ENGINE_INTERRUPTED };
 
 struct engine_result {
     uint64_t generated;       /* tokens, of all sequences */
@@ -106,6 +131,15 @@ NODISCARD enum rc engine_check(const engine *g, const struct engine_request *r, 
 /* RC_USAGE if an injection waits for a step that comes after this request. */
 NODISCARD enum rc engine_check_injections(const engine *g, const struct engine_request *r,
                                           struct err *e);
+
+/* Adds a sequence behind those that are under way or waiting; *number is what its callbacks get. */
+NODISCARD enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number,
+                                struct err *e);
+/* Ends a sequence at the next step, if it is still there. */
+NODISCARD enum rc engine_cancel(engine *g, uint32_t number, struct err *e);
+/* One pass: tokens of all sequences that are under way, prompts in chunks. *more: some are left. If
+ * it fails, the sequences are as they were before it. */
+NODISCARD enum rc engine_step(engine *g, bool *more, struct err *e);
 
 /* Runs a request. RC_RANGE if the context has no room (greta never drops the beginning of a text to
  * make some); RC_DEVICE if the device failed. *out counts what was done also then; its tokens are

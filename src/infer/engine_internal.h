@@ -1,11 +1,22 @@
-/* engine_internal.h - shared by engine.c (opening) and generator.c (generating). */
+/* engine_internal.h - shared by engine.c (opening), step.c and sequence.c (sequences side by side)
+ * and generator.c (one prompt). */
 #ifndef INFER_ENGINE_INTERNAL_H
 #define INFER_ENGINE_INTERNAL_H
 
+#include "infer/blocks.h"
 #include "infer/engine.h"
+#include "infer/forward.h"
 #include "infer/kvcache.h"
-#include "infer/scheduler.h"
 #include "infer/weights.h"
+
+struct sequence;
+
+/* What a step does of one sequence. */
+struct engine_part {
+    struct sequence *q;
+    uint32_t count, was;  /* tokens of it, and how many were evaluated before */
+    uint32_t row, wanted; /* of the logits: the first, and how many */
+};
 
 struct engine {
     struct config config;
@@ -15,15 +26,32 @@ struct engine {
     gguf *file; /* weights are read where they are in it; NULL: none ever were */
     struct kvcache cache;
     trace *trace;
-    scheduler *scheduler;
+    struct forward_shape shape;
+    forward *forward;
     inject *inject;
     uint32_t context, sequences, chunk;
+    uint32_t blocks;    /* that the KV cache may have, at most */
+    struct blocks pool; /* those it has */
+    int32_t *numbers;   /* room for what a batch is described by */
     bool all_logits;
     char description[256];
     float *logits;          /* [max(chunk if all_logits, sequences), vocab] */
-    uint32_t position;      /* tokens that sequence 0 has evaluated */
     int64_t step;           /* forward passes so far */
-    struct token_list past; /* those tokens, and any drawn or given behind them */
+    struct sequence *first; /* those under way or waiting, in the order in which they came */
+    uint32_t next_number;   /* of a sequence that is submitted by itself */
+    struct engine_part *plan;
+    uint32_t planned;
+    struct sequence *held;  /* the last one of engine_generate, with its blocks; NULL: none */
+    struct token_list past; /* what a request with `append` goes on from */
 };
+
+/* Puts `copies` sequences of a request at the end of those under way: r->number, r->number + 1, …,
+ * each with a seed of its own; all go on behind `before` (may be NULL) and the prompt. *out is the
+ * first. On failure none of them is there. */
+NODISCARD enum rc engine_add(engine *g, const struct engine_request *r,
+                             const struct token_list *before, uint32_t copies,
+                             struct sequence **out, struct err *e);
+/* Ends sequences as they are; their text is not completed. */
+void engine_drop(engine *g, uint32_t number, uint32_t count);
 
 #endif

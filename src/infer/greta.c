@@ -16,7 +16,8 @@ _Static_assert(GRETA_OK == (int)RC_OK && GRETA_USAGE == (int)RC_USAGE && GRETA_I
                "codes");
 _Static_assert(GRETA_END_LENGTH == (int)ENGINE_LENGTH && GRETA_END_EOS == (int)ENGINE_EOS &&
                    GRETA_END_STOP == (int)ENGINE_STOP &&
-                   GRETA_END_INTERRUPTED == (int)ENGINE_INTERRUPTED,
+                   GRETA_END_INTERRUPTED == (int)ENGINE_INTERRUPTED &&
+                   GRETA_END_FULL == (int)ENGINE_FULL,
                "ends");
 _Static_assert(GRETA_ADD_SPECIAL == (int)TOKENIZER_ADD_SPECIAL &&
                    GRETA_PARSE_SPECIAL == (int)TOKENIZER_PARSE_SPECIAL,
@@ -61,6 +62,7 @@ enum greta_code greta_open(greta_engine **out, const struct greta_options *o,
         .device = o->device,
         .context = o->context,
         .sequences = o->sequences,
+        .cache = o->cache,
         .chunk = o->chunk,
         .threads = o->threads,
         .kv_type = o->kv_type,
@@ -146,28 +148,30 @@ void greta_request_init(struct greta_request *r) {
     };
 }
 
+/* What the callbacks of a request need. */
 struct call {
-    const struct greta_request *r;
+    struct greta_request r;
     uint32_t vocab;
+    bool owned; /* by the sequence: freed with it */
 };
 
 static void on_text(uint32_t sequence, const char *text, size_t len, void *user) {
     const struct call *c = user;
-    if (c->r->text)
-        c->r->text(sequence, text, len, c->r->user);
+    if (c->r.text)
+        c->r.text(sequence, text, len, c->r.user);
 }
 
 static enum rc on_logits(uint32_t position, int32_t token, const float *logits, void *user,
                          struct err *e) {
     const struct call *c = user;
-    if (!c->r->logits || !c->r->logits(position, token, logits, c->vocab, c->r->user))
+    if (!c->r.logits || !c->r.logits(position, token, logits, c->vocab, c->r.user))
         return RC_OK;
     return err_set(e, RC_BUSY, "the callback for logits ended the run at position %u", position);
 }
 
 static bool is_interrupted(void *user) {
     const struct call *c = user;
-    return c->r->interrupted && c->r->interrupted(c->r->user);
+    return c->r.interrupted && c->r.interrupted(c->r.user);
 }
 
 /* The prompt's tokens, given as such or as text. */
@@ -187,16 +191,21 @@ static enum rc collect_tokens(const engine *g, const struct greta_request *r,
     return rc;
 }
 
-enum greta_code greta_generate(greta_engine *g, const struct greta_request *r,
-                               struct greta_result *out, struct greta_error *e) {
-    struct err why = { 0 };
-    struct token_list tokens = { 0 };
-    struct engine_result result = { 0 };
-    struct call call = { r, greta_vocab(g) };
-    enum rc rc = collect_tokens(g->engine, r, &tokens, &why);
-    struct engine_request er = {
-        .prompt = tokens.ids,
-        .prompt_count = tokens.count,
+static void on_finished(uint32_t sequence, const struct engine_finished *f, void *user) {
+    struct call *c = user;
+    struct greta_finished out = { (enum greta_end)f->end, (uint32_t)f->tokens->count - f->generated,
+                                  f->generated };
+    if (c->r.finished)
+        c->r.finished(sequence, &out, c->r.user);
+    if (c->owned)
+        free(c);
+}
+
+static struct engine_request translate(const struct greta_request *r,
+                                       const struct token_list *tokens, struct call *call) {
+    return (struct engine_request){
+        .prompt = tokens->ids,
+        .prompt_count = tokens->count,
         .append = r->append != 0,
         .max_tokens = r->max_tokens,
         .sampling = { r->temperature, r->top_k, r->top_p, r->min_p, r->repeat_penalty,
@@ -205,10 +214,21 @@ enum greta_code greta_generate(greta_engine *g, const struct greta_request *r,
         .stop_count = r->stop_count,
         .ignore_end = r->ignore_end != 0,
         .text = on_text,
-        .logits = on_logits,
-        .interrupted = is_interrupted,
-        .user = &call,
+        .logits = r->logits ? on_logits : NULL,
+        .interrupted = r->interrupted ? is_interrupted : NULL,
+        .finished = on_finished,
+        .user = call,
     };
+}
+
+enum greta_code greta_generate(greta_engine *g, const struct greta_request *r,
+                               struct greta_result *out, struct greta_error *e) {
+    struct err why = { 0 };
+    struct token_list tokens = { 0 };
+    struct engine_result result = { 0 };
+    struct call call = { .r = *r, .vocab = greta_vocab(g) };
+    enum rc rc = collect_tokens(g->engine, r, &tokens, &why);
+    struct engine_request er = translate(r, &tokens, &call);
     rc = rc ? rc : engine_generate(g->engine, &er, &result, &why);
     if (out)
         *out = (struct greta_result){ result.generated, result.total_ms, result.first_token_ms,
@@ -216,4 +236,35 @@ enum greta_code greta_generate(greta_engine *g, const struct greta_request *r,
     token_list_close(&result.tokens);
     token_list_close(&tokens);
     return tell(rc, &why, e);
+}
+
+enum greta_code greta_submit(greta_engine *g, const struct greta_request *r, uint32_t *id,
+                             struct greta_error *e) {
+    struct err why = { 0 };
+    struct token_list tokens = { 0 };
+    struct call *call = malloc(sizeof *call);
+    enum rc rc = call ? RC_OK : err_set(&why, RC_MEMORY, "out of memory");
+    rc = rc ? rc : collect_tokens(g->engine, r, &tokens, &why);
+    if (!rc) {
+        *call = (struct call){ .r = *r, .vocab = greta_vocab(g), .owned = true };
+        struct engine_request er = translate(r, &tokens, call);
+        rc = engine_submit(g->engine, &er, id, &why);
+    }
+    if (rc)
+        free(call);
+    token_list_close(&tokens);
+    return tell(rc, &why, e);
+}
+
+enum greta_code greta_step(greta_engine *g, int *more, struct greta_error *e) {
+    struct err why = { 0 };
+    bool left = false;
+    enum rc rc = engine_step(g->engine, &left, &why);
+    *more = left;
+    return tell(rc, &why, e);
+}
+
+enum greta_code greta_cancel(greta_engine *g, uint32_t id, struct greta_error *e) {
+    struct err why = { 0 };
+    return tell(engine_cancel(g->engine, id, &why), &why, e);
 }

@@ -169,8 +169,8 @@ static bool visit_role(struct kern_view *v, visit_fn visit, void *user) {
 static void visit_tensors(inject *i, int64_t layer, visit_fn visit, void *user) {
     struct weights *w = i->scene.weights;
     struct kvcache_layer *cache = &i->scene.cache->layers[layer];
-    for (size_t n = 0; n < i->scene.buffer_count; n++)
-        if (visit_role(i->buffers[n], visit, user))
+    for (int n = 0; n < FORWARD_BUFFERS; n++)
+        if (visit_role(&i->scene.buffers[n], visit, user))
             return;
     if (visit_role(&cache->keys, visit, user) || visit_role(&cache->values, visit, user))
         return;
@@ -178,7 +178,8 @@ static void visit_tensors(inject *i, int64_t layer, visit_fn visit, void *user) 
         if (visit_role(&w->tensor[id], visit, user) ||
             visit_role(&w->layers[layer].tensor[id], visit, user))
             return;
-    (void)visit_role(&w->rope_freqs, visit, user);
+    if (!visit_role(&w->rope_freqs, visit, user))
+        (void)visit_role(&w->rope_local_freqs, visit, user);
 }
 
 static bool is_of_layers(const inject *i, const struct kern_view *v) {
@@ -193,29 +194,18 @@ static bool is_cache(const inject *i, const struct kern_view *v) {
     return at >= first && at < first + k->layer_count * sizeof *k->layers;
 }
 
-static bool is_one_of(const char *name, const char *const *list, size_t count) {
-    for (size_t n = 0; n < count; n++)
-        if (!strcmp(name, list[n]))
-            return true;
-    return false;
-}
-#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof *(list))
-
-static const char *const uploaded[] = { "ids", "pos", "slots", "rows" };
-
-static bool is_buffer(const inject *i, const struct kern_view *v) {
-    for (size_t n = 0; n < i->scene.buffer_count; n++)
-        if (i->buffers[n] == v)
-            return true;
-    return false;
+/* What forward.def says of a view; NULL if it is not a buffer of the pass. */
+static const struct forward_buffer *find_buffer(const inject *i, const struct kern_view *v) {
+    const struct kern_view *first = i->scene.buffers;
+    bool is_buffer = v >= first && v < first + FORWARD_BUFFERS;
+    return is_buffer ? forward_buffer_at((enum forward_buffer_id)(v - first)) : NULL;
 }
 
 /* Has all of the tensor that a batch uses been written when the shot is due? */
 static bool is_filled(const inject *i, const struct shot *s, const struct kern_view *v) {
-    static const char *const never_whole[] = { "levels" };
-    static const char *const at_the_end[] = { "last", "logits" };
     int64_t layers_done = s->layer + (inject_info[s->kind].when == INJECT_AFTER);
-    if (is_buffer(i, v) && IS_ONE_OF(v->name, never_whole))
+    const struct forward_buffer *b = find_buffer(i, v);
+    if (b && b->written == FORWARD_PARTLY)
         return false;
     if (s->step > 0)
         return true;
@@ -223,9 +213,7 @@ static bool is_filled(const inject *i, const struct shot *s, const struct kern_v
         const struct kvcache_layer *first = i->scene.cache->layers;
         return ((const char *)v - (const char *)first) / (int64_t)sizeof *first < layers_done;
     }
-    if (!is_buffer(i, v) || IS_ONE_OF(v->name, uploaded) || !strcmp(v->name, "x"))
-        return true;
-    return layers_done > 0 && !IS_ONE_OF(v->name, at_the_end);
+    return !b || b->written <= FORWARD_FIRST || (layers_done > 0 && b->written == FORWARD_LAYER);
 }
 
 static bool is_the_one(const char *name, const char *wanted) {
@@ -235,12 +223,12 @@ static bool is_the_one(const char *name, const char *wanted) {
 }
 
 static bool is_allowed(const inject *i, const struct shot *s, const struct kern_view *v) {
+    const struct forward_buffer *b = find_buffer(i, v);
     switch (inject_info[s->kind].tensors) {
     case TENSORS_FILLED:
         return is_filled(i, s, v);
     case TENSORS_WRITTEN:
-        return is_filled(i, s, v) &&
-               (is_cache(i, v) || (is_buffer(i, v) && !IS_ONE_OF(v->name, uploaded)));
+        return is_filled(i, s, v) && (is_cache(i, v) || (b && b->written != FORWARD_UPLOADED));
     case TENSORS_READ:
         return is_of_layers(i, v) || !strcmp(v->name, "x");
     case TENSORS_ONE:
@@ -323,7 +311,6 @@ enum rc inject_attach(inject *i, const struct inject_scene *scene, struct err *e
     if (!i)
         return RC_OK;
     i->scene = *scene;
-    memcpy(i->buffers, scene->buffers, scene->buffer_count * sizeof(struct kern_view *));
     if (i->kv_heads) { /* until it strikes, all is as the file has it */
         struct kvcache *k = scene->cache;
         scene->config->kv_heads = i->kv_heads;
@@ -353,7 +340,7 @@ enum rc inject_check_steps(const inject *i, int64_t end, struct err *e) {
 }
 
 enum rc inject_strike(inject *i, enum inject_when when, uint32_t layer,
-                      const struct scheduler_batch *b, struct err *e) {
+                      const struct forward_batch *b, struct err *e) {
     i->steps = b->step + 1;
     for (size_t n = 0; n < i->count; n++) {
         struct shot *s = &i->shots[n];

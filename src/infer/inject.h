@@ -19,7 +19,8 @@
 #include "model/config.h"
 
 typedef struct inject inject;
-struct scheduler_batch;
+struct forward_batch;
+struct forward_shape;
 
 enum inject_when { INJECT_OPEN, INJECT_BEFORE, INJECT_AFTER };
 
@@ -41,9 +42,8 @@ struct inject_scene {
     struct config *config;
     struct weights *weights;
     struct kvcache *cache;
-    struct kern_view *const *buffers; /* the scheduler's */
-    size_t buffer_count;
-    uint32_t max_tokens, max_wanted; /* what they have room for */
+    struct kern_view *buffers;         /* forward_views() */
+    const struct forward_shape *shape; /* what they have room for */
 };
 
 /* Before anything is sized by the configuration: changes it as the injections ask. *guard_rail
@@ -59,11 +59,11 @@ NODISCARD enum rc inject_attach(inject *i, const struct inject_scene *scene, str
 NODISCARD enum rc inject_check_steps(const inject *i, int64_t end, struct err *e);
 
 NODISCARD enum rc inject_strike(inject *i, enum inject_when when, uint32_t layer,
-                                const struct scheduler_batch *b, struct err *e);
+                                const struct forward_batch *b, struct err *e);
 
 /* A place in the forward pass where a fault may strike. i may be NULL. */
 NODISCARD static inline enum rc inject_point(inject *i, enum inject_when when, uint32_t layer,
-                                             const struct scheduler_batch *b, struct err *e) {
+                                             const struct forward_batch *b, struct err *e) {
     return i ? inject_strike(i, when, layer, b, e) : RC_OK;
 }
 

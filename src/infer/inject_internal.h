@@ -3,8 +3,8 @@
 #ifndef INFER_INJECT_INTERNAL_H
 #define INFER_INJECT_INTERNAL_H
 
+#include "infer/forward.h"
 #include "infer/inject.h"
-#include "infer/scheduler.h"
 
 enum inject_kind {
 #define INJECT(kind, hypothesis, when, tensors, tensor, text) INJECT_KIND_##kind,
@@ -55,7 +55,6 @@ struct inject {
     inject_note note;
     void *user;
     struct inject_scene scene;
-    struct kern_view *buffers[SCHEDULER_BUFFERS_MAX];
     bool attached;
     uint32_t kv_heads; /* what the file has; 0: not to be changed */
     int64_t steps;     /* that were run */
@@ -70,7 +69,7 @@ struct inject {
 };
 
 /* One function a kind; e says what failed. */
-typedef enum rc (*strike_fn)(inject *i, struct shot *s, const struct scheduler_batch *b,
+typedef enum rc (*strike_fn)(inject *i, struct shot *s, const struct forward_batch *b,
                              struct err *e);
 extern const strike_fn strike_table[INJECT_KINDS];
 

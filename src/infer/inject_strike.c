@@ -90,23 +90,22 @@ void strike_undo(inject *i) {
 }
 
 /* Bytes of the tensor that this batch uses, or of what an earlier one left there. */
-static size_t used_bytes(const inject *i, const struct shot *s, const struct scheduler_batch *b) {
-    const struct inject_scene *scene = &i->scene;
-    const struct kern_view *v = s->view;
-    bool buffer = false;
-    for (size_t n = 0; n < scene->buffer_count; n++)
-        buffer |= i->buffers[n] == v;
-    if (!buffer)
-        return v->bytes;
-    if (!strcmp(v->name, "last") || !strcmp(v->name, "logits"))
-        return v->bytes / scene->max_wanted; /* at least one was wanted */
-    if (!strcmp(v->name, "rows"))
-        return v->bytes / scene->max_wanted * (b->wanted ? b->wanted : 1);
-    return v->bytes / scene->max_tokens * b->tokens;
+static size_t used_bytes(const inject *i, const struct shot *s, const struct forward_batch *b) {
+    int64_t id = s->view - i->scene.buffers;
+    if (id < 0 || id >= FORWARD_BUFFERS)
+        return s->view->bytes;
+    struct forward_shape used = *i->scene.shape;
+    used.tokens = b->tokens;
+    used.sequences = b->sequences;
+    used.context = b->table_width * KERN_BLOCK;
+    used.wanted = 1; /* if none is now, one was before */
+    if (id == FORWARD_rows && b->wanted)
+        used.wanted = b->wanted;
+    return forward_buffer_bytes(&used, (enum forward_buffer_id)id);
 }
 
 /* A copy of the tensor on the device, under its name. */
-static enum rc make_copy(inject *i, const struct shot *s, const struct scheduler_batch *b,
+static enum rc make_copy(inject *i, const struct shot *s, const struct forward_batch *b,
                          struct kern_view *out, struct err *e) {
     const struct device *d = i->scene.device;
     size_t bytes = used_bytes(i, s, b);
@@ -135,13 +134,13 @@ static enum rc plain_copy(const inject *i, const void *from, size_t bytes, hipMe
     return rc;
 }
 
-static enum rc strike_size_mismatch(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_size_mismatch(inject *i, struct shot *s, const struct forward_batch *b,
                                     struct err *e) {
     (void)b;
     return plain_copy(i, s->view->ptr, 2 * s->view->bytes, hipMemcpyDeviceToHost, e);
 }
 
-static enum rc strike_size_refused(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_size_refused(inject *i, struct shot *s, const struct forward_batch *b,
                                    struct err *e) {
     struct kern_view believed = *s->view;
     believed.bytes *= 2;
@@ -154,7 +153,7 @@ static enum rc strike_size_refused(inject *i, struct shot *s, const struct sched
     return rc;
 }
 
-static enum rc strike_bad_offset(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_bad_offset(inject *i, struct shot *s, const struct forward_batch *b,
                                  struct err *e) {
     (void)b;
     const char *past = (const char *)s->view->ptr + s->view->bytes + PAGE;
@@ -162,14 +161,14 @@ static enum rc strike_bad_offset(inject *i, struct shot *s, const struct schedul
     return plain_copy(i, past, bytes, hipMemcpyDeviceToHost, e);
 }
 
-static enum rc strike_kind_mismatch(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_kind_mismatch(inject *i, struct shot *s, const struct forward_batch *b,
                                     struct err *e) {
     return plain_copy(i, s->view->ptr, used_bytes(i, s, b), hipMemcpyHostToDevice, e);
 }
 
 /* ---- kernels that miss ----------------------------------------------------------------------- */
 
-static enum rc strike_pos_size(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_pos_size(inject *i, struct shot *s, const struct forward_batch *b,
                                struct err *e) {
     const struct device *d = i->scene.device;
     /* Two bytes each; whole words if there are several, as any allocator gives them. */
@@ -191,7 +190,7 @@ static enum rc strike_pos_size(inject *i, struct shot *s, const struct scheduler
     return RC_OK;
 }
 
-static enum rc strike_kv_heads(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_kv_heads(inject *i, struct shot *s, const struct forward_batch *b,
                                struct err *e) {
     struct config *c = i->scene.config;
     struct kvcache *k = i->scene.cache;
@@ -203,20 +202,22 @@ static enum rc strike_kv_heads(inject *i, struct shot *s, const struct scheduler
     return RC_OK;
 }
 
-static enum rc strike_wild_slot(inject *i, struct shot *s, const struct scheduler_batch *b,
-                                struct err *e) {
-    int32_t *slots = malloc(b->tokens * sizeof *slots);
-    if (!slots)
+static enum rc strike_wild_block(inject *i, struct shot *s, const struct forward_batch *b,
+                                 struct err *e) {
+    uint32_t last = b->tokens - 1;
+    size_t count = (size_t)b->sequences * b->table_width;
+    int32_t *tables = malloc(count * sizeof *tables);
+    if (!tables)
         return err_set(e, RC_MEMORY, "out of memory");
-    memcpy(slots, b->slots, b->tokens * sizeof *slots);
-    slots[b->tokens - 1] = -1;
+    memcpy(tables, b->tables, count * sizeof *tables);
+    tables[(size_t)b->seqs[last] * b->table_width + (size_t)b->pos[last] / KERN_BLOCK] = -1;
     enum rc rc =
-        device_upload(i->scene.device, s->view, slots, b->tokens * sizeof *slots, b->step, -1, e);
-    free(slots);
+        device_upload(i->scene.device, s->view, tables, count * sizeof *tables, b->step, -1, e);
+    free(tables);
     return rc;
 }
 
-static enum rc strike_invalid_pointer(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_invalid_pointer(inject *i, struct shot *s, const struct forward_batch *b,
                                       struct err *e) {
     struct kern_view view = *s->view;
     (void)b, (void)e;
@@ -225,7 +226,7 @@ static enum rc strike_invalid_pointer(inject *i, struct shot *s, const struct sc
     return RC_OK;
 }
 
-static enum rc strike_use_after_free(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_use_after_free(inject *i, struct shot *s, const struct forward_batch *b,
                                      struct err *e) {
     (void)b;
     hipError_t r = i->scene.device->hip->hipFree(s->view->ptr);
@@ -238,7 +239,7 @@ static enum rc strike_use_after_free(inject *i, struct shot *s, const struct sch
 }
 
 /* New memory for the tensor, and nothing written to it. */
-static enum rc strike_uninitialised_read(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_uninitialised_read(inject *i, struct shot *s, const struct forward_batch *b,
                                          struct err *e) {
     struct kern_view view;
     (void)b;
@@ -254,7 +255,7 @@ static void run_trap(const struct greta_soft_work *work, void *const *args) {
     __builtin_trap();
 }
 
-static enum rc strike_kernel_trap(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_kernel_trap(inject *i, struct shot *s, const struct forward_batch *b,
                                   struct err *e) {
     static const struct greta_soft_param param = { "tensor", 8,
                                                    GRETA_SOFT_POINTER | GRETA_SOFT_READS };
@@ -280,7 +281,7 @@ static enum rc strike_kernel_trap(inject *i, struct shot *s, const struct schedu
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static enum rc strike_double_free(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_double_free(inject *i, struct shot *s, const struct forward_batch *b,
                                   struct err *e) {
     const struct hip_api *hip = i->scene.device->hip;
     struct kern_view copy;
@@ -293,14 +294,14 @@ static enum rc strike_double_free(inject *i, struct shot *s, const struct schedu
     return r == hipSuccess ? RC_OK : failed(i, "hipFree", r, e);
 }
 
-static enum rc strike_leak(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_leak(inject *i, struct shot *s, const struct forward_batch *b,
                            struct err *e) {
     struct kern_view copy;
     return make_copy(i, s, b, &copy, e);
 }
 
 /* hipMalloc fails, and the copy gets the pointer that it did not set. */
-static enum rc strike_unchecked_error(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_unchecked_error(inject *i, struct shot *s, const struct forward_batch *b,
                                       struct err *e) {
     const struct device *d = i->scene.device;
     void *copy = NULL;
@@ -327,7 +328,7 @@ static enum rc copy_in(const inject *i, void *to, const void *host, size_t bytes
     return r == hipSuccess ? RC_OK : failed(i, "hipMemcpy H2D", r, e);
 }
 
-static enum rc strike_stream_unsynced(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_stream_unsynced(inject *i, struct shot *s, const struct forward_batch *b,
                                       struct err *e) {
     size_t bytes = used_bytes(i, s, b);
     void *host = NULL;
@@ -337,7 +338,7 @@ static enum rc strike_stream_unsynced(inject *i, struct shot *s, const struct sc
 }
 
 /* Both copies write what is there already, so that only their order is wrong. */
-static enum rc strike_overlapping_copies(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_overlapping_copies(inject *i, struct shot *s, const struct forward_batch *b,
                                          struct err *e) {
     const struct device *d = i->scene.device;
     size_t bytes = used_bytes(i, s, b);
@@ -350,7 +351,7 @@ static enum rc strike_overlapping_copies(inject *i, struct shot *s, const struct
     return rc ? rc : order(i, i->side, d->stream, e);
 }
 
-static enum rc strike_staging_reuse(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_staging_reuse(inject *i, struct shot *s, const struct forward_batch *b,
                                     struct err *e) {
     const struct device *d = i->scene.device;
     size_t bytes = used_bytes(i, s, b);
@@ -365,8 +366,8 @@ static enum rc strike_staging_reuse(inject *i, struct shot *s, const struct sche
 
 /* The buffer goes back to where the host has it from; that it stays mapped until the end keeps the
  * run alive, not the program right. */
-static enum rc strike_host_buffer_lifetime(inject *i, struct shot *s,
-                                           const struct scheduler_batch *b, struct err *e) {
+static enum rc strike_host_buffer_lifetime(inject *i, struct shot *s, const struct forward_batch *b,
+                                           struct err *e) {
     const struct device *d = i->scene.device;
     size_t used = used_bytes(i, s, b), bytes = (used + PAGE - 1) / PAGE * PAGE;
     if (i->registered)
@@ -389,7 +390,7 @@ static enum rc strike_host_buffer_lifetime(inject *i, struct shot *s,
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static enum rc strike_stale_binary(inject *i, struct shot *s, const struct scheduler_batch *b,
+static enum rc strike_stale_binary(inject *i, struct shot *s, const struct forward_batch *b,
                                    struct err *e) {
     (void)i, (void)s, (void)b, (void)e; /* inject_claim() */
     return RC_OK;

@@ -2,14 +2,27 @@
 
 #include <stdlib.h>
 
+/* Of the keys of one layer, or its values; 0 if there can be no such cache. */
+static uint64_t layer_bytes(const struct config *c, uint32_t blocks, enum tensor_type type) {
+    uint64_t row = tensor_type_row_bytes(type, (uint64_t)c->kv_heads * c->head_size), bytes;
+    return __builtin_mul_overflow(row, (uint64_t)blocks * KERN_BLOCK, &bytes) ? 0 : bytes;
+}
+
+uint64_t kvcache_bytes(const struct config *c, uint32_t blocks, enum tensor_type type) {
+    uint64_t bytes = layer_bytes(c, blocks, type), all;
+    return !bytes || __builtin_mul_overflow(bytes, 2 * (uint64_t)c->layers, &all) ? UINT64_MAX
+                                                                                  : all;
+}
+
 enum rc kvcache_open(struct kvcache *k, const struct device *d, const struct config *c,
-                     uint32_t sequences, uint32_t context, enum tensor_type type, struct err *e) {
-    uint64_t width = (uint64_t)c->kv_heads * c->head_size;
-    uint64_t row = tensor_type_row_bytes(type, width), rows = (uint64_t)sequences * context, bytes;
-    *k = (struct kvcache){ NULL, c->layers, sequences, context, row };
-    if (!row || __builtin_mul_overflow(row, rows, &bytes))
-        return err_set(e, RC_RANGE, "a KV cache of %llu rows of %llu elements cannot be made",
-                       (unsigned long long)rows, (unsigned long long)width);
+                     uint32_t blocks, enum tensor_type type, struct err *e) {
+    uint64_t width = (uint64_t)c->kv_heads * c->head_size, bytes = layer_bytes(c, blocks, type);
+    *k = (struct kvcache){ .layer_count = c->layers,
+                           .blocks = blocks,
+                           .row_bytes = tensor_type_row_bytes(type, width) };
+    if (!bytes)
+        return err_set(e, RC_RANGE, "a KV cache of %u blocks of %llu elements cannot be made",
+                       blocks, (unsigned long long)(KERN_BLOCK * width));
     k->layers = calloc(c->layers, sizeof *k->layers);
     enum rc rc = k->layers ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
     for (uint32_t l = 0; !rc && l < c->layers; l++) {
@@ -22,6 +35,38 @@ enum rc kvcache_open(struct kvcache *k, const struct device *d, const struct con
     return rc;
 }
 
+static enum rc enlarge(const struct device *d, struct kern_view *v, uint64_t bytes, int32_t layer,
+                       struct err *e) {
+    struct kern_view more;
+    if (v->bytes >= bytes)
+        return RC_OK;
+    enum rc rc = device_alloc(d, &more, v->name, (enum tensor_type)v->type, bytes, e);
+    if (rc)
+        return rc;
+    struct gcore_d2h_meta meta = { v->name, -1, layer, 0, v->bytes, v->bytes };
+    struct gcore_d2h_result r;
+    if (gcore_d2d_copy(more.ptr, v->ptr, &meta, d->stream, &r) != GCORE_D2H_OK) {
+        device_free(d, &more);
+        return device_copy_failed("D2D", &r, e);
+    }
+    device_free(d, v);
+    *v = more;
+    return RC_OK;
+}
+
+enum rc kvcache_grow(struct kvcache *k, const struct device *d, const struct config *c,
+                     uint32_t blocks, struct err *e) {
+    uint64_t bytes = layer_bytes(c, blocks, (enum tensor_type)k->layers[0].keys.type);
+    enum rc rc = RC_OK;
+    for (uint32_t l = 0; !rc && l < k->layer_count; l++) {
+        rc = enlarge(d, &k->layers[l].keys, bytes, (int32_t)l, e);
+        rc = rc ? rc : enlarge(d, &k->layers[l].values, bytes, (int32_t)l, e);
+    }
+    if (!rc)
+        k->blocks = blocks;
+    return rc;
+}
+
 void kvcache_close(struct kvcache *k, const struct device *d) {
     for (uint32_t l = 0; k->layers && l < k->layer_count; l++) {
         device_free(d, &k->layers[l].keys);
@@ -31,24 +76,23 @@ void kvcache_close(struct kvcache *k, const struct device *d) {
     *k = (struct kvcache){ 0 };
 }
 
-static enum rc share(const struct kvcache *k, const struct device *d, const struct kern_view *v,
-                     uint32_t from, uint32_t to, uint32_t positions, int32_t layer, struct err *e) {
-    uint64_t stride = k->row_bytes * k->context;
-    struct gcore_d2h_meta meta = { v->name, -1, layer, from * stride, positions * k->row_bytes,
-                                   v->bytes };
+static enum rc copy(const struct kvcache *k, const struct device *d, const struct kern_view *v,
+                    uint32_t from, uint32_t to, uint32_t count, int32_t layer, struct err *e) {
+    uint64_t block = k->row_bytes * KERN_BLOCK;
+    struct gcore_d2h_meta meta = { v->name, -1, layer, from * block, count * block, v->bytes };
     struct gcore_d2h_result r;
-    if (gcore_d2d_copy((char *)v->ptr + to * stride, v->ptr, &meta, d->stream, &r) == GCORE_D2H_OK)
+    if (gcore_d2d_copy((char *)v->ptr + to * block, v->ptr, &meta, d->stream, &r) == GCORE_D2H_OK)
         return RC_OK;
     return device_copy_failed("D2D", &r, e);
 }
 
-enum rc kvcache_share(const struct kvcache *k, const struct device *d, uint32_t from, uint32_t to,
-                      uint32_t positions, struct err *e) {
+enum rc kvcache_copy(const struct kvcache *k, const struct device *d, uint32_t from, uint32_t to,
+                     uint32_t count, struct err *e) {
     enum rc rc = RC_OK;
-    for (uint32_t l = 0; !rc && l < k->layer_count && from != to; l++) {
-        rc = share(k, d, &k->layers[l].keys, from, to, positions, (int32_t)l, e);
+    for (uint32_t l = 0; !rc && l < k->layer_count; l++) {
+        rc = copy(k, d, &k->layers[l].keys, from, to, count, (int32_t)l, e);
         if (!rc)
-            rc = share(k, d, &k->layers[l].values, from, to, positions, (int32_t)l, e);
+            rc = copy(k, d, &k->layers[l].values, from, to, count, (int32_t)l, e);
     }
     return rc;
 }

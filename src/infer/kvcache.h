@@ -1,7 +1,7 @@
 /* kvcache.h - keys and values of all positions so far, a layer each.
  *
- * A cache has room for `sequences` texts of `context` positions. Position p of sequence s is row
- * s * context + p ("slot") of every layer. Used by one thread at a time. */
+ * A cache is blocks of KERN_BLOCK positions; which blocks a sequence has is the caller's business.
+ * Row b * KERN_BLOCK + i of every layer is position i of block b. Used by one thread at a time. */
 #ifndef INFER_KVCACHE_H
 #define INFER_KVCACHE_H
 
@@ -9,23 +9,28 @@
 #include "model/config.h"
 
 struct kvcache_layer {
-    struct kern_view keys, values; /* [sequences * context, kv_heads * head_size] */
+    struct kern_view keys, values; /* [blocks * KERN_BLOCK, kv_heads * head_size] */
 };
 
 struct kvcache {
     struct kvcache_layer *layers;
-    uint32_t layer_count, sequences, context;
+    uint32_t layer_count, blocks;
     uint64_t row_bytes;
 };
 
+/* Bytes of such a cache; UINT64_MAX if they cannot be counted. */
+uint64_t kvcache_bytes(const struct config *c, uint32_t blocks, enum tensor_type type);
 /* type: F16 or Q8_0. On failure *k is empty. */
 NODISCARD enum rc kvcache_open(struct kvcache *k, const struct device *d, const struct config *c,
-                               uint32_t sequences, uint32_t context, enum tensor_type type,
-                               struct err *e);
+                               uint32_t blocks, enum tensor_type type, struct err *e);
+/* Makes the cache larger and keeps what is in it. If it fails, some layers may be larger already.
+ */
+NODISCARD enum rc kvcache_grow(struct kvcache *k, const struct device *d, const struct config *c,
+                               uint32_t blocks, struct err *e);
 void kvcache_close(struct kvcache *k, const struct device *d); /* a zeroed struct is fine */
 
-/* Gives sequence `to` the first `positions` positions of sequence `from`. */
-NODISCARD enum rc kvcache_share(const struct kvcache *k, const struct device *d, uint32_t from,
-                                uint32_t to, uint32_t positions, struct err *e);
+/* Copies `count` blocks, in all layers. */
+NODISCARD enum rc kvcache_copy(const struct kvcache *k, const struct device *d, uint32_t from,
+                               uint32_t to, uint32_t count, struct err *e);
 
 #endif

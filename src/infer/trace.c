@@ -236,6 +236,23 @@ static enum rc write_array(const trace *t, const char *tensor, uint64_t rows, ui
     return rc ? rc : closed;
 }
 
+/* n rows, from one on, of those that are looked at: all of one block where there are blocks. */
+static enum rc copy_rows(trace *t, const struct device *d, const char *tensor,
+                         const struct kern_view *view, const struct trace_place *at, uint64_t from,
+                         uint64_t n, uint64_t row_bytes, struct err *e) {
+    uint64_t place = at->blocks ? (uint64_t)at->blocks[from / KERN_BLOCK] * KERN_BLOCK : from;
+    struct gcore_d2h_item item = {
+        .to = t->bytes + from * row_bytes,
+        .from = view->ptr,
+        .kind = hipMemcpyDeviceToHost,
+        .meta = { tensor, at->step, at->layer, place * row_bytes, n * row_bytes, view->bytes },
+    };
+    struct gcore_d2h_result r;
+    if (gcore_d2h_batch(&item, 1, d->stream, &r) == GCORE_D2H_OK)
+        return RC_OK;
+    return device_copy_failed("D2H", &r, e);
+}
+
 enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
                      const struct kern_view *view, uint64_t rows, uint64_t width,
                      const struct trace_place *at, struct err *e) {
@@ -246,17 +263,12 @@ enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
     if (!reserve((void **)&t->bytes, &t->bytes_room, bytes) ||
         !reserve((void **)&t->values, &t->values_room, elements * sizeof(float)))
         return err_set(e, RC_MEMORY, "tracing %s: out of memory", points[point].tensor);
-    struct gcore_d2h_item item = {
-        .to = t->bytes,
-        .from = view->ptr,
-        .kind = hipMemcpyDeviceToHost,
-        .meta = { points[point].tensor, at->step, at->layer, at->from_row * row, bytes,
-                  view->bytes },
-    };
-    struct gcore_d2h_result r;
-    if (gcore_d2h_batch(&item, 1, d->stream, &r) != GCORE_D2H_OK)
-        return device_copy_failed("D2H", &r, e);
-    enum rc rc = quant_decode_row(type, t->bytes, t->values, elements, e);
+    enum rc rc = RC_OK;
+    for (uint64_t at_row = 0, n; !rc && at_row < rows; at_row += n) {
+        n = at->blocks && rows - at_row > KERN_BLOCK ? KERN_BLOCK : rows - at_row;
+        rc = copy_rows(t, d, points[point].tensor, view, at, at_row, n, row, e);
+    }
+    rc = rc ? rc : quant_decode_row(type, t->bytes, t->values, elements, e);
     if (rc)
         return rc;
     write_line(t, points[point].tensor, view, rows, width, at, bytes);

@@ -35,9 +35,8 @@ struct trace_place {
     int64_t step;
     int32_t layer;    /* -1: none */
     int32_t sequence; /* whose it is; -1: of all in the batch */
-    const char
-        *part; /* which of several of that point in a layer, e.g. "attn_norm"; NULL: the one */
-    uint64_t from_row; /* the view's first row to look at */
+    const char *part; /* which of several of that point in a layer: "attn_norm"; NULL: the one */
+    const int32_t *blocks; /* of KERN_BLOCK rows, in which to look; NULL: from the first row on */
 };
 
 /* Is the point selected? For tensors that exist only to be looked at. */

@@ -37,11 +37,27 @@ double weights_rope_frequency(const struct config *c, uint32_t i, double freq_fa
     }
 }
 
+/* What the file divides frequencies by, or NULL. */
+static const struct gguf_tensor *find_factors(const gguf *g, const struct config *c,
+                                              uint32_t context) {
+    bool is_long = context > c->rope_original_context;
+    if (c->rope_scaling == CONFIG_ROPE_LONGROPE)
+        return config_find_tensor(g, is_long ? CONFIG_TENSOR_ROPE_LONG : CONFIG_TENSOR_ROPE_SHORT,
+                                  0);
+    return c->rope_freqs ? config_find_tensor(g, CONFIG_TENSOR_ROPE_FREQS, 0) : NULL;
+}
+
+static enum rc upload_frequencies(const struct device *d, struct kern_view *to, const char *name,
+                                  const float *freqs, uint32_t pairs, struct err *e) {
+    uint64_t bytes = pairs * sizeof *freqs;
+    enum rc rc = device_alloc(d, to, name, TENSOR_TYPE_F32, bytes, e);
+    return rc ? rc : device_upload(d, to, freqs, bytes, -1, -1, e);
+}
+
 static enum rc load_rope(struct weights *w, const struct device *d, const gguf *g,
-                         const struct config *c, struct err *e) {
+                         const struct config *c, uint32_t context, struct err *e) {
     uint32_t pairs = c->rope_dims / 2;
-    const struct gguf_tensor *factors =
-        c->rope_freqs ? config_find_tensor(g, CONFIG_TENSOR_ROPE_FREQS, 0) : NULL;
+    const struct gguf_tensor *factors = find_factors(g, c, context);
     float *freqs = malloc(2 * (size_t)pairs * sizeof *freqs), *by = freqs ? freqs + pairs : NULL;
     if (!freqs)
         return err_set(e, RC_MEMORY, "out of memory");
@@ -52,11 +68,11 @@ static enum rc load_rope(struct weights *w, const struct device *d, const gguf *
         rc = quant_decode_row(factors->type, factors->data, by, pairs, e);
     for (uint32_t i = 0; i < pairs; i++)
         freqs[i] = (float)weights_rope_frequency(c, i, by[i]);
-    uint64_t bytes = pairs * sizeof *freqs;
-    if (!rc)
-        rc = device_alloc(d, &w->rope_freqs, "rope_frequencies", TENSOR_TYPE_F32, bytes, e);
-    if (!rc)
-        rc = device_upload(d, &w->rope_freqs, freqs, bytes, -1, -1, e);
+    rc = rc ? rc : upload_frequencies(d, &w->rope_freqs, "rope_frequencies", freqs, pairs, e);
+    for (uint32_t i = 0; i < pairs; i++)
+        freqs[i] = (float)pow(c->rope_local_base, -2.0 * i / c->rope_dims);
+    if (!rc && c->rope_local_base != 0 && c->sliding_window)
+        rc = upload_frequencies(d, &w->rope_local_freqs, "rope_local_frequencies", freqs, pairs, e);
     free(freqs);
     return rc;
 }
@@ -104,7 +120,9 @@ static enum rc upload_and_repack(const struct device *d, const struct kern_view 
                                  const struct gguf_tensor *t, int32_t layer,
                                  const struct weights_pause *pause, struct err *e) {
     enum rc rc = upload_matrix(d, to, g, t, layer, pause, e);
-    struct kern_repack a = { *to, (uint32_t)(t->elements / t->ne[0]), (uint32_t)t->ne[0] };
+    struct kern_repack a = { .weight = *to,
+                             .n = (uint32_t)(t->elements / t->ne[0]),
+                             .k = (uint32_t)t->ne[0] };
     return rc ? rc : kern_repack(d->kernels, d->stream, &a, e);
 }
 
@@ -138,6 +156,67 @@ static struct kern_view *view_of(struct weights *w, const struct config_tensor_s
     return spec->layer < 0 ? &w->tensor[spec->id] : &w->layers[spec->layer].tensor[spec->id];
 }
 
+bool weights_are_floats(const gguf *g, const struct config *c) {
+    struct config_tensor_spec spec;
+    for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
+        const struct gguf_tensor *t = gguf_find_tensor(g, spec.name);
+        if (t && spec.kind != CONFIG_VECTOR && !tensor_type_is_float(t->type))
+            return false;
+    }
+    return true;
+}
+
+/* Loads t, a tensor of the file or a part of one, for the role of spec. */
+static enum rc load_role(struct weights *w, const struct device *d, const gguf *g,
+                         const struct gguf_tensor *t, const struct config_tensor_spec *spec,
+                         enum weights_order order, struct err *e) {
+    struct kern_view *view = view_of(w, spec);
+    char *name = w->names[w->name_count++];
+    config_tensor_name(spec->id, (uint32_t)spec->layer, name);
+    *view = (struct kern_view){ .name = name };
+    return load_tensor(w, d, view, g, t, spec, order, e);
+}
+
+/* Rows of a fused tensor as a tensor of their own; NULL if the file has fewer. */
+static const struct gguf_tensor *cut_part(struct weights *w, const struct gguf_tensor *t,
+                                          const struct config_part *p) {
+    struct gguf_tensor *part = &w->parts[w->part_count];
+    uint64_t row_bytes = t->bytes / t->ne[1];
+    if (p->first + p->rows > t->ne[1])
+        return NULL;
+    *part = *t;
+    part->ne[1] = p->rows;
+    part->elements = p->rows * t->ne[0];
+    part->bytes = p->rows * row_bytes;
+    part->data = (const char *)t->data + p->first * row_bytes;
+    part->offset += p->first * row_bytes;
+    w->part_count++;
+    return part;
+}
+
+static enum rc load_parts(struct weights *w, const struct device *d, const gguf *g,
+                          const struct config *c, const struct gguf_tensor *t,
+                          const struct config_tensor_spec *spec, enum weights_order order,
+                          struct err *e) {
+    struct config_tensor_spec own = *spec;
+    struct config_part p;
+    enum rc rc = RC_OK;
+    for (unsigned i = 0; !rc && config_tensor_part(c, spec->id, i, &p); i++) {
+        const struct gguf_tensor *part = cut_part(w, t, &p);
+        own.id = p.id;
+        rc = part
+                 ? load_role(w, d, g, part, &own, order, e)
+                 : err_set(e, RC_FORMAT, "%s: tensor %s has %llu rows, expected %llu", gguf_path(g),
+                           t->name, (unsigned long long)t->ne[1], (unsigned long long)spec->ne[1]);
+    }
+    return rc;
+}
+
+static bool is_rope_table(enum config_tensor id) {
+    return id == CONFIG_TENSOR_ROPE_FREQS || id == CONFIG_TENSOR_ROPE_LONG ||
+           id == CONFIG_TENSOR_ROPE_SHORT;
+}
+
 static uint64_t total_bytes(const gguf *g) {
     uint64_t total = 0;
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++)
@@ -152,15 +231,14 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
     struct config_tensor_spec spec;
     for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
         const struct gguf_tensor *t = gguf_find_tensor(g, spec.name);
-        if (spec.id == CONFIG_TENSOR_ROPE_FREQS || (!t && !spec.required))
+        if (is_rope_table(spec.id) || (!t && !spec.required))
             continue;
         if (!t)
             return err_set(e, RC_FORMAT, "%s: tensor %s is missing", gguf_path(g), spec.name);
-        struct kern_view *view = view_of(w, &spec);
-        memcpy(w->names[i], spec.name, sizeof spec.name);
-        *view = (struct kern_view){ .name = w->names[i] };
-        w->all_floats &= spec.kind == CONFIG_VECTOR || tensor_type_is_float(t->type);
-        enum rc rc = load_tensor(w, d, view, g, t, &spec, order, e);
+        struct config_part first;
+        enum rc rc = config_tensor_part(c, spec.id, 0, &first)
+                         ? load_parts(w, d, g, c, t, &spec, order, e)
+                         : load_role(w, d, g, t, &spec, order, e);
         if (rc)
             return rc;
         done += t->bytes;
@@ -177,23 +255,35 @@ static void set_packed(struct weights *w, int32_t layer) {
         w->layers[layer].packed = true;
 }
 
-enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                     const struct config *c, enum weights_order order, weights_progress progress,
-                     void *user, struct err *e) {
-    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1, .all_floats = true };
-    uint64_t names = 0;
+/* Views there will be at most, and how many of them are parts of fused tensors. */
+static uint64_t count_views(const struct config *c, uint64_t *parts) {
     struct config_tensor_spec spec;
-    while (config_tensor_at(c, names, &spec))
-        names++;
+    struct config_part p;
+    uint64_t views = 0;
+    *parts = 0;
+    for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++, views++)
+        for (unsigned n = 0; config_tensor_part(c, spec.id, n, &p); n++)
+            ++*parts;
+    return views + *parts;
+}
+
+enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
+                     const struct config *c, uint32_t context, enum weights_order order,
+                     weights_progress progress, void *user, struct err *e) {
+    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1 };
+    w->all_floats = weights_are_floats(g, c);
+    uint64_t parts, views = count_views(c, &parts);
     w->layers = calloc((size_t)c->layers + 1, sizeof *w->layers);
-    w->names = calloc(names + 1, sizeof *w->names);
-    w->mapped = calloc(names + 1, sizeof *w->mapped);
-    enum rc rc =
-        w->layers && w->names && w->mapped ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+    w->names = calloc(views + 1, sizeof *w->names);
+    w->mapped = calloc(views + 1, sizeof *w->mapped);
+    w->parts = calloc(parts + 1, sizeof *w->parts);
+    enum rc rc = w->layers && w->names && w->mapped && w->parts
+                     ? RC_OK
+                     : err_set(e, RC_MEMORY, "out of memory");
     if (!rc)
         rc = load_tensors(w, d, g, c, order, progress, user, e);
     if (!rc)
-        rc = load_rope(w, d, g, c, e);
+        rc = load_rope(w, d, g, c, context, e);
     if (rc) {
         weights_free(w, d);
         return rc;
@@ -272,6 +362,7 @@ void weights_free(struct weights *w, const struct device *d) {
     for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
         let_go(w, d, &w->tensor[i]);
     device_free(d, &w->rope_freqs);
+    device_free(d, &w->rope_local_freqs);
     for (size_t i = 0; i < w->mapped_count; i++) {
         if (w->mapped[i].tensor)
             device_unmap(d, w->mapped[i].tensor->data);
@@ -280,5 +371,6 @@ void weights_free(struct weights *w, const struct device *d) {
     free(w->mapped);
     free(w->layers);
     free(w->names);
+    free(w->parts);
     *w = (struct weights){ 0 };
 }

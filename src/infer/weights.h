@@ -33,7 +33,9 @@ enum weights_order {
 struct weights {
     struct kern_view tensor[CONFIG_TENSOR_COUNT]; /* those that are not of a layer */
     struct kern_view output;                      /* OUTPUT, or the embedding where it is tied */
-    struct kern_view rope_freqs;                  /* [rope_dims / 2] angles a position */
+    struct kern_view rope_freqs;                  /* [rope_dims / 2] angles per position */
+    struct kern_view rope_local_freqs;            /* the same of local layers with a base of their
+                                                     own; ptr NULL: there are none */
     struct weights_layer *layers;
     uint32_t layer_count;
     bool packed;     /* as in a layer, for the others */
@@ -42,14 +44,21 @@ struct weights {
     size_t mapped_count;
     int32_t unpacked;                 /* the first layer that is to be packed; -1: none is yet */
     char (*names)[GGUF_MAX_NAME + 1]; /* of all views */
+    uint64_t name_count;
+    struct gguf_tensor *parts; /* of fused tensors, as tensors of their own */
+    uint64_t part_count;
 };
+
+/* No matrix that c wants from g is quantised. */
+bool weights_are_floats(const gguf *g, const struct config *c);
 
 /* Bytes that are done and bytes there are; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
-/* Loads what c says from g. RC_BUSY if progress said stop. On failure *w is empty. */
+/* Loads what c says from g; a fused tensor becomes its parts. context: positions of a sequence in
+ * this run, which LongRoPE goes by. RC_BUSY if progress said stop. On failure *w is empty. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                               const struct config *c, enum weights_order order,
+                               const struct config *c, uint32_t context, enum weights_order order,
                                weights_progress progress, void *user, struct err *e);
 /* Asked whenever a moment of packing is over; true ends it there. */
 struct weights_pause {
@@ -65,7 +74,7 @@ NODISCARD enum rc weights_repack_more(struct weights *w, const struct device *d,
 void weights_free(struct weights *w, const struct device *d); /* a zeroed struct is fine */
 
 /* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is
- * the element of rope_freqs.weight, or 1. */
+ * the element of rope_freqs.weight or of LongRoPE's factors, or 1. */
 double weights_rope_frequency(const struct config *c, uint32_t i, double freq_factor);
 
 #endif

@@ -3,12 +3,28 @@
  * Copies of elements are memcpy(): GPUs of this family allow any alignment for loads and stores.
  * The address of an atomic is aligned, which whoever calls has checked. */
 #include "isa/action.h"
+#include "isa/floats.h"
 
 #define APPLY_FN(name)                                                                             \
     static void name(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],        \
                      bool shared)
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
+
+#define NEAR_FN(name)                                                                              \
+    static void name(const struct isa_rows *r, uint64_t lanes, uint8_t *base,                      \
+                     const uint32_t offset[ISA_LANES])
+
+/* `statement` for each lane l; all of them in a plain loop. */
+#define NEAR_LANES(statement)                                                                      \
+    do {                                                                                           \
+        if (lanes == ~UINT64_C(0))                                                                 \
+            for (unsigned l = 0; l < ISA_LANES; l++)                                               \
+                statement;                                                                         \
+        else                                                                                       \
+            for (ISA_EACH_LANE(l, lanes))                                                          \
+                statement;                                                                         \
+    } while (0)
 
 /* An element of a C type, extended as C extends it. */
 #define LOAD(name, type)                                                                           \
@@ -20,7 +36,13 @@
             r->dst[0][l] = (uint32_t)(int32_t)value;                                               \
         }                                                                                          \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL };
+    NEAR_FN(near_##name) {                                                                         \
+        type value;                                                                                \
+        NEAR_LANES((memcpy(&value, base + offset[l], sizeof value),                                \
+                    r->dst[0][l] = (uint32_t)(int32_t)value));                                     \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL,      \
+                                                  near_##name };
 LOAD(load_ubyte, uint8_t)
 LOAD(load_sbyte, int8_t)
 LOAD(load_ushort, uint16_t)
@@ -37,7 +59,8 @@ LOAD(load_sshort, int16_t)
                            (uint32_t)(uint16_t)(int16_t)value << (shift);                          \
         }                                                                                          \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL };
+    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL,      \
+                                                  NULL };
 LOAD_HALF(load_ubyte_d16, uint8_t, 0)
 LOAD_HALF(load_ubyte_d16_hi, uint8_t, 16)
 LOAD_HALF(load_sbyte_d16, int8_t, 0)
@@ -85,6 +108,24 @@ static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n
             memcpy(base + 4 * (l * n + d), &r->data[d][l], 4);
 }
 
+static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uint8_t *base,
+                             const uint32_t offset[ISA_LANES], unsigned n) {
+    for (unsigned d = 0; d < n; d++) {
+        uint32_t *to = r->dst[d];
+        NEAR_LANES(memcpy(&to[l], base + offset[l] + (size_t)4 * d, 4));
+    }
+}
+
+static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
+                              const uint32_t offset[ISA_LANES], unsigned n) {
+    uint32_t value[4];
+    for (ISA_EACH_LANE(l, lanes)) {
+        for (unsigned d = 0; d < n; d++)
+            value[d] = r->data[d][l];
+        memcpy(base + offset[l], value, n * sizeof value[0]);
+    }
+}
+
 #define DWORDS(load, store, n)                                                                     \
     APPLY_FN(apply_##load) {                                                                       \
         (void)shared;                                                                              \
@@ -93,7 +134,11 @@ static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n
     static void row_##load(const struct isa_rows *r, uint8_t *base) {                              \
         load_row(r, base, n);                                                                      \
     }                                                                                              \
-    const struct isa_action isa_action_##load = { apply_##load, ISA_LOAD, 4 * (n), row_##load };   \
+    NEAR_FN(near_##load) {                                                                         \
+        near_load(r, lanes, base, offset, n);                                                      \
+    }                                                                                              \
+    const struct isa_action isa_action_##load = { apply_##load, ISA_LOAD, 4 * (n), row_##load,     \
+                                                  near_##load };                                   \
     APPLY_FN(apply_##store) {                                                                      \
         (void)shared;                                                                              \
         store_dwords(r, lanes, host, n);                                                           \
@@ -101,7 +146,11 @@ static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n
     static void row_##store(const struct isa_rows *r, uint8_t *base) {                             \
         store_row(r, base, n);                                                                     \
     }                                                                                              \
-    const struct isa_action isa_action_##store = { apply_##store, ISA_STORE, 4 * (n), row_##store };
+    NEAR_FN(near_##store) {                                                                        \
+        near_store(r, lanes, base, offset, n);                                                     \
+    }                                                                                              \
+    const struct isa_action isa_action_##store = { apply_##store, ISA_STORE, 4 * (n), row_##store, \
+                                                   near_##store };
 DWORDS(load_dword, store_dword, 1)
 DWORDS(load_dwordx2, store_dwordx2, 2)
 DWORDS(load_dwordx3, store_dwordx3, 3)
@@ -115,7 +164,14 @@ DWORDS(load_dwordx4, store_dwordx4, 4)
             memcpy(host[l], &value, sizeof value);                                                 \
         }                                                                                          \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type), NULL };
+    NEAR_FN(near_##name) {                                                                         \
+        for (ISA_EACH_LANE(l, lanes)) {                                                            \
+            type value = (type)(r->data[0][l] >> (shift));                                         \
+            memcpy(base + offset[l], &value, sizeof value);                                        \
+        }                                                                                          \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type), NULL,     \
+                                                  near_##name };
 STORE(store_byte, uint8_t, 0)
 STORE(store_byte_d16_hi, uint8_t, 16)
 STORE(store_short, uint16_t, 0)
@@ -174,7 +230,8 @@ static inline void atomic64(const struct isa_rows *r, uint64_t lanes, void *cons
     APPLY_FN(apply_##name) {                                                                       \
         atomic##bits(r, lanes, host, shared, fn_##name);                                           \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_ATOMIC, (bits) / 8, NULL };
+    const struct isa_action isa_action_##name = { apply_##name, ISA_ATOMIC, (bits) / 8, NULL,      \
+                                                  NULL };
 #define ATOMIC_BOTH(name, value)                                                                   \
     ATOMIC(name, 32, value)                                                                        \
     ATOMIC(name##_x2, 64, value)
@@ -207,99 +264,45 @@ ATOMIC(atomic_condxchg32_x2, 64,
 
 /* ---- floating point -------------------------------------------------------------------------- */
 
-static float f32(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-static uint32_t bits32(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-static double f64(uint64_t bits) {
-    double f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-static uint64_t bits64(double f) {
-    uint64_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 /* The smaller, or the one that is a number; -0 is smaller than 0. */
 static bool less32(uint32_t a, uint32_t b) {
-    float x = f32(a), y = f32(b);
+    float x = isa_float(a), y = isa_float(b);
     if (x != x || y != y)
         return x == x;
     return x < y || (x == y && a >> 31 && !(b >> 31));
 }
 static bool less64(uint64_t a, uint64_t b) {
-    double x = f64(a), y = f64(b);
+    double x = isa_double(a), y = isa_double(b);
     if (x != x || y != y)
         return x == x;
     return x < y || (x == y && a >> 63 && !(b >> 63));
 }
 static bool greater32(uint32_t a, uint32_t b) {
-    float x = f32(a), y = f32(b);
+    float x = isa_float(a), y = isa_float(b);
     return x != x || y != y ? x == x : less32(b, a);
 }
 static bool greater64(uint64_t a, uint64_t b) {
-    double x = f64(a), y = f64(b);
+    double x = isa_double(a), y = isa_double(b);
     return x != x || y != y ? x == x : less64(b, a);
 }
 
-ATOMIC(atomic_add_f32, 32, bits32(f32(it) + f32(data)))
+ATOMIC(atomic_add_f32, 32, isa_bits(isa_float(it) + isa_float(data)))
 ATOMIC(atomic_min_f32, 32, less32(data, it) ? data : it)
 ATOMIC(atomic_max_f32, 32, greater32(data, it) ? data : it)
-ATOMIC(atomic_cmpst_f32, 32, f32(it) == f32(data1) ? data : it)
-ATOMIC(atomic_add_f64, 64, bits64(f64(it) + f64(data)))
+ATOMIC(atomic_cmpst_f32, 32, isa_float(it) == isa_float(data1) ? data : it)
+ATOMIC(atomic_add_f64, 64, isa_bits64(isa_double(it) + isa_double(data)))
 ATOMIC(atomic_min_f64, 64, less64(data, it) ? data : it)
 ATOMIC(atomic_max_f64, 64, greater64(data, it) ? data : it)
-ATOMIC(atomic_cmpst_f64, 64, f64(it) == f64(data1) ? data : it)
-
-float isa_half_to_float(uint16_t half) {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31;
-    uint32_t mantissa = half & 1023u;
-    if (exponent == 31)
-        return f32(sign | 0x7f800000u | mantissa << 13);
-    if (exponent)
-        return f32(sign | (exponent + 112) << 23 | mantissa << 13);
-    float small = (float)mantissa * 0x1p-24f;
-    return sign ? -small : small;
-}
-
-uint16_t isa_float_to_half(float value) {
-    uint32_t bits = bits32(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u)
-        return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-    if (magnitude >= 0x477ff000u) /* rounds to more than 65504 */
-        return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) /* less than the smallest normal: in units of 2^-24 */
-        return (uint16_t)(sign | (bits32(f32(magnitude) + 0.5f) - 0x3f000000u));
-    uint32_t odd = magnitude >> 13 & 1;
-    return (uint16_t)(sign | ((magnitude + 0xc8000fffu + odd) >> 13));
-}
-
-uint16_t isa_float_to_bfloat(float value) {
-    uint32_t bits = bits32(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
-}
+ATOMIC(atomic_cmpst_f64, 64, isa_double(it) == isa_double(data1) ? data : it)
 
 static uint32_t add_halves(uint32_t a, uint32_t b) {
-    float low = isa_half_to_float((uint16_t)a) + isa_half_to_float((uint16_t)b);
-    float high = isa_half_to_float((uint16_t)(a >> 16)) + isa_half_to_float((uint16_t)(b >> 16));
-    return isa_float_to_half(low) | (uint32_t)isa_float_to_half(high) << 16;
+    return isa_to_half(isa_from_half(a) + isa_from_half(b)) |
+           isa_to_half(isa_from_half(a >> 16) + isa_from_half(b >> 16)) << 16;
 }
 
 static uint32_t add_bfloats(uint32_t a, uint32_t b) {
-    float low = isa_bfloat_to_float((uint16_t)a) + isa_bfloat_to_float((uint16_t)b);
-    float high =
-        isa_bfloat_to_float((uint16_t)(a >> 16)) + isa_bfloat_to_float((uint16_t)(b >> 16));
-    return isa_float_to_bfloat(low) | (uint32_t)isa_float_to_bfloat(high) << 16;
+    return isa_to_bf16(isa_from_bf16(a) + isa_from_bf16(b)) |
+           isa_to_bf16(isa_from_bf16(a >> 16) + isa_from_bf16(b >> 16)) << 16;
 }
 
 ATOMIC(atomic_pk_add_f16, 32, add_halves(it, data))

@@ -23,6 +23,9 @@ struct isa_action {
     uint8_t bytes; /* per lane */
     /* The same for all lanes and elements one after the other from base; NULL: not worth it. */
     void (*apply_row)(const struct isa_rows *r, uint8_t *base);
+    /* The same for lanes at offsets from base; NULL: not worth it. */
+    void (*apply_near)(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
+                       const uint32_t offset[ISA_LANES]);
 };
 
 /* Every load, store and atomic by the second half of its mnemonic: A(load_ubyte), ... */
@@ -114,16 +117,5 @@ static inline uint32_t (*isa_rows_at(struct isa_wave *w, unsigned code))[ISA_LAN
     uint64_t left_##l = (lanes), l = 0;                                                            \
     left_##l && (l = (uint64_t)__builtin_ctzll(left_##l), 1);                                      \
     left_##l &= left_##l - 1
-
-/* f16 and bf16 as numbers, and back with rounding to nearest even. */
-float isa_half_to_float(uint16_t half);
-uint16_t isa_float_to_half(float value);
-static inline float isa_bfloat_to_float(uint16_t value) {
-    uint32_t bits = (uint32_t)value << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-uint16_t isa_float_to_bfloat(float value);
 
 #endif

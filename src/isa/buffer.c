@@ -9,6 +9,7 @@
  * gfx90a reaches scratch this way: a swizzled buffer of dwords whose index is the lane (add_tid).
  * Whatever such a buffer reaches has to lie in the wave's own scratch. */
 #include "isa/action.h"
+#include "isa/texel.h"
 
 enum { ELEMENT = 4 }; /* bytes that stay together when a buffer is swizzled */
 
@@ -147,6 +148,61 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
+/* ---- formatted: an element is converted as the descriptor says ---- */
+
+static enum isa_result run_format(struct isa_wave *w, const struct isa_insn *i, unsigned count,
+                                  enum isa_access_kind kind) {
+    struct buffer b = buffer_of(w, i);
+    uint32_t format = w->sgpr[i->src[1] + 3], scalar = isa_scalar32(w, i, i->src[2]);
+    uint32_t index[ISA_LANES], offset[ISA_LANES];
+    uint32_t(*rows)[ISA_LANES] = isa_rows_at(w, i->dst);
+    uint64_t address[ISA_LANES];
+    void *host[ISA_LANES];
+    struct isa_texel t;
+    if (is_scratch(&b) || i->memory & ISA_MEM_LDS ||
+        !isa_texel_of(format >> 15 & 0xf, format >> 12 & 7, format & 0xfff, &t))
+        return isa_stop_unsupported(w, i, "buffer format");
+    struct isa_access a = { .wave = w,
+                            .insn = i,
+                            .space = ISA_SPACE_GLOBAL,
+                            .kind = (uint8_t)kind,
+                            .bytes = isa_texel_bytes(&t) };
+    read_operands(w, i, &b, index, offset);
+    for (ISA_EACH_LANE(l, ISA_WAVE_EXEC(w))) {
+        struct place p = place_of(&b, index[l], offset[l], scalar, a.bytes);
+        address[l] = p.address;
+        a.lanes |= (uint64_t)p.inside << l;
+        for (unsigned c = 0; c < count && !p.inside && kind == ISA_LOAD; c++)
+            rows[c][l] = 0;
+    }
+    enum isa_result result = a.lanes ? isa_reach(&a, address, host) : ISA_CONTINUE;
+    for (ISA_EACH_LANE(l, result == ISA_CONTINUE ? a.lanes : 0)) {
+        uint32_t value[4] = { 0 };
+        if (kind == ISA_LOAD)
+            isa_texel_load(&t, host[l], value);
+        for (unsigned c = 0; c < count; c++)
+            if (kind == ISA_LOAD)
+                rows[c][l] = value[c];
+            else
+                value[c] = rows[c][l];
+        if (kind == ISA_STORE)
+            isa_texel_store(&t, value, host[l]);
+    }
+    return result;
+}
+
+#define FORMAT(name, count)                                                                        \
+    static enum isa_result load_format_##name(struct isa_wave *w, const struct isa_insn *i) {      \
+        return run_format(w, i, count, ISA_LOAD);                                                  \
+    }                                                                                              \
+    static enum isa_result store_format_##name(struct isa_wave *w, const struct isa_insn *i) {     \
+        return run_format(w, i, count, ISA_STORE);                                                 \
+    }
+FORMAT(x, 1)
+FORMAT(xy, 2)
+FORMAT(xyz, 3)
+FORMAT(xyzw, 4)
+
 static enum isa_result nothing(struct isa_wave *w, const struct isa_insn *i) {
     (void)w, (void)i;
     return ISA_CONTINUE;
@@ -161,10 +217,14 @@ ISA_STORES(RUN)
 ISA_INTEGER_ATOMICS(RUN)
 ISA_FLOAT_ATOMICS(RUN)
 
+#define FORMATS(name)                                                                              \
+    [ISA_OP_buffer_load_format_##name] = load_format_##name,                                       \
+    [ISA_OP_buffer_store_format_##name] = store_format_##name,
 #define ENTRY(name) [ISA_OP_buffer_##name] = run_##name,
 /* clang-format off */
 const isa_exec_fn isa_group_buffer[ISA_OP_COUNT] = {
     ISA_LOADS(ENTRY) ISA_STORES(ENTRY) ISA_INTEGER_ATOMICS(ENTRY) ISA_FLOAT_ATOMICS(ENTRY)
+    FORMATS(x) FORMATS(xy) FORMATS(xyz) FORMATS(xyzw)
     [ISA_OP_buffer_wbl2] = nothing, [ISA_OP_buffer_invl2] = nothing, [ISA_OP_buffer_inv] = nothing,
     [ISA_OP_buffer_wbinvl1] = nothing, [ISA_OP_buffer_wbinvl1_vol] = nothing,
 };

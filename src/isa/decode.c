@@ -329,7 +329,7 @@ static void decode_mimg(enum isa_gpu gpu, uint32_t w, struct isa_insn *i) {
     uint32_t x = i->raw[1];
     set(i, find(gpu, ISA_ENC_MIMG, bits(w, 24, 18)), 2);
     i->src[0] = bits(x, 7, 0) + ISA_VGPR0;
-    i->dst = bits(x, 15, 8) + ISA_VGPR0;
+    i->dst = bits(x, 15, 8) + (bits(w, 16, 16) ? ISA_AGPR0 : ISA_VGPR0); /* tfe before gfx90a */
     i->src[1] = bits(x, 20, 16) * 4;
     i->src[2] = bits(x, 25, 21) * 4;
     i->ext = bits(w, 11, 8); /* dmask */

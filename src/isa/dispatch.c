@@ -37,6 +37,7 @@ int isa_is_executable(enum isa_op op) {
 
 void isa_bind(struct isa_insn *i) {
     isa_exec_fn fn = find(i->op);
+    isa_rows_choose();
     i->kernel = NULL;
     if (isa_valu_bind(i))
         return;
@@ -167,6 +168,7 @@ int isa_stop_print(const struct isa_wave *w, enum isa_result r, char *out, size_
     case ISA_CONTINUE:
     case ISA_END:
     case ISA_BARRIER:
+    case ISA_GRID_BARRIER:
     case ISA_SLEEP:
         break;
     }

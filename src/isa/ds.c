@@ -34,8 +34,14 @@ static enum isa_result act(struct isa_wave *w, const struct isa_insn *i,
     struct isa_access a = access_of(w, i, action);
     void *host[ISA_LANES];
     enum isa_result result = not_gds(w, i);
-    if (result == ISA_CONTINUE)
-        result = isa_reach_lds(&a, offset, host);
+    if (result != ISA_CONTINUE || !a.lanes)
+        return result;
+    uint8_t *near = action->apply_near ? isa_reach_lds_near(&a, offset) : NULL;
+    if (near) {
+        action->apply_near(r, a.lanes, near, offset);
+        return ISA_CONTINUE;
+    }
+    result = isa_reach_lds(&a, offset, host);
     if (result == ISA_CONTINUE)
         action->apply(r, a.lanes, host, false);
     return result;
@@ -82,16 +88,22 @@ static enum isa_result run_two(struct isa_wave *w, const struct isa_insn *i,
     unsigned rows = action->bytes / 4;
     uint32_t offset[2][ISA_LANES];
     void *host[2][ISA_LANES];
+    uint8_t *near[2] = { NULL, NULL };
     enum isa_result result = not_gds(w, i);
-    for (unsigned n = 0; n < 2 && result == ISA_CONTINUE; n++) {
+    for (unsigned n = 0; n < 2 && result == ISA_CONTINUE && a.lanes; n++) {
         offsets(w, i, ((uint32_t)i->imm >> (8 * n) & 0xff) * unit * action->bytes, offset[n]);
-        result = isa_reach_lds(&a, offset[n], host[n]);
+        near[n] = action->apply_near ? isa_reach_lds_near(&a, offset[n]) : NULL;
+        if (!near[n])
+            result = isa_reach_lds(&a, offset[n], host[n]);
     }
-    for (unsigned n = 0; n < 2 && result == ISA_CONTINUE; n++) {
+    for (unsigned n = 0; n < 2 && result == ISA_CONTINUE && a.lanes; n++) {
         struct isa_rows r = { .data = data_rows(w, i->src[1 + n]) };
         if (isa_info[i->op].type[0] != ISA_TYPE_NONE)
             r.dst = isa_rows_at(w, i->dst) + n * rows;
-        action->apply(&r, a.lanes, host[n], false);
+        if (near[n])
+            action->apply_near(&r, a.lanes, near[n], offset[n]);
+        else
+            action->apply(&r, a.lanes, host[n], false);
     }
     return result;
 }
@@ -317,6 +329,16 @@ RETURNING(RUN_RETURNING)
 COMPARING(RUN_COMPARING)
 TWO(RUN_TWO)
 
+EXEC_FN(ds_gws_init) {
+    (void)w, (void)i;
+    return ISA_CONTINUE;
+}
+
+EXEC_FN(ds_gws_barrier) {
+    (void)w, (void)i;
+    return ISA_GRID_BARRIER;
+}
+
 #define ENTRY(name)                [ISA_OP_##name] = name,
 #define ENTRY_SINGLE(name, action) ENTRY(name)
 #define ENTRY_BOTH(name, type, action)                                                             \
@@ -328,5 +350,6 @@ const isa_exec_fn isa_group_ds[ISA_OP_COUNT] = {
     SINGLE(ENTRY_SINGLE) RETURNING(ENTRY_BOTH) COMPARING(ENTRY_BOTH) TWO(ENTRY_TWO)
     ENTRY(ds_swizzle_b32) ENTRY(ds_permute_b32) ENTRY(ds_bpermute_b32) ENTRY(ds_nop)
     ENTRY(ds_read_addtid_b32) ENTRY(ds_write_addtid_b32) ENTRY(ds_append) ENTRY(ds_consume)
+    ENTRY(ds_gws_init) ENTRY(ds_gws_barrier)
 };
 /* clang-format on */

@@ -14,6 +14,7 @@
     G(isa_group_smem)                                                                              \
     G(isa_group_flat)                                                                              \
     G(isa_group_buffer)                                                                            \
+    G(isa_group_image)                                                                             \
     G(isa_group_ds)                                                                                \
     G(isa_group_matrix)                                                                            \
     G(isa_group_program)                                                                           \
@@ -54,16 +55,31 @@ static inline uint32_t *isa_row(struct isa_wave *w, unsigned code) {
     return w->vgpr[code - ISA_VGPR0];
 }
 
+/* Lane by lane an address of 64 bits from two rows, or of 32 bits from one (high is NULL), and a
+ * number. */
+void isa_reach_addresses(uint64_t address[ISA_LANES], const uint32_t *low, const uint32_t *high,
+                         uint64_t add);
+
 /* Device addresses of a global access to host addresses: one span() if the lanes are contiguous or
  * close together, lanes() otherwise. On ISA_CONTINUE host[l] is set for all lanes in a->lanes. */
 enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
                           void *host[ISA_LANES]);
 
 /* The host address of the first lane's element if all 64 lanes take part, their elements lie one
- * after the other, and span() allows them all; NULL otherwise: ask isa_reach(). */
+ * after the other, and row() allows them all; NULL otherwise: ask isa_reach(). */
 void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]);
 
-/* The same for LDS: a->bytes at each lane's offset, within what the group has allocated. Atomics
+/* The host address of the lowest lane's element, and how far behind it those of a->lanes are (of
+ * other lanes nothing of use), if they lie close together and span() allows them all; NULL
+ * otherwise: ask isa_reach(). There is one lane at least. */
+void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
+                     uint32_t offset[ISA_LANES]);
+
+/* The group's LDS if all elements of a load or store lie in it and nobody else is to be asked; NULL
+ * otherwise: ask isa_reach_lds(). */
+uint8_t *isa_reach_lds_near(const struct isa_access *a, const uint32_t offset[ISA_LANES]);
+
+/* isa_reach() for LDS: a->bytes at each lane's offset, within what the group has allocated. Atomics
  * have to be aligned. */
 enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
                               void *host[ISA_LANES]);

@@ -121,11 +121,11 @@ static void scale_back(struct isa_valu *v) {
             continue;
         if (v->i->op == ISA_OP_v_div_fmas_f32) {
             int up = (v->row[2][l] >> 23 & 0xff) > 127;
-            d[l] = isa_bits(ldexpf(isa_float(d[l]), up ? 64 : -64));
+            d[l] = isa_bits(isa_float(d[l]) * (up ? 0x1p64f : 0x1p-64f));
         } else {
             int up = (v->row[2][ISA_LANES + l] >> 20 & 0x7ff) > 1023;
             double x = isa_double(d[l] | (uint64_t)d[ISA_LANES + l] << 32);
-            uint64_t u = isa_bits64(scalbn(x, up ? 128 : -128));
+            uint64_t u = isa_bits64(x * (up ? 0x1p128 : 0x1p-128));
             d[l] = (uint32_t)u;
             d[ISA_LANES + l] = (uint32_t)(u >> 32);
         }

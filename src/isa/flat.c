@@ -53,6 +53,12 @@ static enum isa_result act_global(struct isa_wave *w, const struct isa_insn *i,
         act->apply_row(r, row);
         return ISA_CONTINUE;
     }
+    uint32_t offset[ISA_LANES];
+    uint8_t *near = act->apply_near ? isa_reach_near(&a, address, offset) : NULL;
+    if (near) {
+        act->apply_near(r, lanes, near, offset);
+        return ISA_CONTINUE;
+    }
     enum isa_result result = check_alignment(&a, address);
     if (result == ISA_CONTINUE)
         result = isa_reach(&a, address, host);
@@ -65,14 +71,11 @@ static void global_addresses(struct isa_wave *w, const struct isa_insn *i,
                              uint64_t address[ISA_LANES]) {
     const uint32_t(*v)[ISA_LANES] = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->src[0]);
     uint64_t offset = (uint64_t)(int64_t)i->imm;
-    if (i->src[2] == ISA_OFF) {
-        for (unsigned l = 0; l < ISA_LANES; l++)
-            address[l] = (v[0][l] | (uint64_t)v[1][l] << 32) + offset;
-        return;
-    }
-    offset += isa_scalar64(w, i, i->src[2], ISA_TYPE_B64);
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        address[l] = v[0][l] + offset;
+    if (i->src[2] == ISA_OFF)
+        isa_reach_addresses(address, v[0], v[1], offset);
+    else
+        isa_reach_addresses(address, v[0], NULL,
+                            offset + isa_scalar64(w, i, i->src[2], ISA_TYPE_B64));
 }
 
 static enum isa_result run_global(struct isa_wave *w, const struct isa_insn *i,
@@ -126,6 +129,8 @@ static enum isa_result act_scratch(struct isa_wave *w, const struct isa_insn *i,
     if (!(memory = scratch_memory(&a)))
         return isa_stop_fault(&a, (unsigned)__builtin_ctzll(lanes), w->scratch_base,
                               "the wave has no scratch memory");
+    if (w->memory->scratch)
+        w->memory->scratch(w->memory->context, &a, offset);
     if (act->kind != ISA_STORE)
         for (ISA_EACH_LANE(l, lanes))
             copy_scratch(element[l], memory, (unsigned)l, offset[l], act->bytes, false);
@@ -163,6 +168,11 @@ static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
                                uint64_t lanes, const uint32_t offset[ISA_LANES]) {
     struct isa_access a = access_of(w, i, act, ISA_SPACE_LDS, lanes);
     void *host[ISA_LANES];
+    uint8_t *near = act->apply_near ? isa_reach_lds_near(&a, offset) : NULL;
+    if (near) {
+        act->apply_near(r, lanes, near, offset);
+        return ISA_CONTINUE;
+    }
     enum isa_result result = isa_reach_lds(&a, offset, host);
     if (result == ISA_CONTINUE)
         act->apply(r, lanes, host, false);

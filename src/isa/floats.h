@@ -3,19 +3,16 @@
 #ifndef ISA_FLOATS_H
 #define ISA_FLOATS_H
 
-#include <math.h>
+#include "base/half.h"
+
 #include <stdint.h>
 #include <string.h>
 
 static inline uint32_t isa_bits(float f) {
-    uint32_t u;
-    memcpy(&u, &f, sizeof u);
-    return u;
+    return float_bits(f);
 }
 static inline float isa_float(uint32_t u) {
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
+    return float_from_bits(u);
 }
 static inline uint64_t isa_bits64(double f) {
     uint64_t u;
@@ -30,92 +27,60 @@ static inline double isa_double(uint64_t u) {
 
 /* ---- f16 ---- */
 
-/* Exact; a signalling NaN becomes a quiet one. */
 static inline float isa_from_half(uint32_t h) {
-    uint32_t rest = (h & 0x7fff) << 13;
-    uint32_t finite = isa_bits(isa_float(rest) * 0x1p112f);
-    uint32_t special = rest | 0x7f800000 | ((h & 0x7fff) > 0x7c00 ? 0x400000 : 0);
-    return isa_float(((h & 0x7fff) >= 0x7c00 ? special : finite) | (h & 0x8000) << 16);
+    return half_to_float(h);
 }
-
 static inline uint32_t isa_to_half(float f) {
-    uint32_t u = isa_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
-    uint32_t normal = (a + 0xc8000fff + (a >> 13 & 1)) >> 13;
-    uint32_t denormal = isa_bits(isa_float(a) + 0.5f) - 0x3f000000;
-    uint32_t h = a < 0x38800000 ? denormal : normal;
-    h = a >= 0x477ff000 ? 0x7c00 : h;
-    h = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x3ff) : h;
-    return h | sign;
+    return float_to_half(f);
 }
 
 /* Rounded towards zero: numbers that are too large become the largest one. */
 static inline uint32_t isa_to_half_zero(float f) {
-    uint32_t u = isa_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff, h;
-    if (a > 0x7f800000)
-        h = 0x7e00 | (a >> 13 & 0x3ff);
-    else if (a == 0x7f800000)
-        h = 0x7c00;
-    else if (a >= 0x47800000)
-        h = 0x7bff;
-    else if (a >= 0x38800000)
-        h = (a - 0x38000000) >> 13;
-    else
-        h = (uint32_t)(isa_float(a) * 0x1p24f);
+    uint32_t u = isa_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
+    uint32_t is_tiny = -(uint32_t)(a < 0x38800000), normal = (a - 0x38000000) >> 13;
+    uint32_t tiny = (uint32_t)(int32_t)(isa_float(a & is_tiny) * 0x1p24f);
+    uint32_t h = (tiny & is_tiny) | (normal & ~is_tiny);
+    h = a >= 0x47800000 ? 0x7bff : h;
+    h = a == 0x7f800000 ? 0x7c00 : h;
+    h = a > 0x7f800000 ? 0x7e00 | (a >> 13 & 0x3ff) : h;
     return h | sign;
 }
 
-/* A double to a float with the last bit set if bits were lost ("round to odd"): what is rounded to
- * fewer bits after that is as if rounded once. Not for numbers that are denormal as floats. */
-static inline float isa_to_odd(double d) {
-    uint64_t u = isa_bits64(d), lost = u & 0x1fffffff;
-    uint64_t cut = (u & ~UINT64_C(0x1fffffff)) | (uint64_t)(lost != 0) << 29;
-    return (float)isa_double(cut);
+/* fma of three f16, given as floats, before it is rounded to an f16. The product is exact in a
+ * float; the sum is rounded to odd: its last bit is set if something was lost, so that what is
+ * rounded to fewer bits after that is as if rounded once. Infinities lose a NaN, which changes
+ * nothing. */
+static inline float isa_odd_fma(float a, float b, float c) {
+    float p = a * b, s = p + c;
+    float back = s - p, lost = (p - (s - back)) + (c - back);
+    uint32_t u = isa_bits(s), inexact = (uint32_t)((lost < 0) | (lost > 0));
+    uint32_t step = (lost < 0) == (s < 0) ? 1 : ~0u;
+    return isa_float(u + (inexact & ~u & 1 ? step : 0));
 }
-
-/* fma of three f16, given as floats, rounded once. The product is exact in a double; the sum is
- * rounded to odd with what it lost. Infinities lose a NaN, which changes nothing. */
 static inline uint32_t isa_half_fma(float a, float b, float c) {
-    double p = (double)a * (double)b, s = p + (double)c;
-    double back = s - p, lost = (p - (s - back)) + ((double)c - back);
-    uint64_t u = isa_bits64(s);
-    int inexact = (lost < 0) | (lost > 0), away = ((lost > 0) & (s > 0)) | ((lost < 0) & (s < 0));
-    uint64_t step = inexact && !(u & 1) ? (away ? 1 : -UINT64_C(1)) : 0;
-    return isa_to_half(isa_to_odd(isa_double(u + step)));
+    return isa_to_half(isa_odd_fma(a, b, c));
 }
 
 /* ---- bf16 ---- */
 
 static inline float isa_from_bf16(uint32_t h) {
-    return isa_float(h << 16);
+    return bf16_to_float(h);
 }
-
 static inline uint32_t isa_to_bf16(float f) {
-    uint32_t u = isa_bits(f);
-    if (f != f)
-        return u >> 16 | 0x40;
-    return (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    return float_to_bf16(f);
 }
 
 /* ---- 8 bits: fp8 is E4M3 with bias 8, bf8 is E5M2 with bias 16; no infinities, no -0, 0x80 is NaN
  * ---- */
 
-static inline float isa_from_8(uint32_t b, int mantissa_bits, int bias) {
-    uint32_t mantissa = b & ((1u << mantissa_bits) - 1);
-    int exponent = (int)(b >> mantissa_bits & (mantissa_bits == 3 ? 15 : 31));
-    float f;
-    if ((b & 0xff) == 0x80)
-        return isa_float(0x7fc00000);
-    if (exponent == 0)
-        f = ldexpf((float)mantissa, 1 - bias - mantissa_bits);
-    else
-        f = ldexpf((float)(mantissa | 1u << mantissa_bits), exponent - bias - mantissa_bits);
-    return b & 0x80 ? -f : f;
-}
+/* The exponent and mantissa, where a float has them, times what the biases differ by. */
 static inline float isa_from_fp8(uint32_t b) {
-    return isa_from_8(b, 3, 8);
+    uint32_t magnitude = isa_bits(isa_float((b & 0x7f) << 20) * 0x1p119f);
+    return isa_float((b & 0xff) == 0x80 ? 0x7fc00000 : magnitude | (b & 0x80) << 24);
 }
 static inline float isa_from_bf8(uint32_t b) {
-    return isa_from_8(b, 2, 16);
+    uint32_t magnitude = isa_bits(isa_float((b & 0x7f) << 21) * 0x1p111f);
+    return isa_float((b & 0xff) == 0x80 ? 0x7fc00000 : magnitude | (b & 0x80) << 24);
 }
 
 /* `add` is what rounding adds to the float's mantissa below the last bit that stays, for normal

@@ -183,6 +183,7 @@ enum isa_result {
     ISA_CONTINUE = 0, /* never returned by isa_run() */
     ISA_END,          /* s_endpgm: the wave is done */
     ISA_BARRIER,      /* s_barrier: continue when all waves of the group are here */
+    ISA_GRID_BARRIER, /* ds_gws_barrier: the same for the waves of all groups that come to it */
     ISA_SLEEP,        /* s_sleep, or the budget of isa_run() is used up: continue after others */
     ISA_FAULT,        /* memory said no: wave->stop has lane, address and access */
     ISA_UNKNOWN,      /* not an instruction of this GPU: wave->stop has the encoding */

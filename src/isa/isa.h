@@ -59,10 +59,16 @@ struct isa_memory {
      * asked and decides. May be NULL: lanes() is asked always. Lanes may lie anywhere within the
      * span. */
     void *(*span)(void *context, const struct isa_access *a, uint64_t address, uint64_t bytes);
+    /* The same for a row: all 64 lanes, their elements one after the other, so that every byte of
+     * it is accessed. May be NULL: lanes() is asked. */
+    void *(*row)(void *context, const struct isa_access *a, uint64_t address, uint64_t bytes);
     /* The host addresses of every lane in a->lanes. Returns true, or false for a fault after
      * setting *lane and *at to the first lane and byte that may not be accessed. */
     bool (*lanes)(void *context, const struct isa_access *a, const uint64_t address[ISA_LANES],
                   void *host[ISA_LANES], unsigned *lane, uint64_t *at);
+    /* Accesses of scratch instructions, after bounds were checked: offsets in the lane's scratch.
+     * May be NULL. */
+    void (*scratch)(void *context, const struct isa_access *a, const uint32_t offset[ISA_LANES]);
     /* LDS accesses, after bounds were checked; address is relative to the group's LDS. May be NULL.
      * false is a fault as above. */
     bool (*lds)(void *context, const struct isa_access *a, const uint32_t address[ISA_LANES],
@@ -167,8 +173,9 @@ enum isa_result isa_wave_jump(struct isa_wave *w, uint64_t address);
 uint64_t isa_wave_pc(const struct isa_wave *w);
 
 /* Runs until something other than the next instruction must happen, at most about `budget`
- * instructions. After ISA_BARRIER and ISA_SLEEP it may be called again. After anything else the
- * wave is over; w->stop says more. The host's floating-point environment must be the default one.
+ * instructions. After ISA_BARRIER, ISA_GRID_BARRIER and ISA_SLEEP it may be called again. After
+ * anything else the wave is over; w->stop says more. The host's floating-point environment must be
+ * the default one.
  */
 enum isa_result isa_run(struct isa_wave *w, uint64_t budget);
 

@@ -14,11 +14,21 @@
  * which order the hardware makes them is not documented, so that floating-point results are
  * approximate in their last bits. gfx90a treats f16 and bf16 denormals, and f32 results that are
  * denormal, as 0 in these instructions; gfx942 does not. */
-#include "isa/action.h"
+#include "isa/exec.h"
+#include "isa/floats.h"
+#include "isa/rows.h"
 
-#include <math.h>
-
-enum element { F32, XF32, F16, BF16, FP8, BF8, I8, I32, F64 };
+enum element {
+    F32 = ISA_ELEMENT_F32,
+    XF32 = ISA_ELEMENT_XF32,
+    F16 = ISA_ELEMENT_F16,
+    BF16 = ISA_ELEMENT_BF16,
+    FP8 = ISA_ELEMENT_FP8,
+    BF8 = ISA_ELEMENT_BF8,
+    I8 = ISA_ELEMENT_I8,
+    I32 = ISA_ELEMENT_I32,
+    F64 = ISA_ELEMENT_F64
+};
 
 struct shape {
     uint8_t m, n, k, blocks;
@@ -43,57 +53,6 @@ static unsigned element_bytes(enum element e) {
     return bytes[e];
 }
 
-/* 8 bits without infinities and without a negative zero, which is the only NaN: 4 or 5 bits of
- * exponent. */
-static float eight_bits(uint8_t bits, int exponent_bits) {
-    int mantissa_bits = 7 - exponent_bits, bias = 1 << (exponent_bits - 1);
-    int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1);
-    int mantissa = bits & ((1 << mantissa_bits) - 1);
-    if (bits == 0x80)
-        return NAN;
-    float magnitude =
-        exponent ? ldexpf((float)(mantissa | 1 << mantissa_bits), exponent - bias - mantissa_bits)
-                 : ldexpf((float)mantissa, 1 - bias - mantissa_bits);
-    return bits & 0x80 ? -magnitude : magnitude;
-}
-
-static float flushed(float f, bool flush) {
-    return flush && fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
-}
-
-/* Rounded to the 10 bits of mantissa that xf32 has. */
-static uint32_t round_xf32(uint32_t bits) {
-    return (bits & 0x7f800000u) == 0x7f800000u
-               ? bits
-               : (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
-}
-
-static float element_value(enum element e, const uint8_t *at, bool flush) {
-    uint32_t bits;
-    uint16_t half;
-    float f;
-    switch (e) {
-    case F16:
-        memcpy(&half, at, sizeof half);
-        return flush && !(half & 0x7c00) ? copysignf(0, half & 0x8000 ? -1.0f : 1.0f)
-                                         : isa_half_to_float(half);
-    case BF16:
-        memcpy(&half, at, sizeof half);
-        return flushed(isa_bfloat_to_float(half), flush);
-    case FP8:
-        return eight_bits(*at, 4);
-    case BF8:
-        return eight_bits(*at, 5);
-    case I8:
-        return (float)(int8_t)*at;
-    default:
-        memcpy(&bits, at, sizeof bits);
-        bits = e == XF32 ? round_xf32(bits) : bits;
-        memcpy(&f, &bits, sizeof f);
-        return f;
-    }
-}
-
 /* ---- A and B --------------------------------------------------------------------------------- */
 
 enum { ELEMENTS_MAX = 1024 }; /* 64 lanes with at most 16 */
@@ -107,7 +66,7 @@ struct elements {
 };
 
 /* The operands of one instruction: A as [block][row][k], B as [block][k][column]. `along` says
- * which k of B an element of A meets: its own, unless A is sparse. */
+ * which k of B an element of a sparse A meets. */
 struct operands {
     struct elements a, b;
     uint8_t along[ELEMENTS_MAX];
@@ -127,22 +86,29 @@ static struct part part_of(const struct shape *s, unsigned lane, unsigned side, 
     return (struct part){ block, lane % side, part * count, count };
 }
 
-static void store_element(struct elements *out, unsigned at, enum element type,
-                          const uint8_t *bytes, bool flush) {
-    if (type == F64)
-        memcpy(&out->d[at], bytes, sizeof out->d[at]);
-    else if (type == I8)
-        out->i[at] = (int8_t)*bytes;
-    else
-        out->f[at] = element_value(type, bytes, flush);
-}
+/* The elements of an operand as its registers hold them: [register][lane][element]. */
+struct widened {
+    unsigned bytes;   /* of an element in a register */
+    unsigned dwords;  /* of a lane */
+    unsigned per_row; /* elements of a lane in one register; 1 for f64, whose registers are pairs */
+    union {
+        float f[4][4 * ISA_LANES];
+        int32_t i[4][4 * ISA_LANES];
+        double d[2][ISA_LANES];
+    };
+};
 
-/* The bytes of a lane's registers, in order. */
-static void lane_bytes(struct isa_wave *w, unsigned code, unsigned lane, unsigned bytes,
-                       uint8_t out[16]) {
-    const uint32_t(*rows)[ISA_LANES] = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, code);
-    for (unsigned d = 0; d < (bytes + 3) / 4; d++)
-        memcpy(out + 4 * d, &rows[d][lane], 4);
+static void widen(struct isa_wave *w, unsigned code, enum element type, unsigned count, bool flush,
+                  struct widened *out) {
+    out->bytes = element_bytes(type);
+    out->per_row = type == F64 ? 1 : 4 / out->bytes;
+    out->dwords = (count + out->per_row - 1) / out->per_row;
+    unsigned d = 0;
+    do {
+        const uint32_t *low = isa_row(w, code + (type == F64 ? 2 * d : d));
+        isa_rows_chosen->widen(type == F64 ? (void *)out->d[d] : (void *)out->f[d], low,
+                               (enum isa_element)type, flush);
+    } while (++d < out->dwords);
 }
 
 /* The block whose A block b gets: cbsz groups them, abid is the one of its group that all get. */
@@ -174,42 +140,48 @@ static unsigned lane_group(unsigned l, unsigned pattern) {
  */
 static uint32_t sparse_index(struct isa_wave *w, const struct isa_insn *i, unsigned lane,
                              unsigned count) {
-    unsigned set = i->ext & 7 ? 0 : (i->ext >> 4 & 15) % (16 / count);
+    unsigned sets = count == 8 ? 2 : 4, set = i->ext & 7 ? 0 : (i->ext >> 4 & 15) % sets;
     return isa_row(w, i->src[2])[lane] >> (2 * count * set);
 }
 
 static void read_a(struct isa_wave *w, const struct isa_insn *i, const struct shape *s, bool flush,
                    struct operands *o) {
-    unsigned bytes = element_bytes(s->a);
-    uint8_t text[16] = { 0 };
+    struct widened in;
     o->a_k = s->sparse ? s->k / 2u : s->k;
+    widen(w, i->src[0], s->a, part_of(s, 0, s->m, o->a_k).count, flush, &in);
     for (unsigned lane = 0; lane < ISA_LANES; lane++) {
         struct part p = part_of(s, lane, s->m, o->a_k);
-        uint32_t index = s->sparse ? sparse_index(w, i, lane, p.count) : 0;
-        unsigned from = lane;
+        unsigned from = lane, at = (p.block * s->m + p.side) * o->a_k + p.k;
         if (s->blocks > 1 && s->d != F64)
             from = lane % s->m + s->m * broadcast(p.block, i->ext);
-        lane_bytes(w, i->src[0], from, p.count * bytes, text);
         for (unsigned e = 0; e < p.count; e++) {
-            unsigned at = (p.block * s->m + p.side) * o->a_k + p.k + e;
-            store_element(&o->a, at, s->a, text + e * bytes, flush);
-            o->along[at] = (uint8_t)(p.k + e);
-            if (s->sparse)
-                o->along[at] = (uint8_t)((p.k + e) / 2 * 4 + (index >> (2 * e) & 3));
+            if (s->a == F64)
+                o->a.d[at + e] = in.d[e][from];
+            else
+                o->a.i[at + e] = in.i[e / in.per_row][from * in.per_row + e % in.per_row];
         }
+        if (!s->sparse)
+            continue;
+        uint32_t index = sparse_index(w, i, lane, p.count);
+        for (unsigned e = 0; e < p.count; e++)
+            o->along[at + e] = (uint8_t)((p.k + e) / 2 * 4 + (index >> (2 * e) & 3));
     }
 }
 
 static void read_b(struct isa_wave *w, const struct isa_insn *i, const struct shape *s, bool flush,
                    struct operands *o) {
-    unsigned bytes = element_bytes(s->b), pattern = s->d == F64 ? 0 : i->ext >> 8;
-    uint8_t text[16] = { 0 };
+    unsigned pattern = s->d == F64 ? 0 : i->ext >> 8;
+    struct widened in;
+    widen(w, i->src[1], s->b, part_of(s, 0, s->n, s->k).count, flush, &in);
     for (unsigned lane = 0; lane < ISA_LANES; lane++) {
         struct part p = part_of(s, lane, s->n, s->k);
-        lane_bytes(w, i->src[1], lane_group(lane, pattern), p.count * bytes, text);
-        for (unsigned e = 0; e < p.count; e++)
-            store_element(&o->b, (p.block * s->k + p.k + e) * s->n + p.side, s->b, text + e * bytes,
-                          flush);
+        unsigned from = lane_group(lane, pattern), at = (p.block * s->k + p.k) * s->n + p.side;
+        for (unsigned e = 0; e < p.count; e++, at += s->n) {
+            if (s->b == F64)
+                o->b.d[at] = in.d[e][from];
+            else
+                o->b.i[at] = in.i[e / in.per_row][from * in.per_row + e % in.per_row];
+        }
     }
 }
 
@@ -242,21 +214,27 @@ union results {
     double d[1024];
 };
 
+/* Lanes l to l + n - 1 of a register are a row of n columns. */
 static void read_c(struct isa_wave *w, const struct isa_insn *i, const struct shape *s,
                    union results *r) {
     unsigned code = s->sparse ? i->dst : i->src[2], registers = result_registers(s);
-    bool wide = s->d == F64, constant = code < ISA_VGPR0;
+    bool constant = code < ISA_VGPR0;
     uint32_t value = constant ? isa_scalar32(w, i, code) : 0;
     uint64_t pair = constant ? isa_scalar64(w, i, code, ISA_TYPE_F64) : 0;
+    uint64_t sign = (uint64_t)(i->ext >> 10 & 1) << 63; /* f64: neg of C, as in negate_f64() */
     for (unsigned v = 0; v < registers; v++)
-        for (unsigned l = 0; l < ISA_LANES; l++) {
+        for (unsigned l = 0; l < ISA_LANES; l += s->n) {
             unsigned at = result_place(s, v, l);
-            if (wide) {
-                const uint32_t *low = constant ? NULL : isa_row(w, code + 2 * v);
-                uint64_t bits = low ? low[l] | (uint64_t)low[l + ISA_LANES] << 32 : pair;
-                memcpy(&r->d[at], &bits, sizeof bits);
+            if (s->d == F64) {
+                const uint32_t *low = constant ? NULL : isa_row(w, code + 2 * v) + l;
+                for (unsigned j = 0; j < s->n; j++)
+                    r->d[at + j] = isa_double(
+                        (low ? low[j] | (uint64_t)low[j + ISA_LANES] << 32 : pair) ^ sign);
+            } else if (constant) {
+                for (unsigned j = 0; j < s->n; j++)
+                    r->i[at + j] = value;
             } else {
-                r->i[at] = constant ? value : isa_row(w, code + v)[l];
+                memcpy(&r->i[at], isa_row(w, code + v) + l, s->n * sizeof r->i[0]);
             }
         }
 }
@@ -265,67 +243,64 @@ static void write_d(struct isa_wave *w, const struct isa_insn *i, const struct s
                     const union results *r) {
     unsigned registers = result_registers(s);
     for (unsigned v = 0; v < registers; v++)
-        for (unsigned l = 0; l < ISA_LANES; l++) {
+        for (unsigned l = 0; l < ISA_LANES; l += s->n) {
             unsigned at = result_place(s, v, l);
-            if (s->d == F64) {
-                uint64_t bits;
-                memcpy(&bits, &r->d[at], sizeof bits);
-                isa_row(w, i->dst + 2 * v)[l] = (uint32_t)bits;
-                isa_row(w, i->dst + 2 * v + 1)[l] = (uint32_t)(bits >> 32);
-            } else {
-                isa_row(w, i->dst + v)[l] = r->i[at];
+            uint32_t *to = isa_row(w, i->dst + (s->d == F64 ? 2 * v : v)) + l;
+            if (s->d != F64) {
+                memcpy(to, &r->i[at], s->n * sizeof r->i[0]);
+                continue;
+            }
+            for (unsigned j = 0; j < s->n; j++) {
+                to[j] = (uint32_t)isa_bits64(r->d[at + j]);
+                to[j + ISA_LANES] = (uint32_t)(isa_bits64(r->d[at + j]) >> 32);
             }
         }
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* R += A * B, row by row; `sum` is what an element of R becomes from itself (c), a and b. Columns
- * are the inner loop, so that compilers make vectors of it. */
-#define MULTIPLY(name, member, type, result, sum)                                                  \
-    static inline void name##_columns(const struct shape *s, const struct operands *o,             \
-                                      union results *r, unsigned n) {                              \
-        for (unsigned row = 0; row < (unsigned)s->blocks * s->m; row++)                            \
-            for (unsigned e = 0; e < o->a_k; e++) {                                                \
-                unsigned at = row * o->a_k + e;                                                    \
-                const type *b_row = &o->b.member[(row / s->m * s->k + o->along[at]) * n];          \
-                type a = o->a.member[at];                                                          \
-                for (unsigned column = 0; column < n; column++) {                                  \
-                    type b = b_row[column];                                                        \
-                    result *c = &r->member[row * n + column];                                      \
-                    *c = sum;                                                                      \
-                }                                                                                  \
-            }                                                                                      \
-    }                                                                                              \
-    static void name(const struct shape *s, const struct operands *o, union results *r) {          \
-        if (s->n == 32)                                                                            \
-            name##_columns(s, o, r, 32);                                                           \
-        else if (s->n == 16)                                                                       \
-            name##_columns(s, o, r, 16);                                                           \
-        else                                                                                       \
-            name##_columns(s, o, r, 4);                                                            \
-    }
-/* A product of two elements of up to 12 bits of mantissa is exact in f32. */
-MULTIPLY(multiply_small, f, float, float, *c + a * b)
-MULTIPLY(multiply_f32, f, float, float, (float)((double)*c + (double)a * (double)b))
-MULTIPLY(multiply_i8, i, int32_t, uint32_t, *c + (uint32_t)(a * b))
-MULTIPLY(multiply_f64, d, double, double, fma(a, b, *c))
+static enum isa_multiply multiply_of(const struct shape *s) {
+    if (s->d == F64)
+        return ISA_MULTIPLY_F64;
+    if (s->d == I32)
+        return ISA_MULTIPLY_I8;
+    return s->a == F32 ? ISA_MULTIPLY_F32 : ISA_MULTIPLY_SMALL;
+}
 
-/* f64 has signs to change where the others have a pattern of lanes. */
-static void negate_f64(const struct isa_insn *i, const struct shape *s, struct operands *o,
-                       union results *r) {
+/* R += A * B, row by row. */
+static void multiply_rows(const struct shape *s, const struct operands *o, union results *r) {
+    static const uint8_t in_order[64] = { 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                          13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+                                          26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38,
+                                          39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+                                          52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63 };
+    size_t size = s->d == F64 ? 8 : 4;
+    void (*multiply)(const struct isa_product *p) = isa_rows_chosen->multiply[multiply_of(s)];
+    for (unsigned row = 0; row < (unsigned)s->blocks * s->m; row++) {
+        struct isa_product p = {
+            .n = s->n,
+            .k = o->a_k,
+            .a = (const uint8_t *)&o->a + row * o->a_k * size,
+            .b = (const uint8_t *)&o->b + (size_t)(row / s->m) * s->k * s->n * size,
+            .c = (uint8_t *)r + (size_t)row * s->n * size,
+            .along = s->sparse ? o->along + (size_t)row * o->a_k : in_order,
+        };
+        multiply(&p);
+    }
+}
+
+/* f64 has signs of A, B and C to change where the others have a pattern of lanes. */
+static void negate_f64(const struct isa_insn *i, struct operands *o) {
     unsigned neg = i->ext >> 8;
     for (unsigned at = 0; at < ISA_LANES && neg & 1; at++)
         o->a.d[at] = -o->a.d[at];
     for (unsigned at = 0; at < ISA_LANES && neg & 2; at++)
         o->b.d[at] = -o->b.d[at];
-    for (unsigned at = 0; at < result_registers(s) * ISA_LANES && neg & 4; at++)
-        r->d[at] = -r->d[at];
 }
 
 static void flush_results(union results *r, unsigned count) {
     for (unsigned at = 0; at < count; at++)
-        r->f[at] = flushed(r->f[at], true);
+        r->i[at] = (r->i[at] & 0x7f800000) == 0 ? r->i[at] & 0x80000000 : r->i[at];
 }
 
 static enum isa_result multiply(struct isa_wave *w, const struct isa_insn *i) {
@@ -336,17 +311,9 @@ static enum isa_result multiply(struct isa_wave *w, const struct isa_insn *i) {
     read_a(w, i, s, flush, &o);
     read_b(w, i, s, flush, &o);
     read_c(w, i, s, &r);
-    if (s->d == F64) {
-        if (i->ext >> 8)
-            negate_f64(i, s, &o, &r);
-        multiply_f64(s, &o, &r);
-    } else if (s->d == I32) {
-        multiply_i8(s, &o, &r);
-    } else if (s->a == F32) {
-        multiply_f32(s, &o, &r);
-    } else {
-        multiply_small(s, &o, &r);
-    }
+    if (s->d == F64 && i->ext >> 8)
+        negate_f64(i, &o);
+    multiply_rows(s, &o, &r);
     if (flush)
         flush_results(&r, result_registers(s) * ISA_LANES);
     write_d(w, i, s, &r);
@@ -363,8 +330,8 @@ static enum isa_result move(struct isa_wave *w, const struct isa_insn *i) {
     else
         for (unsigned l = 0; l < ISA_LANES; l++)
             values[l] = isa_scalar32(w, i, i->src[0]);
-    for (ISA_EACH_LANE(l, exec))
-        dst[l] = values[l];
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        dst[l] = exec >> l & 1 ? values[l] : dst[l];
     return ISA_CONTINUE;
 }
 

@@ -3,6 +3,8 @@
 #include "isa/floats.h"
 #include "isa/valu.h"
 
+#include <pthread.h>
+
 static bool is_two_rows(enum isa_type t) {
     return isa_type_dwords(t) == 2;
 }
@@ -76,9 +78,35 @@ static bool is_dpp_control(unsigned ctrl) {
            (ctrl >= 0x150 && ctrl < 0x160);
 }
 
+/* Per control word, which lane each lane reads (itself if none), and which lanes read one. */
+static struct pattern {
+    uint32_t from[ISA_LANES];
+    uint64_t inside;
+} patterns[0x160];
+
+static void fill_patterns(void) {
+    for (unsigned ctrl = 0; ctrl < 0x160; ctrl++)
+        for (int l = 0; l < ISA_LANES && is_dpp_control(ctrl); l++) {
+            int from = dpp_lane(ctrl, l);
+            patterns[ctrl].from[l] = (uint32_t)(from >= 0 ? from : l);
+            patterns[ctrl].inside |= (uint64_t)(from >= 0) << l;
+        }
+}
+
+/* The lanes that row_mask and bank_mask leave on. */
+static uint64_t masked_lanes(uint32_t x) {
+    uint64_t banks = 0, lanes = 0;
+    for (unsigned n = 0; n < 4; n++)
+        banks |= x >> (24 + n) & 1 ? UINT64_C(15) << 4 * n : 0;
+    for (unsigned n = 0; n < 4; n++)
+        lanes |= x >> (28 + n) & 1 ? banks << 16 * n : 0;
+    return lanes;
+}
+
 /* Lanes of src0 change places. A lane that reads outside, or a lane that is off, reads 0 with
  * bound_ctrl; without it it is not written. */
 static bool apply_dpp(struct isa_valu *v, const char **why) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     uint32_t x = v->i->ext;
     unsigned ctrl = x >> 8 & 0x1ff, dwords = isa_type_dwords(v->info->type[1]);
     uint64_t exec = ISA_WAVE_EXEC(v->w);
@@ -86,32 +114,28 @@ static bool apply_dpp(struct isa_valu *v, const char **why) {
         *why = "reserved dpp_ctrl";
         return false;
     }
-    for (int l = 0; l < ISA_LANES; l++) {
-        int from = dpp_lane(ctrl, l);
-        bool enabled = x >> (28 + l / 16) & 1 && x >> (24 + l % 16 / 4) & 1;
-        bool valid = from >= 0 && exec >> from & 1;
-        if (!enabled || (!valid && !(x >> 19 & 1)))
-            v->lanes &= ~(UINT64_C(1) << l);
-        for (unsigned n = 0; n < dwords; n++)
-            v->space[0][n * ISA_LANES + (unsigned)l] =
-                valid ? v->row[0][n * ISA_LANES + (unsigned)from] : 0;
-    }
-    v->row[0] = v->space[0];
+    pthread_once(&once, fill_patterns);
+    const struct pattern *p = &patterns[ctrl];
+    uint64_t valid = p->inside;
+    if (exec != ~UINT64_C(0))
+        for (int l = 0; l < ISA_LANES; l++)
+            valid &= ~((uint64_t) !(exec >> p->from[l] & 1) << l);
+    v->lanes &= masked_lanes(x) & (x >> 19 & 1 ? ~UINT64_C(0) : valid);
+    uint32_t *to = v->space[0] + (size_t)2 * ISA_LANES; /* a scalar is in the first half */
+    for (unsigned n = 0; n < dwords; n++)
+        v->rows->gather(to + (size_t)n * ISA_LANES, v->row[0] + (size_t)n * ISA_LANES, p->from,
+                        valid);
+    v->row[0] = to;
     return true;
 }
 
 /* ---- SDWA ---- */
 
-static uint32_t select_part(uint32_t x, unsigned sel, int sign) {
-    uint32_t part;
-    if (sel == 6)
-        return x;
-    if (sel < 4) {
-        part = x >> 8 * sel & 0xff;
-        return sign ? (uint32_t)(int8_t)part : part;
-    }
-    part = x >> 16 * (sel - 4) & 0xffff;
-    return sign ? (uint32_t)(int16_t)part : part;
+/* A byte or a half of each lane, extended: shifted to the top and back. */
+static void select_parts(struct isa_valu *v, unsigned s, unsigned sel, int sign) {
+    unsigned bits = sel < 4 ? 8 : 16, at = sel < 4 ? 8 * sel : 16 * (sel - 4);
+    v->rows->extract(v->space[s], v->row[s], 32 - bits - at, 32 - bits, sign);
+    v->row[s] = v->space[s];
 }
 
 static bool apply_sdwa(struct isa_valu *v, const char **why) {
@@ -123,9 +147,9 @@ static bool apply_sdwa(struct isa_valu *v, const char **why) {
             *why = "reserved selection of SDWA";
             return false;
         }
-        for (int l = 0; l < ISA_LANES; l++)
-            v->space[s][l] = select_part(v->row[s][l], sel, sign);
-        v->row[s] = v->space[s];
+        if (sel == 6)
+            continue;
+        select_parts(v, s, sel, sign);
     }
     if (v->info->encoding != ISA_ENC_VOPC && (v->i->ext >> 8 & 7) == 7) {
         *why = "reserved destination selection of SDWA";
@@ -159,15 +183,15 @@ static void pack_16(struct isa_valu *v, unsigned s, unsigned lo, unsigned hi, ui
     v->row[s] = v->space[s];
 }
 
+/* Into the second half of the space: a scalar is in the first. */
 static void pack_32(struct isa_valu *v, unsigned s, unsigned lo, unsigned hi, uint32_t neg,
                     uint32_t neg_hi) {
-    for (int l = 0; l < ISA_LANES; l++) {
-        uint32_t low = v->row[s][lo * ISA_LANES + (unsigned)l];
-        uint32_t high = v->row[s][hi * ISA_LANES + (unsigned)l];
-        v->space[s][l] = low ^ neg << 31;
-        v->space[s][ISA_LANES + l] = high ^ neg_hi << 31;
-    }
-    v->row[s] = v->space[s];
+    uint32_t *to = v->space[s] + (size_t)2 * ISA_LANES;
+    if (lo == 0 && hi == 1 && !neg && !neg_hi)
+        return;
+    v->rows->flip(to, v->row[s] + (size_t)lo * ISA_LANES, ~0u, neg << 31);
+    v->rows->flip(to + ISA_LANES, v->row[s] + (size_t)hi * ISA_LANES, ~0u, neg_hi << 31);
+    v->row[s] = to;
 }
 
 /* v_fma_mix: a float, or a half of an f16 pair; neg_hi is abs here. */
@@ -220,10 +244,7 @@ static void flip_signs(struct isa_valu *v, unsigned s, unsigned row, uint32_t si
                        int neg) {
     const uint32_t *from = v->row[s] + (size_t)row * ISA_LANES;
     uint32_t *to = v->space[s] + (size_t)row * ISA_LANES;
-    for (int l = 0; l < ISA_LANES; l++) {
-        uint32_t x = abs ? from[l] & ~sign : from[l];
-        to[l] = neg ? x ^ sign : x;
-    }
+    v->rows->flip(to, from, abs ? ~sign : ~0u, neg ? sign : 0);
 }
 
 static void apply_signs(struct isa_valu *v) {

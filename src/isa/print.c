@@ -534,7 +534,7 @@ static void print_buffer(struct isa_text *t, const struct isa_insn *i) {
         isa_text_add(t, " lds");
 }
 
-/* Enough to recognise an image instruction; nothing executes them. */
+/* Enough to recognise an image instruction: not every operand. */
 static void print_mimg(struct isa_text *t, const struct isa_insn *i) {
     comma(t);
     isa_operand_print(t, i, i->dst, ISA_TYPE_B32);

@@ -1,5 +1,6 @@
 /* reach.c - device addresses of a wave's lanes to host addresses. */
 #include "isa/exec.h"
+#include "isa/rows.h"
 
 /* Lanes within this many bytes of each other are asked about as one span. */
 #define SPAN_MAX (64 * 1024)
@@ -17,16 +18,12 @@ static enum isa_result ask_lanes(const struct isa_access *a, const uint64_t addr
 enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
                           void *host[ISA_LANES]) {
     const struct isa_memory *m = a->wave->memory;
-    uint64_t lanes = a->lanes, low = ~UINT64_C(0), high = 0;
+    uint64_t lanes = a->lanes, low, high;
     if (!lanes)
         return ISA_CONTINUE;
     if (!m->span)
         return ask_lanes(a, address, host);
-    for (uint64_t left = lanes; left; left &= left - 1) {
-        uint64_t at = address[__builtin_ctzll(left)];
-        low = at < low ? at : low;
-        high = at > high ? at : high;
-    }
+    isa_rows_chosen->bounds(address, lanes, &low, &high);
     if (high - low > SPAN_MAX)
         return ask_lanes(a, address, host);
     uint8_t *base = m->span(m->context, a, low, high - low + a->bytes);
@@ -39,14 +36,40 @@ enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA
     return ISA_CONTINUE;
 }
 
+void isa_reach_addresses(uint64_t address[ISA_LANES], const uint32_t *low, const uint32_t *high,
+                         uint64_t add) {
+    isa_rows_chosen->addresses(address, low, high, add);
+}
+
+void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
+                     uint32_t offset[ISA_LANES]) {
+    const struct isa_memory *m = a->wave->memory;
+    uint64_t low, high;
+    if (!m->span)
+        return NULL;
+    isa_rows_chosen->bounds(address, a->lanes, &low, &high);
+    if (high - low > SPAN_MAX)
+        return NULL;
+    isa_rows_chosen->distances(offset, address, low);
+    return m->span(m->context, a, low, high - low + a->bytes);
+}
+
+uint8_t *isa_reach_lds_near(const struct isa_access *a, const uint32_t offset[ISA_LANES]) {
+    const struct isa_group *g = a->wave->group;
+    if (a->wave->memory->lds || a->kind == ISA_ATOMIC || g->lds_bytes < a->bytes)
+        return NULL;
+    bool inside = isa_rows_chosen->highest(offset, a->lanes) <= g->lds_bytes - a->bytes;
+    return inside ? g->lds : NULL;
+}
+
 void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]) {
     const struct isa_memory *m = a->wave->memory;
-    if (a->lanes != ~UINT64_C(0) || !m->span)
+    if (a->lanes != ~UINT64_C(0) || !m->row)
         return NULL;
     uint64_t astray = 0;
     for (uint64_t l = 0; l < ISA_LANES; l++)
         astray |= address[l] - address[0] - l * a->bytes;
-    return astray ? NULL : m->span(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
+    return astray ? NULL : m->row(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
 }
 
 enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],

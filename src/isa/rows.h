@@ -12,6 +12,28 @@
 
 typedef void (*isa_row_fn)(uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c);
 
+/* What an element of a matrix is. */
+enum isa_element {
+    ISA_ELEMENT_F32,
+    ISA_ELEMENT_XF32,
+    ISA_ELEMENT_F16,
+    ISA_ELEMENT_BF16,
+    ISA_ELEMENT_FP8,
+    ISA_ELEMENT_BF8,
+    ISA_ELEMENT_I8,
+    ISA_ELEMENT_I32,
+    ISA_ELEMENT_F64
+};
+
+/* A row of the result of a product of matrices: c[n] += a[k] * b[along[k]][n]. */
+struct isa_product {
+    unsigned n, k; /* n is 4, 16 or 32 */
+    const void *a, *b;
+    void *c;
+    const uint8_t *along;
+};
+enum isa_multiply { ISA_MULTIPLY_SMALL, ISA_MULTIPLY_F32, ISA_MULTIPLY_I8, ISA_MULTIPLY_F64 };
+
 struct isa_rows {
     isa_row_fn fn[ISA_OP_COUNT];
     isa_row_fn saturating[ISA_OP_COUNT]; /* integers with clamp */
@@ -19,6 +41,23 @@ struct isa_rows {
     void (*merge)(uint32_t *d, const uint32_t *s, uint64_t lanes); /* of those lanes only */
     void (*expand)(uint32_t *d, uint64_t mask);                    /* 0 or ~0 per bit */
     uint64_t (*collect)(const uint32_t *s);                        /* the sign bits */
+    void (*flip)(uint32_t *d, const uint32_t *s, uint32_t keep, uint32_t change); /* & and ^ */
+    /* Bits of each lane: shifted left, then right, with the sign or without. */
+    void (*extract)(uint32_t *d, const uint32_t *s, unsigned left, unsigned right, bool sign);
+    /* Addresses: of 64 bits in two rows, or 32 bits in one (high is NULL), and a number. */
+    void (*addresses)(uint64_t *d, const uint32_t *low, const uint32_t *high, uint64_t add);
+    /* The lowest and highest address of those lanes, of which there is one at least; and what lies
+     * between a base and each address. */
+    void (*bounds)(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high);
+    void (*distances)(uint32_t *d, const uint64_t *address, uint64_t base);
+    uint32_t (*highest)(const uint32_t *s, uint64_t lanes);
+    /* d[l] = s[from[l]], or 0 for lanes that are not valid; d is not s. */
+    void (*gather)(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid);
+    /* The elements of a register in the order of lanes: floats, of I8 int32_t, of F64 (a pair of
+     * registers) doubles. `flush` is for f16
+     * and bf16 denormals. */
+    void (*widen)(void *d, const uint32_t *s, enum isa_element type, bool flush);
+    void (*multiply[4])(const struct isa_product *p); /* by enum isa_multiply */
 };
 
 extern const struct isa_rows isa_rows_base;
@@ -28,5 +67,9 @@ extern const struct isa_rows isa_rows_avx2, isa_rows_avx512;
 
 /* The best for this processor; GRETA_CPU does not change it. */
 const struct isa_rows *isa_rows_select(void);
+
+/* The same, for instructions that were bound: isa_bind() has chosen. */
+extern const struct isa_rows *isa_rows_chosen;
+void isa_rows_choose(void);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef ISA_ROWS_ANY_H
 #define ISA_ROWS_ANY_H
 
+#include "isa/floats.h"
 #include "isa/isa.h"
 
 static void fill(uint32_t *d, uint32_t value) {
@@ -24,6 +25,21 @@ static uint64_t collect(const uint32_t *s) {
     for (int l = 0; l < ISA_LANES; l++)
         mask |= (uint64_t)(s[l] >> 31) << l;
     return mask;
+}
+
+/* f16 in a row, 128 of them: as many at a time as `halves` holds. */
+typedef float halves;
+enum { HALVES = 1 };
+
+static inline halves get_halves(const uint32_t *row, int at) {
+    return isa_from_half(row[at / 2] >> at % 2 * 16);
+}
+static inline void put_halves(uint32_t *row, int at, halves value) {
+    uint32_t shift = (uint32_t)at % 2 * 16;
+    row[at / 2] = (row[at / 2] & ~(0xffffu << shift)) | isa_to_half(value) << shift;
+}
+static inline halves odd_fma(halves a, halves b, halves c) {
+    return isa_odd_fma(a, b, c);
 }
 
 #endif

@@ -4,15 +4,17 @@
  * them. */
 #include "isa/rows.h"
 #include "isa/rows_math.h"
+#include "isa/rows_matrix.h"
 
 /* Lanes do not depend on each other, although rows may be the same. */
 #if defined(__clang__)
 /* Sanitizers keep loops from becoming vectors, which is no fault of the loops. */
 #pragma clang diagnostic ignored "-Wpass-failed"
-#define LANES _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < ISA_LANES; l++)
+#define LANES_OF(n) _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < (n); l++)
 #else
-#define LANES _Pragma("GCC ivdep") for (int l = 0; l < ISA_LANES; l++)
+#define LANES_OF(n) _Pragma("GCC ivdep") for (int l = 0; l < (n); l++)
 #endif
+#define LANES LANES_OF(ISA_LANES)
 
 typedef uint32_t u32;
 typedef int32_t i32;
@@ -113,6 +115,56 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
             pd[ROWS_##td * ISA_LANES + l] = -flag;                                                 \
         }                                                                                          \
     }
+/* Packed f32: two registers, each a row of its own. */
+#define BOTH_LANES LANES_OF(2 * ISA_LANES)
+#define PACKED2(op, ...)                                                                           \
+    ROW_FN(row_##op) {                                                                             \
+        (void)pc;                                                                                  \
+        BOTH_LANES {                                                                               \
+            f32 a = GET_f32(pa), b = GET_f32(pb);                                                  \
+            PUT_f32(pd, (__VA_ARGS__));                                                            \
+        }                                                                                          \
+    }
+#define PACKED3(op, ...)                                                                           \
+    ROW_FN(row_##op) {                                                                             \
+        BOTH_LANES {                                                                               \
+            f32 a = GET_f32(pa), b = GET_f32(pb), c = GET_f32(pc);                                 \
+            PUT_f32(pd, (__VA_ARGS__));                                                            \
+        }                                                                                          \
+    }
+/* f16, both halves of a register; the upper ones are then cleared if the mask says so. */
+#define HALVES_FN(op, mask, fetch, ...)                                                            \
+    ROW_FN(row_##op) {                                                                             \
+        (void)pc;                                                                                  \
+        for (int at = 0; at < 2 * ISA_LANES; at += HALVES) {                                       \
+            halves a = get_halves(pa, at), b = get_halves(pb, at);                                 \
+            fetch put_halves(pd, at, (__VA_ARGS__));                                               \
+        }                                                                                          \
+        if ((mask) != ~0u)                                                                         \
+            LANES pd[l] &= (mask);                                                                 \
+    }
+#define HALVES2(op, mask, ...) HALVES_FN(op, mask, , __VA_ARGS__)
+#define HALVES3(op, mask, ...) HALVES_FN(op, mask, halves c = get_halves(pc, at);, __VA_ARGS__)
+/* Divisions are rarely of numbers that have to be scaled: if none of the lanes has such, the rest
+ * is easy, and there are no quotients to compute. */
+#define SCALE(op, t, rare, most, all)                                                              \
+    ROW_FN(row_##op) {                                                                             \
+        uint32_t any = 0, flag = 0;                                                                \
+        LANES any |= (uint32_t)rare(GET_##t(pb), GET_##t(pc));                                     \
+        if (!any) {                                                                                \
+            LANES {                                                                                \
+                t a = GET_##t(pa), c = GET_##t(pc);                                                \
+                PUT_##t(pd, most(a, c));                                                           \
+                pd[ROWS_##t * ISA_LANES + l] = 0;                                                  \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int l = 0; l < ISA_LANES; l++) {                                                      \
+            t a = GET_##t(pa), b = GET_##t(pb), c = GET_##t(pc);                                   \
+            PUT_##t(pd, all(a, b, c, &flag));                                                      \
+            pd[ROWS_##t * ISA_LANES + l] = -flag;                                                  \
+        }                                                                                          \
+    }
 #define COMPARE(op, t, ...) FN2(compare_##op, u32, t, t, -(uint32_t)((__VA_ARGS__) != 0))
 #define SAME(op, other)
 #include "isa/rows_float.def"
@@ -124,20 +176,100 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
 #undef SAT3
 #undef FLAG2
 #undef FLAG3
+#undef PACKED2
+#undef PACKED3
+#undef SCALE
+#undef HALVES2
+#undef HALVES3
 #undef COMPARE
 #undef SAME
+
+static void flip(uint32_t *d, const uint32_t *s, uint32_t keep, uint32_t change) {
+    LANES d[l] = (s[l] & keep) ^ change;
+}
+
+static void extract(uint32_t *d, const uint32_t *s, unsigned left, unsigned right, bool sign) {
+    if (sign)
+        LANES d[l] = (uint32_t)((int32_t)(s[l] << left) >> right);
+    else
+        LANES d[l] = s[l] << left >> right;
+}
+
+static void addresses(uint64_t *d, const uint32_t *low, const uint32_t *high, uint64_t add) {
+    if (high)
+        LANES d[l] = (low[l] | (uint64_t)high[l] << 32) + add;
+    else
+        LANES d[l] = low[l] + add;
+}
+
+static void bounds(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high) {
+    uint64_t first = address[__builtin_ctzll(lanes)], least = first, most = first;
+    if (lanes == ~UINT64_C(0)) {
+        for (int l = 0; l < ISA_LANES; l++) {
+            least = address[l] < least ? address[l] : least;
+            most = address[l] > most ? address[l] : most;
+        }
+    } else {
+        for (int l = 0; l < ISA_LANES; l++) {
+            uint64_t at = pick64((int)(lanes >> l & 1), address[l], first);
+            least = at < least ? at : least;
+            most = at > most ? at : most;
+        }
+    }
+    *low = least;
+    *high = most;
+}
+
+static void distances(uint32_t *d, const uint64_t *address, uint64_t base) {
+    LANES d[l] = (uint32_t)(address[l] - base);
+}
+
+static uint32_t highest(const uint32_t *s, uint64_t lanes) {
+    uint32_t most = 0;
+    if (lanes == ~UINT64_C(0))
+        for (int l = 0; l < ISA_LANES; l++)
+            most = s[l] > most ? s[l] : most;
+    else
+        for (uint64_t left = lanes; left; left &= left - 1) {
+            uint32_t at = s[__builtin_ctzll(left)];
+            most = at > most ? at : most;
+        }
+    return most;
+}
+
+static void gather(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid) {
+    for (int l = 0; l < ISA_LANES; l++)
+        d[l] = s[from[l]];
+    if (valid != ~UINT64_C(0))
+        for (int l = 0; l < ISA_LANES; l++)
+            d[l] &= -(uint32_t)(valid >> l & 1);
+}
 
 const struct isa_rows ROWS = {
     .fill = fill,
     .merge = merge,
     .expand = expand,
     .collect = collect,
+    .flip = flip,
+    .extract = extract,
+    .addresses = addresses,
+    .bounds = bounds,
+    .distances = distances,
+    .highest = highest,
+    .gather = gather,
+    .widen = widen,
+    .multiply = { multiply_small, multiply_f32, multiply_i8, multiply_f64 },
     .fn = {
 #define ROW1(op, ...)    [ISA_OP_##op] = row_##op,
 #define ROW2             ROW1
 #define ROW3             ROW1
 #define FLAG2            ROW1
 #define FLAG3            ROW1
+#define PACKED2          ROW1
+#define PACKED3          ROW1
+#define SCALE            ROW1
+#define HALVES2          ROW1
+#define HALVES3          ROW1
 #define SAME(op, other)  [ISA_OP_##op] = row_##other,
 #define COMPARE(op, ...) [ISA_OP_v_cmp_##op] = compare_##op, [ISA_OP_v_cmpx_##op] = compare_##op,
 #define SAT2(...)

@@ -22,10 +22,15 @@ const struct isa_rows *isa_rows_select(void) {
     return &isa_rows_base;
 }
 
-static const struct isa_rows *rows; /* set by the first isa_valu_bind() */
+const struct isa_rows *isa_rows_chosen;
 
 static void select_rows(void) {
-    rows = isa_rows_select();
+    isa_rows_chosen = isa_rows_select();
+}
+
+void isa_rows_choose(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, select_rows);
 }
 
 /* ---- plain ---- */
@@ -36,7 +41,7 @@ static inline const uint32_t *fetch(struct isa_wave *w, const struct isa_insn *i
     unsigned code = i->src[s];
     if (code >= ISA_VGPR0)
         return isa_row(w, code);
-    return isa_valu_spread(w, i, s, rows, space);
+    return isa_valu_spread(w, i, s, isa_rows_chosen, space);
 }
 
 static enum isa_result plain(struct isa_wave *w, const struct isa_insn *i) {
@@ -58,9 +63,9 @@ static enum isa_result plain(struct isa_wave *w, const struct isa_insn *i) {
         return ISA_CONTINUE;
     }
     fn(result, a, b, c);
-    rows->merge(d, result, exec);
+    isa_rows_chosen->merge(d, result, exec);
     if (isa_type_dwords(isa_info[i->op].type[0]) == 2)
-        rows->merge(d + ISA_LANES, result + ISA_LANES, exec);
+        isa_rows_chosen->merge(d + ISA_LANES, result + ISA_LANES, exec);
     return ISA_CONTINUE;
 }
 
@@ -77,8 +82,8 @@ static enum isa_result plain_flag(struct isa_wave *w, const struct isa_insn *i) 
     ((isa_row_fn)i->kernel)(result, a, b, c);
     uint32_t *d = isa_row(w, i->dst);
     for (unsigned n = 0; n < dwords; n++)
-        rows->merge(d + (size_t)n * ISA_LANES, result + (size_t)n * ISA_LANES, exec);
-    isa_write64(w, i->sdst, rows->collect(result + (size_t)dwords * ISA_LANES) & exec);
+        isa_rows_chosen->merge(d + (size_t)n * ISA_LANES, result + (size_t)n * ISA_LANES, exec);
+    isa_write64(w, i->sdst, isa_rows_chosen->collect(result + (size_t)dwords * ISA_LANES) & exec);
     return ISA_CONTINUE;
 }
 
@@ -88,7 +93,7 @@ static enum isa_result plain_compare(struct isa_wave *w, const struct isa_insn *
         return isa_valu_general(w, i);
     const uint32_t *a = fetch(w, i, 0, space[0]), *b = fetch(w, i, 1, space[1]);
     ((isa_row_fn)i->kernel)(result, a, b, b);
-    uint64_t mask = rows->collect(result) & ISA_WAVE_EXEC(w);
+    uint64_t mask = isa_rows_chosen->collect(result) & ISA_WAVE_EXEC(w);
     isa_write64(w, i->dst, mask);
     if (isa_valu_is_cmpx(i->op))
         ISA_WAVE_EXEC(w) = mask;
@@ -125,7 +130,7 @@ static void call(struct isa_valu *v) {
 }
 
 static enum isa_result write_mask(struct isa_valu *v) {
-    uint64_t mask = rows->collect(v->result);
+    uint64_t mask = isa_rows_chosen->collect(v->result);
     mask = (mask & v->lanes) & ISA_WAVE_EXEC(v->w);
     isa_write64(v->w, v->i->dst, mask);
     if (isa_valu_is_cmpx(v->i->op))
@@ -141,17 +146,24 @@ static enum isa_result write_rows(struct isa_valu *v) {
     uint32_t *d = isa_row(v->w, i->dst + v->index[3]);
     isa_valu_finish(v, d);
     for (unsigned n = 0; n < dwords; n++)
-        rows->merge(d + (size_t)n * ISA_LANES, v->result + (size_t)n * ISA_LANES, v->lanes);
+        isa_rows_chosen->merge(d + (size_t)n * ISA_LANES, v->result + (size_t)n * ISA_LANES,
+                               v->lanes);
     if (v->info->forms & ISA_FORM_SDST) {
-        uint64_t flags = rows->collect(v->result + (size_t)dwords * ISA_LANES) & v->lanes;
+        uint64_t flags =
+            isa_rows_chosen->collect(v->result + (size_t)dwords * ISA_LANES) & v->lanes;
         isa_write64(v->w, i->sdst, flags);
     }
     return ISA_CONTINUE;
 }
 
 enum isa_result isa_valu_general(struct isa_wave *w, const struct isa_insn *i) {
-    struct isa_valu v = { .w = w, .i = i, .info = &isa_info[i->op], .rows = rows };
+    struct isa_valu v; /* the rows in it are written before they are read */
     const char *why = NULL;
+    v.w = w;
+    v.i = i;
+    v.info = &isa_info[i->op];
+    v.rows = isa_rows_chosen;
+    memset(v.index, 0, sizeof v.index);
     if (w->mode & ISA_MODE_VSKIP)
         return ISA_CONTINUE;
     v.lanes = ISA_WAVE_EXEC(w);
@@ -160,6 +172,7 @@ enum isa_result isa_valu_general(struct isa_wave *w, const struct isa_insn *i) {
     if (v.info->type[0] == ISA_TYPE_M64)
         v.dst_mode = 0x30;
     v.sources = (unsigned)isa_valu_sources(i->op);
+    v.row[0] = v.row[1] = v.row[2] = v.space[0];
     if (!isa_valu_prepare(&v, &why))
         return isa_stop_unsupported(w, i, why);
     for (unsigned s = 0; s < v.sources; s++)
@@ -213,9 +226,7 @@ int isa_valu_bind(struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
     if (!isa_valu_has(i->op))
         return 0;
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, select_rows);
-    i->kernel = (isa_any_fn)rows->fn[i->op];
+    i->kernel = (isa_any_fn)isa_rows_chosen->fn[i->op];
     i->exec = isa_valu_general;
     if (info->forms & ISA_FORM_ACC) /* the destination is the last source */
         i->src[isa_valu_sources(i->op) - 1] = i->dst;

@@ -11,8 +11,11 @@
 #include "audit/audit.h"
 #include "audit/kernel.h"
 #include "base/env.h"
+#include "codeobj/codeobj.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/native.h"
+#include "kernels/hip/image.h"
+#include "kernels/hip/rtc.h"
 #include "kernels/spec.h"
 
 enum { PARAMS_MAX = 32 };
@@ -20,9 +23,10 @@ enum { PARAMS_MAX = 32 };
 struct kern_device {
     const struct hip_api *hip;
     hipModule_t module;
-    hipFunction_t functions[KERN_COUNT];
-    bool enforce; /* GCORE_ENFORCE */
-    bool trusts;  /* kern_trust() */
+    hipFunction_t functions[KERN_COUNT]; /* NULL: GPU code has nothing to do for it */
+    bool gpu;                            /* the functions are GPU code */
+    bool enforce;                        /* GCORE_ENFORCE */
+    bool trusts;                         /* kern_trust() */
 };
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -31,6 +35,26 @@ static enum rc hip_failed(const struct hip_api *hip, const char *what, hipError_
                           struct err *e) {
     return err_set(e, RC_DEVICE, "%s failed: %s (%s)", what, hip->hipGetErrorString(error),
                    hip->hipGetErrorName(error));
+}
+
+/* The current device as bundles name it: "gfx942:sramecc+:xnack-". */
+static enum rc device_target(const struct hip_runtime *runtime, const struct hip_api *hip,
+                             char target[256], struct err *e) {
+    union {
+        hipDeviceProp_tR0600 six;
+        hipDeviceProp_tR0000 five;
+    } *p = calloc(1, sizeof *p);
+    int device = 0;
+    if (!p)
+        return err_set(e, RC_MEMORY, "out of memory");
+    hipError_t r = hip->hipGetDevice(&device);
+    const char *name = runtime->major >= 6 ? p->six.gcnArchName : p->five.gcnArchName;
+    if (r == hipSuccess)
+        r = runtime->major >= 6 ? hip->hipGetDevicePropertiesR0600(&p->six, device)
+                                : hip->hipGetDeviceProperties(&p->five, device);
+    snprintf(target, 256, "%.255s", r == hipSuccess ? name : "");
+    free(p);
+    return r == hipSuccess ? RC_OK : hip_failed(hip, "hipGetDeviceProperties", r, e);
 }
 
 /* The software device runs kernels that are host functions; they are made known to it by name. */
@@ -146,36 +170,115 @@ static void record_arguments(void) {
     }
 }
 
-static enum rc find_functions(kern_device *d, struct err *e) {
-    hipError_t r = d->hip->hipModuleLoadData(&d->module, "GRETASFT");
-    if (r != hipSuccess)
-        return hip_failed(d->hip, "hipModuleLoadData", r, e);
-    for (int i = 0; i < KERN_COUNT; i++) {
-        r = d->hip->hipModuleGetFunction(&d->functions[i], d->module, kern_name((enum kern_id)i));
-        if (r != hipSuccess)
-            return hip_failed(d->hip, "hipModuleGetFunction", r, e);
-    }
+/* ---- native code and GPU code ---------------------------------------------------------------- */
+
+static _Atomic bool native_is_known; /* to the software device, for the rest of the process */
+
+enum rc kern_exec_find(enum kern_exec *out, const char *name, struct err *e) {
+    if (!name || !*name)
+        *out = KERN_EXEC_DEFAULT;
+    else if (!strcmp(name, "native"))
+        *out = KERN_EXEC_NATIVE;
+    else if (!strcmp(name, "isa"))
+        *out = KERN_EXEC_ISA;
+    else
+        return err_set(e, RC_USAGE, "expected native or isa, found '%s'", name);
     return RC_OK;
 }
 
-enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const struct hip_api *table,
-                  struct err *e) {
-    if (runtime->kind != HIP_DEVICE_SOFT)
-        return err_set(e, RC_UNSUPPORTED,
-                       "this build has no GPU kernels: use the software device (--device soft)");
+static enum rc find_function(kern_device *d, int kernel, struct err *e) {
+    hipError_t r = d->hip->hipModuleGetFunction(&d->functions[kernel], d->module,
+                                                kern_name((enum kern_id)kernel));
+    return r == hipSuccess ? RC_OK : hip_failed(d->hip, "hipModuleGetFunction", r, e);
+}
+
+static enum rc load_module(kern_device *d, const void *image, struct err *e) {
+    hipError_t r = d->hip->hipModuleLoadData(&d->module, image);
+    return r == hipSuccess ? RC_OK : hip_failed(d->hip, "hipModuleLoadData", r, e);
+}
+
+static enum rc load_native(kern_device *d, const struct hip_runtime *runtime, struct err *e) {
     enum rc rc = isa_check(e);
     rc = rc ? rc : register_native(&runtime->soft, e);
-    if (rc)
-        return rc;
+    if (!rc)
+        atomic_store(&native_is_known, true);
+    rc = rc ? rc : load_module(d, "GRETASFT", e);
+    for (int i = 0; !rc && i < KERN_COUNT; i++)
+        rc = find_function(d, i, e);
+    return rc;
+}
+
+/* The arguments of a kernel's code are those of kernel.def: as many, as large, in this order. */
+static bool fits(const struct codeobj_kernel *k, const struct spec *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < k->argument_count; i++) {
+        const struct codeobj_argument *a = &k->arguments[i];
+        if (a->is_hidden)
+            continue;
+        if (n == s->param_count || a->size != s->params[n].size ||
+            a->is_pointer != (s->params[n].access != SPEC_VALUE))
+            return false;
+        n++;
+    }
+    return n == s->param_count;
+}
+
+static enum rc find_gpu_functions(kern_device *d, const struct codeobj_list *list, struct err *e) {
+    enum rc rc = RC_OK;
+    for (int i = 0; !rc && i < KERN_COUNT; i++) {
+        const struct codeobj_kernel *k = codeobj_list_kernel(list, spec_table[i].name);
+        if (k && !fits(k, &spec_table[i]))
+            return err_set(e, RC_UNSUPPORTED, "kernel %s: the GPU code has other arguments",
+                           spec_table[i].name);
+        rc = k ? find_function(d, i, e) : RC_OK;
+    }
+    return rc;
+}
+
+static enum rc load_gpu(kern_device *d, const struct hip_runtime *runtime, struct err *e) {
+    char target[256];
+    struct codeobj_image image = { 0 };
+    struct codeobj_list *list = NULL;
+    enum rc rc = device_target(runtime, d->hip, target, e);
+    rc = rc ? rc : image_find(target, &image, e);
+    if (rc == RC_UNSUPPORTED && runtime->kind == HIP_DEVICE_ROCM)
+        rc = rtc_find(d->hip, target, &image, e);
+    rc = rc ? rc : codeobj_list_open(&list, image.bytes, image.size, e);
+    rc = rc ? rc : load_module(d, image.bytes, e);
+    rc = rc ? rc : find_gpu_functions(d, list, e);
+    d->gpu = true;
+    codeobj_list_close(&list);
+    free(image.bytes);
+    return rc;
+}
+
+static enum rc load(kern_device *d, const struct hip_runtime *runtime, enum kern_exec exec,
+                    struct err *e) {
+    bool soft = runtime->kind == HIP_DEVICE_SOFT;
+    if (exec == KERN_EXEC_DEFAULT)
+        exec = soft ? KERN_EXEC_NATIVE : KERN_EXEC_ISA;
+    if (exec == KERN_EXEC_NATIVE && !soft)
+        return err_set(e, RC_UNSUPPORTED,
+                       "native kernels need the software device (--device soft)");
+    if (exec == KERN_EXEC_NATIVE)
+        return load_native(d, runtime, e);
+    if (soft && atomic_load(&native_is_known))
+        return err_set(e, RC_UNSUPPORTED,
+                       "this process runs native kernels already: GPU code comes first or alone");
+    return load_gpu(d, runtime, e);
+}
+
+enum rc kern_open(kern_device **out, const struct hip_runtime *runtime, const struct hip_api *table,
+                  enum kern_exec exec, struct err *e) {
     kern_device *d = calloc(1, sizeof *d);
     if (!d)
         return err_set(e, RC_MEMORY, "out of memory");
     d->hip = table;
-    d->enforce = env_get_bool("GCORE_ENFORCE", true);
+    d->enforce = env_flag(ENV_GCORE_ENFORCE);
     kernel_set_source(describe_kernel, NULL);
     kernel_set_footprint(footprint, NULL);
     record_arguments();
-    rc = find_functions(d, e);
+    enum rc rc = load(d, runtime, exec, e);
     if (rc)
         kern_close(&d);
     else
@@ -226,6 +329,12 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
                    s->name, v->name, name, (unsigned long long)view->bytes, needed);
 }
 
+/* Sizes that the GPU code has no room for. */
+static bool is_beyond_gpu(enum kern_id id, const void *arguments) {
+    const struct kern_attention *a = arguments;
+    return id == KERN_attention && a->head_size > KERN_HEAD_MAX;
+}
+
 static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const void *arguments,
                       struct err *e) {
     const struct spec *s = &spec_table[id];
@@ -237,14 +346,17 @@ static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const
     void *params[PARAMS_MAX];
     for (uint32_t i = 0; i < s->param_count; i++)
         params[i] = (char *)(uintptr_t)arguments + s->params[i].offset;
-    uint64_t blocks = s->blocks(arguments);
+    uint64_t blocks = d->gpu ? s->groups(arguments) : s->blocks(arguments);
     if (!blocks)
         return RC_OK;
     if (blocks > UINT32_MAX)
         return err_set(e, RC_RANGE, "kernel %s: %llu blocks are more than a launch can have",
                        s->name, (unsigned long long)blocks);
-    hipError_t r = d->hip->hipModuleLaunchKernel(d->functions[id], (unsigned)blocks, 1, 1, 64, 1, 1,
-                                                 0, stream, params, NULL);
+    if (!d->functions[id] || (d->gpu && is_beyond_gpu(id, arguments)))
+        return err_set(e, RC_UNSUPPORTED, "kernel %s has no GPU code for this", s->name);
+    hipError_t r =
+        d->hip->hipModuleLaunchKernel(d->functions[id], (unsigned)blocks, 1, 1,
+                                      d->gpu ? s->threads : 64, 1, 1, 0, stream, params, NULL);
     if (r == hipSuccess || d->trusts)
         return RC_OK;
     return err_set(e, RC_DEVICE, "%s launch failed: %s", s->name, d->hip->hipGetErrorString(r));

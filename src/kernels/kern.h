@@ -35,7 +35,11 @@ enum { KERN_SLAB = 256, KERN_SLAB_BYTES = 256 + 16 * 4 + 16 * 4 };
  * of 16 bits, for devices that multiply floats that way. Others leave them as they are. */
 enum { KERN_SPLIT = 1, KERN_SPLIT_BYTES = 256 * 3 * 2 };
 
-/* Tokens of an attention that one block does. */
+/* Positions of a block of the KV cache. */
+enum { KERN_BLOCK = 32 };
+#define KERN_BLOCKS(positions) (((uint64_t)(positions) + KERN_BLOCK - 1) / KERN_BLOCK)
+
+/* Tokens of an attention that one block of work does. */
 enum { KERN_TOKENS = 32 };
 #define KERN_TOKEN_BLOCKS(n) (((uint64_t)(n) + KERN_TOKENS - 1) / KERN_TOKENS)
 /* Positions of a range of its context. */
@@ -46,9 +50,20 @@ enum { KERN_LANES = 16 };
 #define KERN_PART_SUMS(head_size)                                                                  \
     (((uint64_t)(head_size) + KERN_LANES - 1) / KERN_LANES * KERN_LANES)
 #define KERN_PART(head_size) (KERN_PART_SUMS(head_size) + KERN_LANES)
-/* Elements of a swiglu that one block does. */
+/* Elements of a head for which a GPU has room. */
+enum { KERN_HEAD_MAX = 256 };
+/* Workgroups of a GPU for a matmul of n rows of weights: 8 rows each if there are few tokens, else
+ * tiles of 64 rows and 64 tokens. */
+enum { KERN_FEW = 4, KERN_FEW_ROWS = 8, KERN_TILE = 64 };
+#define KERN_TILES(tokens, n)                                                                      \
+    ((tokens) <= KERN_FEW ? ((uint64_t)(n) + KERN_FEW_ROWS - 1) / KERN_FEW_ROWS                    \
+                          : ((uint64_t)(n) + KERN_TILE - 1) / KERN_TILE *                          \
+                                (((uint64_t)(tokens) + KERN_TILE - 1) / KERN_TILE))
+/* Elements of a swiglu that one block does; that one workgroup of a GPU does. */
 enum { KERN_STRIP = 4096 };
 #define KERN_STRIPS(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_STRIP - 1) / KERN_STRIP)
+enum { KERN_PIECE = 1024 };
+#define KERN_PIECES(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_PIECE - 1) / KERN_PIECE)
 
 enum kern_id {
 #define KERN_BEGIN(k) KERN_##k,
@@ -68,11 +83,24 @@ enum kern_id {
 
 typedef struct kern_device kern_device;
 
+/* Which code of the kernels runs. */
+enum kern_exec {
+    KERN_EXEC_DEFAULT, /* native code on the software device, GPU code on a GPU */
+    KERN_EXEC_NATIVE,  /* host code: the software device only */
+    KERN_EXEC_ISA,     /* GPU code, which the software device interprets */
+};
+
+/* "native", "isa"; NULL and "" are the default. RC_USAGE for anything else. */
+NODISCARD enum rc kern_exec_find(enum kern_exec *out, const char *name, struct err *e);
+
 /* Loads the kernels into a runtime (which stays the caller's, and open) through the given table,
  * which may be an audited one. RC_UNSUPPORTED if there are none for its device, RC_DEVICE if HIP
- * fails. On failure *out is untouched. */
+ * fails. On failure *out is untouched.
+ *
+ * The software device prefers native code to GPU code of the same name. A process that runs both
+ * therefore opens KERN_EXEC_ISA first; the other way round is RC_UNSUPPORTED. */
 NODISCARD enum rc kern_open(kern_device **out, const struct hip_runtime *runtime,
-                            const struct hip_api *table, struct err *e);
+                            const struct hip_api *table, enum kern_exec exec, struct err *e);
 void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
 
 /* From now on launches are neither checked before nor looked at afterwards, as in programs that do

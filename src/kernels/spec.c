@@ -35,6 +35,13 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
         const struct kern_##k *a = arguments;                                                      \
         return blocks;                                                                             \
     }
+#define KERN_GROUPS(k, threads, groups)                                                            \
+    enum { threads_##k = threads };                                                                \
+    static uint64_t groups_##k(const void *arguments) {                                            \
+        const struct kern_##k *a = arguments;                                                      \
+        (void)a;                                                                                   \
+        return groups;                                                                             \
+    }
 #include "kernels/kernel.def"
 
 /* ---- views ---------------------------------------------------------------------------------- */
@@ -75,7 +82,8 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
 const struct spec spec_table[KERN_COUNT] = {
 #define KERN_BEGIN(k)                                                                              \
     [KERN_##k] = { #k,        sizeof(struct kern_##k), params_##k, COUNT(params_##k),              \
-                   views_##k, COUNT(views_##k),        blocks_##k },
+                   views_##k, COUNT(views_##k),        blocks_##k, threads_##k,                    \
+                   groups_##k },
 #include "kernels/kernel.def"
 };
 

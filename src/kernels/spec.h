@@ -36,6 +36,8 @@ struct spec {
     const struct spec_view *views;
     uint32_t view_count;
     uint64_t (*blocks)(const void *arguments);
+    uint32_t threads; /* of a workgroup on a GPU */
+    uint64_t (*groups)(const void *arguments);
 };
 
 extern const struct spec spec_table[KERN_COUNT];

@@ -523,7 +523,7 @@ static void walk_problem(struct walk *w, const char *path, const char *what) {
     w->l->totals.unreadable++;
 }
 
-/* The whole file in memory of its own, with a NUL behind it; NULL and errno if that fails. */
+/* The whole file in memory of its own, with a NUL after it; NULL and errno if that fails. */
 static char *read_whole(int fd, size_t size, size_t *length) {
     char *text = malloc(size + 1);
     size_t n = 0;

@@ -5,17 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    enum config_rope_style rope;
-} archs[CONFIG_ARCH_COUNT] = {
-#define CONFIG_ARCH(id, name, rope) [CONFIG_ARCH_##id] = { name, CONFIG_ROPE_##rope },
+static const struct config_family archs[CONFIG_ARCH_COUNT] = {
+#define CONFIG_ARCH(id, text, ...) [CONFIG_ARCH_##id] = { .name = (text), __VA_ARGS__ },
 #include "model/config_arch.def"
 #undef CONFIG_ARCH
 };
 
 static const struct config shapes[] = {
-#define CONFIG_SHAPE(label, a, d, l, h, kv, size, ff, v, ctx, base, eps, is_tied)                  \
+#define CONFIG_SHAPE(label, a, d, l, h, kv, size, ff, v, ctx, window, base, eps, is_tied)          \
     { .arch = CONFIG_ARCH_##a,                                                                     \
       .name = label,                                                                               \
       .dim = (d),                                                                                  \
@@ -26,8 +23,9 @@ static const struct config shapes[] = {
       .hidden = (ff),                                                                              \
       .vocab = (v),                                                                                \
       .context = (ctx),                                                                            \
+      .sliding_window = (window),                                                                  \
       .rope_base = (base),                                                                         \
-      .rms_eps = (float)(eps),                                                                     \
+      .norm_eps = (float)(eps),                                                                    \
       .tied = (is_tied) },
 #include "model/config_shape.def"
 #undef CONFIG_SHAPE
@@ -35,6 +33,20 @@ static const struct config shapes[] = {
 
 const char *config_arch_name(enum config_arch arch) {
     return archs[arch].name;
+}
+
+const char *config_arch_names(void) {
+    static const char list[] = ""
+#define CONFIG_ARCH(id, name, ...) ", " name
+#include "model/config_arch.def"
+#undef CONFIG_ARCH
+        ;
+    return list + 2;
+}
+
+const char *config_epsilon_key(enum config_arch arch) {
+    return archs[arch].norm == CONFIG_LAYER_NORM ? "attention.layer_norm_epsilon"
+                                                 : "attention.layer_norm_rms_epsilon";
 }
 
 bool config_arch_find(struct gguf_string name, enum config_arch *out) {
@@ -48,12 +60,40 @@ bool config_arch_find(struct gguf_string name, enum config_arch *out) {
 
 const char *config_rope_scaling_name(enum config_rope_scaling scaling) {
     static const char *const names[] = {
-        [CONFIG_ROPE_NONE] = "none",
-        [CONFIG_ROPE_LINEAR] = "linear",
-        [CONFIG_ROPE_YARN] = "yarn",
-        [CONFIG_ROPE_LLAMA3] = "llama3",
+        [CONFIG_ROPE_NONE] = "none",         [CONFIG_ROPE_LINEAR] = "linear",
+        [CONFIG_ROPE_YARN] = "yarn",         [CONFIG_ROPE_LLAMA3] = "llama3",
+        [CONFIG_ROPE_LONGROPE] = "longrope",
     };
     return names[scaling];
+}
+
+bool config_is_local(const struct config *c, uint32_t layer) {
+    return c->sliding_window && (c->window_period == 0 || (layer + 1) % c->window_period != 0);
+}
+
+/* What the family's row says, where nobody has said otherwise. */
+static void complete_from_family(struct config *c) {
+    const struct config_family *f = &archs[c->arch];
+    struct config_tensor_spec output;
+    c->tied |= !config_tensor_spec(c, CONFIG_TENSOR_OUTPUT, 0, &output);
+    c->rope_style = f->rope;
+    c->norm = f->norm;
+    c->activation = f->activation;
+    c->embedding_scale = f->embedding_scale == CONFIG_SQRT_DIM ? sqrtf((float)c->dim) : 0;
+    if (c->sliding_window == 0)
+        c->sliding_window = f->window;
+    if (c->window_period == 0)
+        c->window_period = f->window_period;
+    if (c->rope_local_base == 0)
+        c->rope_local_base = f->local_rope_base;
+    if (c->attention_cap == 0)
+        c->attention_cap = f->attention_cap;
+    if (c->logit_cap == 0)
+        c->logit_cap = f->logit_cap;
+    bool wide = f->wide_layers && f->wide_layers == c->layers;
+    uint32_t width = wide && c->heads ? c->dim / c->heads : c->head_size;
+    if (c->attention_scale == 0 && width)
+        c->attention_scale = 1 / sqrtf((float)width);
 }
 
 void config_complete(struct config *c) {
@@ -63,7 +103,6 @@ void config_complete(struct config *c) {
         c->head_size = c->dim / c->heads;
     if (c->rope_dims == 0)
         c->rope_dims = c->head_size;
-    c->rope_style = archs[c->arch].rope;
     if (c->rope_base == 0)
         c->rope_base = 10000;
     if (c->rope_factor == 0)
@@ -72,14 +111,13 @@ void config_complete(struct config *c) {
         c->rope_magnitude = 1;
     if (c->rope_original_context == 0)
         c->rope_original_context = c->context;
-    if (c->rms_eps == 0)
-        c->rms_eps = 1e-5f;
-    if (c->attention_scale == 0 && c->head_size)
-        c->attention_scale = 1 / sqrtf((float)c->head_size);
+    if (c->norm_eps == 0)
+        c->norm_eps = 1e-5f;
+    complete_from_family(c);
 }
 
 enum rc config_find_shape(const char *name, struct config *out, struct err *e) {
-    char list[256] = "";
+    char list[512] = "";
     for (size_t i = 0, n = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (strcmp(shapes[i].name, name) == 0) {
             *out = shapes[i];
@@ -126,13 +164,19 @@ enum rc config_check(const struct config *c, const char *where, struct err *e) {
         return err_set(e, RC_RANGE,
                        "%s: %u elements of a head rotate, expected an even number up to %u", where,
                        c->rope_dims, c->head_size);
-    if (!(c->rope_base > 0) || !(c->rope_factor > 0) || !(c->rms_eps >= 0) ||
-        !isfinite(c->rope_base) || !isfinite(c->rope_factor) || !isfinite(c->rms_eps) ||
+    if (!(c->rope_local_base >= 0) || !isfinite(c->rope_local_base) || !(c->attention_cap >= 0) ||
+        !isfinite(c->attention_cap) || !(c->logit_cap >= 0) || !isfinite(c->logit_cap))
+        return err_set(e, RC_RANGE,
+                       "%s: rope base %g of local layers, soft caps %g of attention and %g of"
+                       " logits: expected positive numbers",
+                       where, c->rope_local_base, (double)c->attention_cap, (double)c->logit_cap);
+    if (!(c->rope_base > 0) || !(c->rope_factor > 0) || !(c->norm_eps >= 0) ||
+        !isfinite(c->rope_base) || !isfinite(c->rope_factor) || !isfinite(c->norm_eps) ||
         !isfinite(c->attention_scale) || !isfinite(c->rope_magnitude))
         return err_set(e, RC_RANGE,
                        "%s: rope base %g, rope factor %g, epsilon %g: expected positive"
                        " numbers",
-                       where, c->rope_base, c->rope_factor, (double)c->rms_eps);
+                       where, c->rope_base, c->rope_factor, (double)c->norm_eps);
     return RC_OK;
 }
 
@@ -163,7 +207,13 @@ static void read_f64(struct reader *r, const char *tail, double *out) {
         r->rc = gguf_try_f64(r->g, make_key(r, tail), out, r->e);
 }
 
-/* A number, or an array with one number a layer that are all the same. */
+static void read_f32(struct reader *r, const char *tail, float *out) {
+    double value = (double)*out;
+    read_f64(r, tail, &value);
+    *out = (float)value;
+}
+
+/* A number, or an array with one number per layer that are all the same. */
 static void read_per_layer(struct reader *r, const char *tail, bool required, uint32_t *out) {
     if (r->rc)
         return;
@@ -193,6 +243,29 @@ static void read_per_layer(struct reader *r, const char *tail, bool required, ui
         *out = (uint32_t)first;
 }
 
+/* The period of local and global layers: a number, or an array with the truth about each layer. */
+static void read_window_period(struct reader *r, struct config *c) {
+    const struct gguf_key *k =
+        r->rc ? NULL : gguf_find_key(r->g, make_key(r, "attention.sliding_window_pattern"));
+    if (!k || k->value.type != GGUF_ARRAY || gguf_type_bytes(k->value.array.type) == 0) {
+        read_u32(r, "attention.sliding_window_pattern", false, &c->window_period);
+        return;
+    }
+    const struct gguf_array *a = &k->value.array;
+    for (uint64_t period = 1; period <= a->count + 1 && period <= MAX_LAYERS; period++) {
+        uint64_t i = 0;
+        while (i < a->count && (gguf_array_i64(a, i) != 0) == ((i + 1) % period != 0))
+            i++;
+        if (i == a->count) {
+            c->window_period = (uint32_t)period;
+            return;
+        }
+    }
+    r->rc = err_set(r->e, RC_UNSUPPORTED,
+                    "%s: key '%s': greta runs models in which every so many-th layer is global",
+                    gguf_path(r->g), r->key);
+}
+
 static void read_sizes(struct reader *r, struct config *c) {
     uint32_t value_length = 0, experts = 0;
     read_u32(r, "embedding_length", true, &c->dim);
@@ -204,6 +277,7 @@ static void read_sizes(struct reader *r, struct config *c) {
     read_u32(r, "attention.key_length", false, &c->head_size);
     read_u32(r, "attention.value_length", false, &value_length);
     read_u32(r, "attention.sliding_window", false, &c->sliding_window);
+    read_window_period(r, c);
     read_u32(r, "rope.dimension_count", false, &c->rope_dims);
     read_u32(r, "expert_count", false, &experts);
     if (r->rc)
@@ -215,7 +289,7 @@ static void read_sizes(struct reader *r, struct config *c) {
                         gguf_path(r->g), c->dim, c->heads, r->arch);
     else if (value_length && value_length != (c->head_size ? c->head_size : c->dim / c->heads))
         r->rc = err_set(r->e, RC_UNSUPPORTED,
-                        "%s: keys of %u and values of %u elements a head; greta runs models where"
+                        "%s: keys of %u and values of %u elements per head; greta runs models where"
                         " they are equal",
                         gguf_path(r->g), c->head_size, value_length);
     else if (experts)
@@ -275,6 +349,7 @@ static void read_rope(struct reader *r, struct config *c) {
     c->rope_base = 10000;
     c->rope_magnitude = 1;
     read_f64(r, "rope.freq_base", &c->rope_base);
+    read_f64(r, "rope.freq_base_swa", &c->rope_local_base);
     read_f64(r, "rope.scale_linear", &factor); /* the older name */
     read_f64(r, "rope.scaling.factor", &factor);
     read_f64(r, "rope.scaling.attn_factor", &c->rope_magnitude);
@@ -285,7 +360,13 @@ static void read_rope(struct reader *r, struct config *c) {
         return;
     c->rope_freqs = config_find_tensor(r->g, CONFIG_TENSOR_ROPE_FREQS, 0) != NULL;
     c->rope_factor = factor == 0 ? 1 : factor;
-    if (gguf_string_is(type, "yarn")) {
+    struct config_tensor_spec long_factors;
+    bool longrope = config_tensor_spec(c, CONFIG_TENSOR_ROPE_LONG, 0, &long_factors) &&
+                    gguf_find_tensor(r->g, long_factors.name);
+    if (longrope && !gguf_string_is(type, "yarn")) {
+        c->rope_scaling = CONFIG_ROPE_LONGROPE;
+        c->rope_factor = 1;
+    } else if (gguf_string_is(type, "yarn")) {
         c->rope_scaling = CONFIG_ROPE_YARN;
         read_yarn(r, c);
     } else if (gguf_string_is(type, "linear") && c->rope_factor != 1) {
@@ -298,8 +379,8 @@ static void read_rope(struct reader *r, struct config *c) {
         c->rope_factor = 1;
     } else {
         r->rc = err_set(r->e, RC_UNSUPPORTED,
-                        "%s: key '%s': '%.*s'; greta knows none, linear, ntk, yarn, and llama3 with"
-                        " the tensor rope_freqs.weight",
+                        "%s: key '%s': '%.*s'; greta knows none, linear, ntk, yarn, llama3 with the"
+                        " tensor rope_freqs.weight, and longrope with rope_factors_long.weight",
                         gguf_path(r->g), r->key, (int)(type.len < 64 ? type.len : 64), type.data);
     }
 }
@@ -318,11 +399,9 @@ static enum rc read_arch(const gguf *g, enum config_arch *out, struct err *e) {
     enum rc rc = gguf_get_string(g, "general.architecture", &name, e);
     if (rc || config_arch_find(name, out))
         return rc;
-    char list[64] = "";
-    for (int i = 0, n = 0; i < CONFIG_ARCH_COUNT; i++)
-        n += snprintf(list + n, sizeof list - (size_t)n, "%s%s", i ? ", " : "", archs[i].name);
     return err_set(e, RC_UNSUPPORTED, "%s: key 'general.architecture': '%.*s'; greta runs %s",
-                   gguf_path(g), (int)(name.len < 64 ? name.len : 64), name.data, list);
+                   gguf_path(g), (int)(name.len < 64 ? name.len : 64), name.data,
+                   config_arch_names());
 }
 
 enum rc config_read(const gguf *g, struct config *out, struct err *e) {
@@ -336,11 +415,13 @@ enum rc config_read(const gguf *g, struct config *out, struct err *e) {
     read_vocab(&r, &c);
     read_rope(&r, &c);
     if (!r.rc)
-        r.rc = gguf_get_f64(g, make_key(&r, "attention.layer_norm_rms_epsilon"), &eps, e);
+        r.rc = gguf_get_f64(g, make_key(&r, config_epsilon_key(c.arch)), &eps, e);
+    read_f32(&r, "attn_logit_softcapping", &c.attention_cap);
+    read_f32(&r, "final_logit_softcapping", &c.logit_cap);
     read_f64(&r, "attention.scale", &scale);
     if (r.rc)
         return r.rc;
-    c.rms_eps = (float)eps;
+    c.norm_eps = (float)eps;
     c.attention_scale = (float)scale;
     c.tied = !gguf_find_tensor(g, "output.weight");
     copy_name(g, &c);

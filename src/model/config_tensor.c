@@ -5,12 +5,12 @@
 #include "model/config.h"
 
 enum place { FIRST, LAYER, LAST };
-enum size { NONE, DIM, HIDDEN, VOCAB, QUERY, KEY, HEAD, ROPE };
+enum size { NONE, DIM, HIDDEN, VOCAB, QUERY, KEY, HEAD, ROPE, QKV, GATE_UP };
 
 /* Sets of architectures, as bits. */
 enum {
     NO_ARCH = 0,
-#define CONFIG_ARCH(id, name, rope) id = 1 << CONFIG_ARCH_##id,
+#define CONFIG_ARCH(id, ...) id = 1 << CONFIG_ARCH_##id,
 #include "model/config_arch.def"
 #undef CONFIG_ARCH
     ALL = (1 << CONFIG_ARCH_COUNT) - 1,
@@ -26,7 +26,6 @@ static const struct line {
 #define CONFIG_TENSOR(id, name, place, must, may, ne0, ne1, kind)                                  \
     [CONFIG_TENSOR_##id] = { name, place, must, may, { ne0, ne1 }, CONFIG_##kind },
 #include "model/config_tensor.def"
-#undef CONFIG_TENSOR
 };
 
 static uint64_t size_of(const struct config *c, enum size s) {
@@ -45,6 +44,10 @@ static uint64_t size_of(const struct config *c, enum size s) {
         return c->head_size;
     case ROPE:
         return c->rope_dims / 2;
+    case QKV:
+        return ((uint64_t)c->heads + 2 * (uint64_t)c->kv_heads) * c->head_size;
+    case GATE_UP:
+        return 2 * (uint64_t)c->hidden;
     default:
         return 1;
     }
@@ -59,11 +62,30 @@ static void make_name(const struct line *t, uint32_t layer, char *out, size_t ro
     snprintf(out, room, "%.*s%u%s", (int)(mark - t->name), t->name, layer, mark + 2);
 }
 
+bool config_tensor_part(const struct config *c, enum config_tensor whole, unsigned index,
+                        struct config_part *out) {
+#define SIZE(s) size_of(c, s)
+    const struct {
+        enum config_tensor id, whole;
+        uint64_t first;
+    } parts[] = {
+#define CONFIG_PART(id, whole, first) { CONFIG_TENSOR_##id, CONFIG_TENSOR_##whole, first },
+#include "model/config_tensor.def"
+    };
+#undef SIZE
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].whole == whole && index-- == 0) {
+            *out = (struct config_part){ parts[i].id, parts[i].first,
+                                         size_of(c, lines[parts[i].id].ne[1]) };
+            return true;
+        }
+    return false;
+}
+
 static bool is_present(const struct config *c, enum config_tensor id) {
     const struct line *t = &lines[id];
-    if (id == CONFIG_TENSOR_OUTPUT)
-        return !c->tied;
-    return ((t->must | t->may) >> c->arch & 1) != 0;
+    bool tied_output = id == CONFIG_TENSOR_OUTPUT && c->tied;
+    return ((t->must | t->may) >> c->arch & 1) != 0 && !tied_output;
 }
 
 bool config_tensor_spec(const struct config *c, enum config_tensor id, uint32_t layer,
@@ -77,7 +99,9 @@ bool config_tensor_spec(const struct config *c, enum config_tensor id, uint32_t 
     out->ne[0] = size_of(c, t->ne[0]);
     out->ne[1] = size_of(c, t->ne[1]);
     out->required = (t->must >> c->arch & 1) || id == CONFIG_TENSOR_OUTPUT ||
-                    (id == CONFIG_TENSOR_ROPE_FREQS && c->rope_freqs);
+                    (id == CONFIG_TENSOR_ROPE_FREQS && c->rope_freqs) ||
+                    ((id == CONFIG_TENSOR_ROPE_LONG || id == CONFIG_TENSOR_ROPE_SHORT) &&
+                     c->rope_scaling == CONFIG_ROPE_LONGROPE);
     make_name(t, layer, out->name, sizeof out->name);
     return true;
 }
@@ -110,9 +134,13 @@ bool config_tensor_at(const struct config *c, uint64_t index, struct config_tens
     return pick(c, LAST, 0, &index, out);
 }
 
+void config_tensor_name(enum config_tensor id, uint32_t layer, char out[GGUF_MAX_NAME + 1]) {
+    make_name(&lines[id], layer, out, GGUF_MAX_NAME + 1);
+}
+
 const struct gguf_tensor *config_find_tensor(const gguf *g, enum config_tensor id, uint32_t layer) {
     char name[GGUF_MAX_NAME + 1];
-    make_name(&lines[id], layer, name, sizeof name);
+    config_tensor_name(id, layer, name);
     return gguf_find_tensor(g, name);
 }
 

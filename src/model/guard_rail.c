@@ -10,7 +10,6 @@
 const struct guard_rail_limits guard_rail_default_limits = {
     .head_size_multiple = 8,
     .head_size_max = 256,
-    .partial_rope = false,
 };
 
 /* ---- the report ---- */
@@ -137,8 +136,6 @@ static void check_heads(const struct config *c, const struct guard_rail_limits *
     if (c->head_size % limits->head_size_multiple != 0 || c->head_size > limits->head_size_max)
         add_row(r, "head size", "a multiple of %u up to %u\n%u", limits->head_size_multiple,
                 limits->head_size_max, c->head_size);
-    if (!limits->partial_rope && c->rope_dims != c->head_size)
-        add_row(r, "rotating elements of a head", "%u\n%u", c->head_size, c->rope_dims);
 }
 
 static void check_vocab(const gguf *g, const struct config *c, struct guard_rail_report *r) {
@@ -206,37 +203,15 @@ void guard_rail_check_expectation(const struct config *c, const struct guard_rai
 
 /* ---- memory ---- */
 
-static uint64_t times(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 static uint64_t plus(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct config *c,
-                                                const struct guard_rail_run *run) {
-    struct guard_rail_memory m = { 0 };
+struct guard_rail_memory guard_rail_memory_need(const gguf *g, uint64_t kv_cache,
+                                                uint64_t activations) {
+    struct guard_rail_memory m = { .kv_cache = kv_cache, .activations = activations };
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++)
         m.weights = plus(m.weights, gguf_tensor_at(g, i)->bytes);
-
-    /* K and V of every layer: a row of kv_heads * head_size elements a position. */
-    uint64_t row = (uint64_t)c->kv_heads * c->head_size;
-    const struct tensor_type_info *t = tensor_type_find(run->kv_type);
-    uint64_t blocks = t ? (row + t->block_elements - 1) / t->block_elements : row;
-    uint64_t row_bytes = blocks * (t ? t->block_bytes : sizeof(float));
-    m.kv_cache =
-        times(times(times(2 * (uint64_t)c->layers, row_bytes), run->context), run->sequences);
-
-    /* For each token at work: residual, normed and projected rows, q, k, v, attention's output, the
-     * two halves of the feed-forward; then rows of logits, and what they are made of. In float. */
-    uint64_t query = (uint64_t)c->heads * c->head_size;
-    uint64_t token = 3 * (uint64_t)c->dim + 2 * query + 2 * row + 2 * (uint64_t)c->hidden;
-    uint64_t tokens = run->batch > run->sequences ? run->batch : run->sequences;
-    uint64_t rows = run->logits > run->sequences ? run->logits : run->sequences;
-    m.activations = plus(times(times(token, tokens), sizeof(float)),
-                         times(times((uint64_t)c->vocab + c->dim, rows), sizeof(float)));
     m.total = plus(plus(m.weights, m.kv_cache), m.activations);
     return m;
 }

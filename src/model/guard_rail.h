@@ -31,7 +31,6 @@ struct guard_rail_report {
 /* What the kernels can take. */
 struct guard_rail_limits {
     uint32_t head_size_multiple, head_size_max;
-    bool partial_rope; /* rope_dims < head_size */
 };
 extern const struct guard_rail_limits guard_rail_default_limits;
 
@@ -66,20 +65,14 @@ void guard_rail_check_expectation(const struct config *c, const struct guard_rai
                                   struct guard_rail_report *r);
 
 /* What a run will need on the device, in bytes. */
-struct guard_rail_run {
-    uint32_t context;         /* positions of the KV cache, a sequence */
-    uint32_t sequences;       /* continuations side by side */
-    uint32_t batch;           /* tokens of a prompt worked on at once */
-    enum tensor_type kv_type; /* of the KV cache: F16, Q8_0, ... */
-    uint32_t logits;          /* rows of logits wanted at once; at least one a sequence */
-};
 struct guard_rail_memory {
     uint64_t weights, kv_cache, activations, total;
 };
 
-/* Never overflows: what cannot be counted is UINT64_MAX. */
-struct guard_rail_memory guard_rail_memory_need(const gguf *g, const struct config *c,
-                                                const struct guard_rail_run *run);
+/* Adds the weights to what the caller will allocate. Never overflows: what cannot be counted is
+ * UINT64_MAX. */
+struct guard_rail_memory guard_rail_memory_need(const gguf *g, uint64_t kv_cache,
+                                                uint64_t activations);
 
 /* Adds a row if need is more than there is. */
 void guard_rail_check_memory(const struct guard_rail_memory *need, uint64_t free_bytes,

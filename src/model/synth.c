@@ -15,7 +15,8 @@ struct recipe {
     enum tensor_type type;
     uint64_t seed; /* of the run and the tensor's name */
     float mean, deviation;
-    bool rope_freqs; /* not drawn: computed from the configuration */
+    /* Not drawn, but computed from the configuration; NULL: drawn. */
+    void (*compute)(const struct config *c, uint64_t first, uint64_t count, float *out);
 };
 
 struct synth {
@@ -58,12 +59,25 @@ static void fill_rope_freqs(const struct config *c, uint64_t first, uint64_t cou
     }
 }
 
+/* LongRoPE's factors are found by search; these only have their shape: the slower a pair turns, the
+ * more it is stretched, and within the original context hardly at all. */
+static void fill_long_factors(const struct config *c, uint64_t first, uint64_t count, float *out) {
+    double stretch = (double)c->context / c->rope_original_context;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (float)pow(stretch, 2.0 * (double)(first + i) / c->rope_dims);
+}
+
+static void fill_short_factors(const struct config *c, uint64_t first, uint64_t count, float *out) {
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (float)(1 + 0.1 * (double)(first + i) / c->rope_dims);
+}
+
 static enum rc make(void *user, uint64_t tensor, uint64_t first, uint64_t count, float *scratch,
                     void *out, struct err *e) {
     const struct synth *s = user;
     const struct recipe *r = &s->recipes[tensor];
-    if (r->rope_freqs)
-        fill_rope_freqs(&s->c, first, count, scratch);
+    if (r->compute)
+        r->compute(&s->c, first, count, scratch);
     else
         draw(r, first, count, scratch);
     return quant_encode_row(r->type, scratch, out, count, QUANT_FAST, e);
@@ -79,7 +93,7 @@ static struct recipe plan_tensor(const struct synth *s, const struct config_tens
                                       : quant_mix_choose(s->o->mix, &m, t->name, t->ne[0]);
     switch (t->id) {
     case CONFIG_TENSOR_TOKEN_EMBD: /* tied, it also makes the logits */
-        r.deviation = s->c.tied ? 2 * per_input : 1;
+        r.deviation = s->c.tied || s->c.embedding_scale != 0 ? 2 * per_input : 1;
         break;
     case CONFIG_TENSOR_OUTPUT:
         r.deviation = 2 * per_input;
@@ -89,7 +103,13 @@ static struct recipe plan_tensor(const struct synth *s, const struct config_tens
         r.deviation = per_input / sqrtf(2 * (float)s->c.layers);
         break;
     case CONFIG_TENSOR_ROPE_FREQS:
-        r.rope_freqs = true;
+        r.compute = fill_rope_freqs;
+        break;
+    case CONFIG_TENSOR_ROPE_LONG:
+        r.compute = fill_long_factors;
+        break;
+    case CONFIG_TENSOR_ROPE_SHORT:
+        r.compute = fill_short_factors;
         break;
     default:
         r.deviation = t->kind == CONFIG_VECTOR ? 0.1f : per_input;
@@ -110,10 +130,27 @@ static void add_arch_f32(gguf_writer *w, const struct config *c, const char *tai
     gguf_writer_add_f32(w, key, (float)v);
 }
 
+static void add_attention(gguf_writer *w, const struct config *c) {
+    if (c->sliding_window)
+        add_arch_u32(w, c, "attention.sliding_window", c->sliding_window);
+    if (c->sliding_window && c->window_period)
+        add_arch_u32(w, c, "attention.sliding_window_pattern", c->window_period);
+    if (c->attention_cap != 0)
+        add_arch_f32(w, c, "attn_logit_softcapping", (double)c->attention_cap);
+    if (c->logit_cap != 0)
+        add_arch_f32(w, c, "final_logit_softcapping", (double)c->logit_cap);
+}
+
 static void add_rope(gguf_writer *w, const struct config *c) {
     char key[96];
     add_arch_u32(w, c, "rope.dimension_count", c->rope_dims);
     add_arch_f32(w, c, "rope.freq_base", c->rope_base);
+    if (c->rope_local_base != 0)
+        add_arch_f32(w, c, "rope.freq_base_swa", c->rope_local_base);
+    if (c->rope_scaling == CONFIG_ROPE_LONGROPE) {
+        add_arch_f32(w, c, "rope.scaling.attn_factor", c->rope_magnitude);
+        add_arch_u32(w, c, "rope.scaling.original_context_length", c->rope_original_context);
+    }
     if (c->rope_scaling != CONFIG_ROPE_LINEAR && c->rope_scaling != CONFIG_ROPE_YARN)
         return;
     snprintf(key, sizeof key, "%s.rope.scaling.type", config_arch_name(c->arch));
@@ -140,9 +177,8 @@ static void add_metadata(gguf_writer *w, const struct synth *s) {
     add_arch_u32(w, c, "attention.head_count_kv", c->kv_heads);
     add_arch_u32(w, c, "attention.key_length", c->head_size);
     add_arch_u32(w, c, "attention.value_length", c->head_size);
-    add_arch_f32(w, c, "attention.layer_norm_rms_epsilon", c->rms_eps);
-    if (c->sliding_window)
-        add_arch_u32(w, c, "attention.sliding_window", c->sliding_window);
+    add_arch_f32(w, c, config_epsilon_key(c->arch), (double)c->norm_eps);
+    add_attention(w, c);
     add_rope(w, c);
 }
 

@@ -27,9 +27,10 @@ struct synth_options {
 };
 
 /* A name of config_shape.def, or "key=value,..." with keys dim, layers, heads, kv_heads, head_dim,
- * hidden, vocab, ctx, arch, tied (0/1), rope_base, rope_scaling (none, linear, yarn, llama3),
- * rope_factor, rope_ctx, window; what is not given follows from what is. RC_USAGE with the reason
- * if it cannot be understood. *vocab_given says whether the vocabulary's size was among them. */
+ * hidden, vocab, ctx, arch, tied (0/1), rope_dims, rope_base, rope_local_base, rope_scaling (none,
+ * linear, yarn, llama3, longrope), rope_factor, rope_ctx, window, window_period; what is not given
+ * follows from what is. RC_USAGE with the reason if it cannot be understood. *vocab_given says
+ * whether the vocabulary's size was among them. */
 NODISCARD enum rc synth_parse_shape(const char *text, struct config *out, bool *vocab_given,
                                     struct err *e);
 

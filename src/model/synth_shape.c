@@ -1,5 +1,6 @@
 /* "dim=256,layers=2,heads=4" -> a configuration. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,11 @@ static const struct {
     { "vocab", SIZE, offsetof(struct config, vocab) },
     { "ctx", SIZE, offsetof(struct config, context) },
     { "window", SIZE, offsetof(struct config, sliding_window) },
+    { "window_period", SIZE, offsetof(struct config, window_period) },
+    { "rope_dims", SIZE, offsetof(struct config, rope_dims) },
     { "rope_ctx", SIZE, offsetof(struct config, rope_original_context) },
     { "rope_base", REAL, offsetof(struct config, rope_base) },
+    { "rope_local_base", REAL, offsetof(struct config, rope_local_base) },
     { "rope_factor", REAL, offsetof(struct config, rope_factor) },
     { "arch", ARCH, 0 },
     { "tied", TIED, 0 },
@@ -50,7 +54,7 @@ static bool set_real(struct config *c, size_t offset, const char *value) {
 }
 
 static bool set_scaling(struct config *c, const char *value) {
-    for (int i = CONFIG_ROPE_NONE; i <= CONFIG_ROPE_LLAMA3; i++)
+    for (int i = CONFIG_ROPE_NONE; i < CONFIG_ROPE_SCALINGS; i++)
         if (strcmp(value, config_rope_scaling_name((enum config_rope_scaling)i)) == 0) {
             c->rope_scaling = (enum config_rope_scaling)i;
             c->rope_freqs = i == CONFIG_ROPE_LLAMA3;
@@ -83,12 +87,15 @@ static enum rc parse_pair(char *pair, struct config *c, bool *vocab_given, struc
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (strcmp(pair, fields[i].key) != 0)
             continue;
+        if (!set_field(c, i, value) && fields[i].kind == ARCH)
+            return err_set(e, RC_USAGE, "shape: '%s' cannot be '%s'; there are %s", pair, value,
+                           config_arch_names());
         if (!set_field(c, i, value))
             return err_set(e, RC_USAGE, "shape: '%s' cannot be '%s'", pair, value);
         *vocab_given |= strcmp(pair, "vocab") == 0;
         return RC_OK;
     }
-    char list[160];
+    char list[256];
     size_t n = 0;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         n += (size_t)snprintf(list + n, sizeof list - n, " %s", fields[i].key);
@@ -117,6 +124,12 @@ static void fill_gaps(struct config *c) {
     }
     if (c->rope_scaling == CONFIG_ROPE_LLAMA3 && c->rope_factor == 0)
         c->rope_factor = 8;
+    if (c->rope_scaling == CONFIG_ROPE_LONGROPE) {
+        if (c->rope_original_context == 0)
+            c->rope_original_context = c->context / 4;
+        double stretch = (double)c->context / c->rope_original_context;
+        c->rope_magnitude = sqrt(1 + log(stretch) / log(c->rope_original_context));
+    }
 }
 
 enum rc synth_parse_shape(const char *text, struct config *out, bool *vocab_given, struct err *e) {
@@ -136,7 +149,8 @@ enum rc synth_parse_shape(const char *text, struct config *out, bool *vocab_give
         }
         rc = config_find_shape(pair, &c, e);
         c.rope_dims = c.rope_original_context = 0; /* these follow from what may change */
-        c.rope_factor = c.attention_scale = 0;
+        c.rope_factor = c.attention_scale = c.embedding_scale = 0;
+        c.rope_magnitude = 0;
     }
     free(copy);
     if (rc)

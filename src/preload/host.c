@@ -17,6 +17,7 @@
 #include "base/spin.h"
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/signals.h"
 #include "preload/watch.h"
 
 enum { KEPT = 1024 }; /* a power of two; older copies are forgotten */
@@ -205,8 +206,10 @@ void host_start(void) {
         .queued = queued,
         .captured = captured,
         .waited = watch_release_finished,
+        .waits = watch_waits,
         .host_fn = watch_host_fn,
     };
-    bool watch = env_get_bool("GCORE_WATCH_HOST", false);
+    bool watch = env_flag(ENV_GCORE_WATCH_HOST);
+    signals_start(watch);
     audit.host = watch && watch_start() ? &watching : &plain;
 }

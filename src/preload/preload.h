@@ -15,6 +15,8 @@
  *   threads.c  host threads, locks and semaphores: who waited for whom
  *   host.c     host memory of unfinished copies: free, realloc, munmap
  *   watch.c    and, if asked for, accesses to it
+ *   signals.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the program's own handlers
+ *   crash.c    what a bad access of the program's met
  *   io.c       those that the system makes for the program: read, write and relatives
  *   end.c      ends of a process at which no exit handler runs
  *
@@ -46,6 +48,7 @@ extern struct preload preload;
 struct preload_thread {
     uint64_t news; /* counts HIP calls and what was heard from other threads; threads.c */
     int inside;    /* depth of this library's own work: hooks of the C library pass through */
+    int waits;     /* calls that wait which it is in */
     bool runtime;  /* made by the HIP runtime and not by the program */
     bool host_fn;  /* but runs a host function of the program's */
 };

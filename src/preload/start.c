@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/futex.h"
 #include "hip/hip_missing.h"
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/watch.h"
 
 struct preload preload = { .size = UINTPTR_MAX };
 __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
@@ -234,7 +236,7 @@ static enum rc attach(struct hip_api *table, struct err *e) {
         return rc;
     /* Who started us may have told our children already where to go on; telling them again would
      * only change the environment under other threads. */
-    config.record.announce = getenv("GCORE_RECORD_JOIN") == NULL;
+    config.record.announce = env_text(ENV_GCORE_RECORD_JOIN) == NULL;
     struct audit_options options = {
         .config = &config,
         .library = runtime.library,
@@ -318,8 +320,13 @@ static void fork_done(void) {
     errno = saved;
 }
 
+static void fork_child(void) {
+    fork_done();
+    watch_forked();
+}
+
 __attribute__((constructor)) static void watch_forks(void) {
-    pthread_atfork(fork_prepare, fork_done, fork_done);
+    pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 
 /* ---- standing back ----------------------------------------------------------------------------

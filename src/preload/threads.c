@@ -20,6 +20,7 @@
 
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/watch.h"
 
 /* ---- events -----------------------------------------------------------------------------------
  */
@@ -121,6 +122,8 @@ static void thread_ends(void *unused) {
     (void)unused;
     if (!preload_me.runtime && preload_me.news && preload_is_recording())
         emit(EVENT_HOST_RELEASE, exit_token(pthread_self()), NULL);
+    if (!preload_me.runtime)
+        watch_thread(false);
 }
 
 static void *thread_begins(void *data) {
@@ -150,7 +153,16 @@ static struct start *thread_start(const struct start *what, const void *caller) 
         s->token = TOKEN_CREATE | (1 + atomic_fetch_add(&last, 1));
         emit(EVENT_HOST_RELEASE, s->token, caller);
     }
+    if (!s->runtime)
+        watch_thread(true);
     return s;
+}
+
+/* The thread could not be made. */
+static void thread_failed(struct start *s) {
+    if (s && !s->runtime)
+        watch_thread(false);
+    free(s);
 }
 
 PRELOAD_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
@@ -161,7 +173,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr
         return NEXT(pthread_create)(thread, attr, fn, arg);
     int r = NEXT(pthread_create)(thread, attr, thread_begins, s);
     if (r != 0)
-        free(s);
+        thread_failed(s);
     return r;
 }
 
@@ -190,7 +202,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t fn, void *arg) {
     struct start *s = thread_start(&what, CALLER);
     int r = s ? NEXT(thrd_create)(thread, c11_thread, s) : thrd_nomem;
     if (r != thrd_success) {
-        free(s);
+        thread_failed(s);
         free(body);
     }
     return r;
@@ -205,7 +217,9 @@ static void joined(pthread_t thread, int failed, const void *caller) {
 
 #define JOIN(name, params, args, thread)                                                           \
     PRELOAD_EXPORT int name params {                                                               \
+        watch_waits(true);                                                                         \
         int r = NEXT(name) args;                                                                   \
+        watch_waits(false);                                                                        \
         joined(thread, r, CALLER);                                                                 \
         return r;                                                                                  \
     }
@@ -238,7 +252,9 @@ JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
 #define WAITS(name, params, args, object)                                                          \
     PRELOAD_EXPORT int name params {                                                               \
         release(object, CALLER);                                                                   \
+        watch_waits(true);                                                                         \
         int r = NEXT(name) args;                                                                   \
+        watch_waits(false);                                                                        \
         acquire(object, CALLER);                                                                   \
         return r;                                                                                  \
     }

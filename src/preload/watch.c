@@ -2,9 +2,12 @@
  *
  * The device must get through to the pages that the host must not touch. A GPU does, and so does
  * the software device where it reaches pinned and managed memory by another mapping of the same
- * pages. Registered memory has only one; there the software device says when a copy begins and ends
- * to touch it, and the pages are open in between; a kernel that uses it is told apart by
- * greta_soft_is_running() and ends the watch without a remark.
+ * pages. Registered memory has only one; there the software device has us copy, and we go past the
+ * protection: by /proc/self/mem, or, if the pages are shared ones, by a second mapping of them. So
+ * they stay closed to the program. A kernel that uses such memory is told apart by
+ * greta_soft_is_running(); it is let in while all threads of the program wait, until the first of
+ * them goes on. It is kept waiting for that, but not for long: then the watch ends, and that is
+ * recorded.
  *
  * A page may hold bytes that nobody uses beside those that are in use, and what a kernel does with
  * a pointer is not known exactly. So an access does not end a watch: the page is opened, the
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -33,12 +37,12 @@
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
-#include "record/bus.h"
 
 struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
     struct audit_host_use use;
-    unsigned open;      /* who may touch it now: copies of the software device, system calls */
+    unsigned open;      /* system calls that may touch it now */
+    bool let_in;        /* a kernel may */
     unsigned met;       /* accesses of the host so far */
     unsigned told;      /* how many of them were recorded */
     uint32_t id;        /* of this watch, for passes */
@@ -46,21 +50,24 @@ struct watched {
     uintptr_t told_ip;  /* where the last of those came from, */
     uint32_t told_from; /* and who made it */
 };
-enum { WATCHED_MAX = 256, OPENED_MAX = 64, TOUCHES_MAX = 32, MET_MAX = 5000, TOLD_MAX = 8 };
+enum { WATCHED_MAX = 256, OPENED_MAX = 64, MET_MAX = 5000, TOLD_MAX = 8 };
 
 static atomic_bool started;
 static struct spin lock; /* all below */
 static struct watched watched[WATCHED_MAX];
-static struct { uint64_t first, last; } opened[OPENED_MAX], touches[TOUCHES_MAX];
+static struct { uint64_t first, last; } opened[OPENED_MAX];
 static unsigned next_opened;
+/* The program's threads, those of them that wait, and whether a kernel was let in. A thread that
+ * goes on first says so and then looks whether it has to close pages; a kernel that wants in does
+ * it the other way round. */
+static _Atomic unsigned threads = 1, waiting;
+static atomic_bool let_in;
 static unsigned paused; /* system calls that may touch anything */
 static uint32_t last_id;
 static _Atomic unsigned count;
 
 static uint64_t page_size;
 static int (*soft_is_running)(void);
-/* Whose turn it is when a signal is not ours: SIGSEGV, SIGTRAP. */
-static struct sigaction next_action[2];
 
 /* Pages that the thread's present instruction may touch, until it is over. */
 static __thread struct {
@@ -86,7 +93,8 @@ static void protect(uint64_t first, uint64_t last) {
         for (size_t i = 0; i < WATCHED_MAX; i++) {
             const struct watched *w = &watched[i];
             uint64_t from = larger(first, w->first), to = smaller(last, w->last);
-            if (w->last && !w->open && !paused && w->use.written == (bool)written && from < to)
+            if (w->last && !w->open && !w->let_in && !paused && w->use.written == (bool)written &&
+                from < to)
                 mprotect((void *)(uintptr_t)from, to - from, written ? PROT_NONE : PROT_READ);
         }
 }
@@ -222,8 +230,6 @@ void watch_add(const struct audit_host_use *use) {
             doubt(it, why_not(async, pages, w));
         if (w) {
             atomic_fetch_add(&count, 1);
-            for (size_t i = 0; i < TOUCHES_MAX; i++)
-                w->open += touches[i].first < w->last && w->first < touches[i].last;
             protect(first, last);
         }
     }
@@ -260,37 +266,120 @@ void watch_drop(uint64_t address, uint64_t bytes) {
 void watch_release_finished(void) {
     release_if(is_finished, 0, 0);
 }
+
+/* Closes what was open for kernels: a thread of the program goes on. */
+static void end_let_in(void) {
+    if (!atomic_load(&let_in))
+        return;
+    int saved = errno;
+    preload_me.inside++;
+    spin_lock(&lock);
+    atomic_store(&let_in, false);
+    for (size_t i = 0; i < WATCHED_MAX; i++)
+        if (watched[i].let_in) {
+            watched[i].let_in = false;
+            protect(watched[i].first, watched[i].last);
+        }
+    spin_unlock(&lock);
+    preload_me.inside--;
+    errno = saved;
+}
+
+void watch_waits(bool begins) {
+    if (preload_me.runtime || preload_me.inside)
+        return;
+    if (begins && preload_me.waits++ == 0)
+        atomic_fetch_add(&waiting, 1);
+    if (!begins && --preload_me.waits == 0) {
+        atomic_fetch_sub(&waiting, 1);
+        end_let_in();
+    }
+}
+
+void watch_thread(bool begins) {
+    atomic_fetch_add(&threads, begins ? 1 : -1u);
+    if (begins)
+        end_let_in();
+}
+
+void watch_forked(void) {
+    atomic_store(&threads, 1);
+    atomic_store(&waiting, preload_me.waits > 0);
+}
+
 void watch_host_fn(bool begins) {
     preload_me.host_fn = begins;
+    watch_thread(begins);
 }
 
 /* ---- the software device's own accesses -------------------------------------------------------
  */
 
-static void touch(uint64_t address, uint64_t bytes, int begins, void *user) {
-    (void)user;
+/* Whether a page of [address, address + bytes) is watched. With why, such watches end. */
+static bool is_watched(uint64_t address, uint64_t bytes, const unsigned *why) {
+    bool found = false;
     if (!enter())
-        return;
-    uint64_t last = address + bytes;
-    for (size_t i = 0; i < TOUCHES_MAX; i++) {
-        bool mine =
-            begins ? !touches[i].last : touches[i].first == address && touches[i].last == last;
-        if (!mine)
-            continue;
-        touches[i].first = begins ? address : 0;
-        touches[i].last = begins ? last : 0;
-        break;
-    }
+        return false;
     for (size_t i = 0; i < WATCHED_MAX; i++) {
         struct watched *w = &watched[i];
         if (!w->last || !is_in(w, address, bytes))
             continue;
-        if (begins && w->open++ == 0)
-            unprotect(w->first, w->last);
-        else if (!begins && w->open && --w->open == 0)
-            protect(w->first, w->last);
+        found = true;
+        if (why) {
+            doubt(w, *why);
+            release_watch(w);
+        }
     }
     leave();
+    return found;
+}
+
+/* Through the system, which does not ask for the protection of private pages. The descriptor is
+ * opened anew each time: a child has another memory, and the program may close what it did not
+ * open. */
+static bool move_by_system(uint64_t host, char *memory, uint64_t bytes, bool writes) {
+    int fd = open("/proc/self/mem", (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    uint64_t done = 0;
+    while (fd >= 0 && done < bytes) {
+        long n = syscall(writes ? SYS_pwrite64 : SYS_pread64, fd, memory + done, bytes - done,
+                         host + done);
+        if (n <= 0)
+            break;
+        done += (uint64_t)n;
+    }
+    if (fd >= 0)
+        close(fd);
+    return done == bytes;
+}
+
+/* Through a second mapping, which only shared pages can have. */
+static bool move_by_alias(uint64_t host, char *memory, uint64_t bytes, bool writes) {
+    uint64_t first = host & ~(page_size - 1);
+    size_t size = (host + bytes + page_size - 1 - first) & ~(page_size - 1);
+    char *alias = NEXT(mremap)((void *)(uintptr_t)first, 0, size, MREMAP_MAYMOVE);
+    if (alias == MAP_FAILED)
+        return false;
+    bool done = mprotect(alias, size, PROT_READ | PROT_WRITE) == 0;
+    if (done && writes)
+        memcpy(alias + (host - first), memory, bytes);
+    else if (done)
+        memcpy(memory, alias + (host - first), bytes);
+    NEXT(munmap)(alias, size);
+    return done;
+}
+
+static int move_past(uint64_t host, void *memory, uint64_t bytes, int writes, void *user) {
+    static const unsigned why = DETAIL_UNWATCHED_DEVICE;
+    (void)user;
+    if (!atomic_load_explicit(&count, memory_order_acquire) || !is_watched(host, bytes, NULL))
+        return 0;
+    int saved = errno;
+    bool done =
+        move_by_system(host, memory, bytes, writes) || move_by_alias(host, memory, bytes, writes);
+    if (!done)
+        is_watched(host, bytes, &why);
+    errno = saved;
+    return done;
 }
 
 /* ---- the program's ----------------------------------------------------------------------------
@@ -352,16 +441,41 @@ static bool step_over(uint64_t page) {
     return true;
 }
 
+/* Opens the watch for a kernel, if the program cannot meanwhile touch it. Else it ends. */
+static void admit(struct watched *w) {
+    atomic_store(&let_in, true);
+    if (atomic_load(&waiting) >= atomic_load(&threads)) {
+        w->let_in = true;
+        unprotect(w->first, w->last);
+    } else {
+        doubt(w, DETAIL_UNWATCHED_DEVICE);
+        release_watch(w);
+    }
+}
+
+/* Keeps a kernel waiting until the program waits. */
+static void await_program(void) {
+    enum { TRIES = 200, PAUSE_NS = 100000 };
+    struct timespec pause = { .tv_nsec = PAUSE_NS };
+    for (int i = 0; i < TRIES && atomic_load(&waiting) < atomic_load(&threads); i++)
+        nanosleep(&pause, NULL);
+}
+
 static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
     bool device =
         !preload_me.host_fn && (preload_me.runtime || (soft_is_running && soft_is_running()));
     enum answer a = ANSWER_NOT_OURS;
+    if (device && atomic_load(&count))
+        await_program();
     spin_lock(&lock);
     for (size_t i = 0; i < WATCHED_MAX; i++) {
         struct watched *w = &watched[i];
         if (!w->last || address < w->first || address >= w->last)
             continue;
-        if (!device && meet(w, address, writes, ip)) {
+        if (device && host_is_pending(&w->use)) {
+            admit(w);
+            a = ANSWER_AGAIN;
+        } else if (!device && meet(w, address, writes, ip)) {
             a = ANSWER_STEP;
         } else {
             release_watch(w);
@@ -473,21 +587,28 @@ void watch_end_all(void) {
     errno = saved;
 }
 
-static void pass_on(int number, siginfo_t *info, void *context) {
-    struct sigaction action = next_action[number == SIGTRAP];
-    if (action.sa_flags & SA_SIGINFO) {
-        action.sa_sigaction(number, info, context);
-    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-        action.sa_handler(number);
-    } else { /* the access repeats and meets the default action */
-        NEXT(sigaction)(number, &action, NULL);
-    }
-}
-
 #if defined(__x86_64__)
 enum { TRAP_FLAG = 0x100 };
 
-static void handle(int number, siginfo_t *info, void *context) {
+/* Closes what the thread's instruction needed. */
+static void end_step(ucontext_t *u) {
+    preload_me.inside++;
+    spin_lock(&lock);
+    while (stepping.count) {
+        uint64_t page = stepping.page[--stepping.count];
+        protect(page, page + page_size);
+    }
+    spin_unlock(&lock);
+    preload_me.inside--;
+    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    if (stepping.blocked)
+        sigaddset(&u->uc_sigmask, SIGTRAP);
+    stepping.blocked = false;
+}
+
+bool watch_on_fault(const siginfo_t *info, void *context) {
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return false;
     int saved = errno;
     ucontext_t *u = context;
     uintptr_t ip = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
@@ -503,81 +624,38 @@ static void handle(int number, siginfo_t *info, void *context) {
         sigdelset(&u->uc_sigmask, SIGTRAP);
         u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
     }
+    if (a == ANSWER_NOT_OURS &&
+        stepping.count) /* the instruction ends here, or a handler ends it */
+        end_step(u);
     errno = saved;
-    if (a == ANSWER_NOT_OURS)
-        pass_on(number, info, context);
+    return a != ANSWER_NOT_OURS;
 }
 
-/* The instruction is over. */
-static void handle_step(int number, siginfo_t *info, void *context) {
+bool watch_on_step(void *context) {
+    if (!stepping.count)
+        return false;
     int saved = errno;
-    ucontext_t *u = context;
-    if (!stepping.count) {
-        pass_on(number, info, context);
-        return;
-    }
-    preload_me.inside++;
-    spin_lock(&lock);
-    while (stepping.count) {
-        uint64_t page = stepping.page[--stepping.count];
-        protect(page, page + page_size);
-    }
-    spin_unlock(&lock);
-    preload_me.inside--;
-    u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-    if (stepping.blocked)
-        sigaddset(&u->uc_sigmask, SIGTRAP);
-    stepping.blocked = false;
+    end_step(context);
     errno = saved;
+    return true;
+}
+#else
+bool watch_on_fault(const siginfo_t *info, void *context) {
+    (void)info, (void)context;
+    return false;
+}
+bool watch_on_step(void *context) {
+    (void)context;
+    return false;
 }
 #endif
-
-/* The program's own handlers stand behind ours. */
-static struct sigaction *behind(int number) {
-    if (number == SIGBUS)
-        return bus_next();
-    bool ours = number == SIGSEGV || number == SIGTRAP;
-    return ours && atomic_load_explicit(&started, memory_order_acquire)
-               ? &next_action[number == SIGTRAP]
-               : NULL;
-}
-
-PRELOAD_EXPORT int sigaction(int number, const struct sigaction *restrict action,
-                             struct sigaction *restrict old) {
-    struct sigaction *mine = behind(number);
-    if (!mine)
-        return NEXT(sigaction)(number, action, old);
-    struct sigaction now = *mine;
-    if (action)
-        *mine = *action;
-    if (old)
-        *old = now;
-    return 0;
-}
-
-PRELOAD_EXPORT __sighandler_t signal(int number, __sighandler_t handler) {
-    struct sigaction *mine = behind(number);
-    if (!mine)
-        return NEXT(signal)(number, handler);
-    __sighandler_t old = mine->sa_handler;
-    *mine = (struct sigaction){ .sa_handler = handler, .sa_flags = SA_RESTART };
-    return old;
-}
 
 bool watch_start(void) {
 #if defined(__x86_64__)
     page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     soft_is_running = audit.soft.is_running;
-    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
-    sigemptyset(&action.sa_mask);
-    action.sa_sigaction = handle_step;
-    if (NEXT(sigaction)(SIGTRAP, &action, &next_action[1]) != 0)
-        return false;
-    action.sa_sigaction = handle;
-    if (NEXT(sigaction)(SIGSEGV, &action, &next_action[0]) != 0)
-        return false;
-    if (audit.soft.observe_touches)
-        audit.soft.observe_touches(touch, NULL);
+    if (audit.soft.move_host_by)
+        audit.soft.move_host_by(move_past, NULL);
     atomic_store_explicit(&started, true, memory_order_release);
     return true;
 #else

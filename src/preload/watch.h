@@ -13,14 +13,19 @@
 #ifndef PRELOAD_WATCH_H
 #define PRELOAD_WATCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "audit/audit.h"
 
-/* Takes SIGSEGV and SIGTRAP, in front of whoever has them. False if the processor is not known
+/* Starts watching; signals.c has to have SIGSEGV and SIGTRAP. False if the processor is not known
  * here. */
 bool watch_start(void);
+
+/* In the handlers of these: true if the access, or the trap, came of a watch and all is done. */
+bool watch_on_fault(const siginfo_t *info, void *context);
+bool watch_on_step(void *context);
 
 void watch_add(const struct audit_host_use *use);
 /* The memory is about to be given back. */
@@ -48,6 +53,14 @@ bool watch_open_all(struct watch_pass *p, const void *caller);
 void watch_close(struct watch_pass *p);
 /* From now on the system may touch any memory at any time: nothing is watched any more. */
 void watch_end_all(void);
+
+/* The calling thread is in a call that waits for another thread or for the device; calls may nest.
+ * A kernel gets at watched pages while all threads of the program do. */
+void watch_waits(bool begins);
+/* The program has a thread more, or one less: the calling one, which waits for nobody any more. */
+void watch_thread(bool begins);
+/* In a child of fork: the calling thread is the only one. */
+void watch_forked(void);
 
 /* The thread, which may be the runtime's, runs code of the program's; or no longer does. */
 void watch_host_fn(bool begins);

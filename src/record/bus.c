@@ -13,6 +13,11 @@ static struct guard guards[BUS_GUARDS];
 static atomic_bool installed;
 static struct sigaction next;
 static uintptr_t page_size;
+static _Atomic(void (*)(int, const siginfo_t *, void *)) observed_by;
+
+void bus_observe(void (*observer)(int number, const siginfo_t *info, void *context)) {
+    atomic_store(&observed_by, observer);
+}
 
 struct sigaction *bus_next(void) {
     return atomic_load_explicit(&installed, memory_order_acquire) ? &next : NULL;
@@ -41,6 +46,9 @@ static void handle(int number, siginfo_t *info, void *context) {
     errno = saved;
     if (ours)
         return;
+    void (*observer)(int, const siginfo_t *, void *) = atomic_load(&observed_by);
+    if (observer)
+        observer(number, info, context);
     struct sigaction action = next;
     if (action.sa_flags & SA_SIGINFO) {
         action.sa_sigaction(number, info, context);

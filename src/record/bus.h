@@ -27,4 +27,7 @@ void bus_unguard(const atomic_bool *cut);
  * that stands in front of sigaction() keeps the program's own action there. */
 struct sigaction *bus_next(void);
 
+/* Called for signals that are not the recorder's, before they are handed on. */
+void bus_observe(void (*observer)(int number, const siginfo_t *info, void *context));
+
 #endif

@@ -109,7 +109,7 @@ static const unsigned char *find_entry(const unsigned char *header, uintptr_t pc
         return NULL;
     const struct header_row *row = (const struct header_row *)(const void *)b.at;
     uint64_t low = 0, high = count;
-    while (low < high) { /* the first that starts behind pc */
+    while (low < high) { /* the first that starts after pc */
         uint64_t middle = low + (high - low) / 2;
         if ((uintptr_t)header + (uintptr_t)(intptr_t)row[middle].start <= pc)
             low = middle + 1;

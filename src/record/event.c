@@ -143,6 +143,7 @@ enum detail_list {
     LIST_LOSS,
     LIST_MARK,
     LIST_UNWATCHED,
+    LIST_PLACE,
     LIST_FAMILY,
     LIST_COPY_KIND,
     LIST_WIDTH,
@@ -152,6 +153,7 @@ enum detail_list {
     LIST_DECISION,
     LIST_REASON,
     LIST_SIDE,
+    LIST_CAUGHT,
     LIST_CHECKED,
     LIST_COUNT
 };
@@ -209,6 +211,10 @@ const char *event_kind_text(unsigned kind) {
     return text ? text : "?";
 }
 
+bool event_names_kernel(unsigned kind) {
+    return !strcmp(event_info(kind)->name, "kernel");
+}
+
 unsigned event_kind_parse(const char *text) {
     for (unsigned kind = 1; kind < COUNT(infos); kind++)
         if (infos[kind].text && !strcmp(infos[kind].text, text))
@@ -234,4 +240,38 @@ const char *definition_text(unsigned kind) {
 
 const char *definition_doc(unsigned kind) {
     return kind < COUNT(definitions) && definitions[kind].doc ? definitions[kind].doc : "";
+}
+
+static uint64_t pack_block(const uint32_t b[3]) {
+    return b[0] | (uint64_t)(b[1] & 0xffff) << 32 | (uint64_t)(b[2] & 0xffff) << 48;
+}
+static uint64_t pack_thread(const uint32_t t[3]) {
+    return (t[0] & 1023) | (uint64_t)(t[1] & 1023) << 10 | (uint64_t)(t[2] & 1023) << 20;
+}
+
+void event_extra_caught(union event_slot *s, const struct event_caught *c) {
+    uint64_t *w = event_extra_init(s, EXTRA_CAUGHT, 6);
+    w[0] = c->place[0] | (uint64_t)c->place[1] << 32;
+    w[1] = pack_block(c->block[0]);
+    w[2] = pack_block(c->block[1]);
+    w[3] = pack_thread(c->thread[0]) | pack_thread(c->thread[1]) << 32;
+    w[4] = (c->space & 255) | (c->access[0] & 255) << 8 | (c->access[1] & 255) << 16;
+    w[5] = c->count | (uint64_t)c->all << 32;
+}
+
+struct event_caught event_caught_of(const struct event_extra *x) {
+    const uint64_t *w = x->word;
+    struct event_caught c = { .place = { (uint32_t)w[0], (uint32_t)(w[0] >> 32) },
+                              .access = { w[4] >> 8 & 255, w[4] >> 16 & 255 },
+                              .space = w[4] & 255,
+                              .count = (uint32_t)w[5],
+                              .all = (uint32_t)(w[5] >> 32) };
+    for (int i = 0; i < 2; i++) {
+        c.block[i][0] = (uint32_t)w[1 + i];
+        c.block[i][1] = w[1 + i] >> 32 & 0xffff;
+        c.block[i][2] = (uint32_t)(w[1 + i] >> 48);
+        for (int k = 0; k < 3; k++)
+            c.thread[i][k] = w[3] >> (32 * i + 10 * k) & 1023;
+    }
+    return c;
 }

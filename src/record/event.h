@@ -274,7 +274,12 @@ struct event_checked {
     uint64_t before, after;
     uint64_t flags; /* EVENT_CHECKED_* */
 };
-enum { EVENT_CHECKED_PATTERN = 1 }; /* the bytes between a buffer and its guards are looked at */
+enum event_checked_flag {
+    EVENT_CHECKED_PATTERN = 1,  /* the bytes between a buffer and its guards are looked at */
+    EVENT_CHECKED_INIT = 2,     /* values that nothing has defined are followed */
+    EVENT_CHECKED_RACES = 4,    /* races within the launch are looked for */
+    EVENT_CHECKED_BARRIERS = 8, /* barriers that not all reach are */
+};
 
 static inline void event_extra_checked(union event_slot *s, const struct event_checked *checked) {
     uint64_t *w = event_extra_init(s, EXTRA_CHECKED, 4);
@@ -296,6 +301,26 @@ static inline void event_extra_looks(union event_slot *s, uint64_t good, uint64_
     w[1] = bad;
     w[2] = launches;
 }
+
+/* EXTRA_CAUGHT: where in the kernel, twice where two places take part. */
+struct event_caught {
+    uint32_t place[2];     /* strings; 0: unknown, or there is no second one */
+    uint32_t block[2][3];  /* y and z as far as 16 bits go */
+    uint32_t thread[2][3]; /* 10 bits each */
+    unsigned access[2];    /* DETAIL_ACCESS_* */
+    unsigned space;        /* enum event_space */
+    uint32_t count, all;
+};
+enum event_space {
+    EVENT_SPACE_UNKNOWN,
+    EVENT_SPACE_GLOBAL,
+    EVENT_SPACE_LDS,
+    EVENT_SPACE_SCRATCH,
+    EVENT_SPACE_VGPR,
+    EVENT_SPACE_SGPR
+};
+void event_extra_caught(union event_slot *s, const struct event_caught *caught);
+struct event_caught event_caught_of(const struct event_extra *x);
 
 /* ---- the tables of event.def --------------------------------------------------------------- */
 
@@ -328,6 +353,7 @@ struct event_info {
 const struct event_info *event_info(unsigned kind);
 /* Never NULL: "?" for a kind this build does not know. */
 const char *event_kind_text(unsigned kind);
+bool event_names_kernel(unsigned kind); /* is the name of such events that of a kernel? */
 /* The kind of that text, 0 if there is none. */
 unsigned event_kind_parse(const char *text);
 /* The text of the event's detail, NULL if it has none. */

@@ -22,7 +22,7 @@ struct extents {
 bool extents_read(struct extents *x, int fd, uint64_t size);
 void extents_free(struct extents *x);
 
-/* The first extent that ends behind offset: the one that holds it, or else the next. NULL if there
+/* The first extent that ends after offset: the one that holds it, or else the next. NULL if there
  * is no data from there on. */
 const struct extent *extents_find(const struct extents *x, uint64_t offset);
 

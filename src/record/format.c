@@ -5,8 +5,7 @@
 
 #include "hip/hip_api.h"
 
-const char *format_name(const reader *r, uint32_t id, char room[static FORMAT_NAME]) {
-    const char *text = reader_string(r, id);
+const char *format_name(const char *text, char room[static FORMAT_NAME]) {
     if (strnlen(text, FORMAT_NAME) < FORMAT_NAME)
         return text;
     snprintf(room, FORMAT_NAME, "%.*s...", FORMAT_NAME - 8, text);
@@ -270,7 +269,7 @@ void format_event(FILE *out, const reader *r, const struct reader_event *full) {
         fputs(" (more was lost)", out);
     if (e->name) {
         fprintf(out, " %s=", *info->name ? info->name : "name");
-        format_text(out, format_name(r, e->name, name));
+        format_text(out, format_name(reader_event_name(r, e), name));
     }
     if (event_fn(e) != EVENT_NO_FN) {
         fprintf(out, " call=%s status=%s", reader_function(r, event_fn(e)), status_text(e, room));
@@ -346,7 +345,9 @@ void format_event_json(struct json *j, const reader *r, const struct reader_even
     field_json(j, &info->src, e->src);
     field_json(j, &info->len, e->len);
     if (e->name)
-        json_string(j, "name", format_name(r, e->name, name));
+        json_string(j, "name", format_name(reader_string(r, e->name), name));
+    if (e->name && event_names_kernel(e->kind))
+        json_string(j, "kernel", format_name(reader_kernel(r, e->name), name));
     if (event_fn(e) != EVENT_NO_FN)
         json_string(j, "call", reader_function(r, event_fn(e)));
     if (event_fn(e) != EVENT_NO_FN || e->status)

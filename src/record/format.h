@@ -19,10 +19,10 @@ void format_event(FILE *out, const reader *r, const struct reader_event *e);
 /* The same as an object, with the labels as keys. Addresses and handles are strings "0x…". */
 void format_event_json(struct json *j, const reader *r, const struct reader_event *e);
 
-/* The string of that number, as it is shown with an event. A name is in the file once, but shown
- * with every event that has it: a very long one is cut, in room. */
+/* A name as it is shown with an event. It is in the file once, but shown with every event that has
+ * it: a very long one is cut, in room. */
 enum { FORMAT_NAME = 4096 };
-const char *format_name(const reader *r, uint32_t id, char room[static FORMAT_NAME]);
+const char *format_name(const char *text, char room[static FORMAT_NAME]);
 
 /* A frame of a call stack, one line for each function that was inlined there: "function at
  * file.c:12 module+0x1234". `before` stands before each. */

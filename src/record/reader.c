@@ -700,3 +700,16 @@ void reader_set_source(reader *r, const struct reader_source *source) {
 const struct reader_source *reader_source(const reader *r) {
     return &r->source;
 }
+
+const char *reader_kernel(const reader *r, uint32_t symbol) {
+    const char *name = r->source.kernel ? r->source.kernel(r->source.user, symbol) : NULL;
+    return name ? name : reader_string(r, symbol);
+}
+
+const char *reader_kernel_parameter(const reader *r, uint32_t symbol, unsigned index) {
+    return r->source.parameter ? r->source.parameter(r->source.user, symbol, index) : NULL;
+}
+
+const char *reader_event_name(const reader *r, const struct event *e) {
+    return event_names_kernel(e->kind) ? reader_kernel(r, e->name) : reader_string(r, e->name);
+}

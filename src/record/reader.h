@@ -136,6 +136,8 @@ struct reader_source {
     unsigned (*lines)(void *user, const struct site_frame *f, struct reader_line *out,
                       unsigned room);
     bool (*where)(void *user, uint32_t site, struct reader_place *out);
+    const char *(*kernel)(void *user, uint32_t symbol);
+    const char *(*parameter)(void *user, uint32_t symbol, unsigned index);
     void (*close)(void *user);
     void *user;
 };
@@ -145,6 +147,17 @@ void reader_set_source(reader *r, const struct reader_source *source);
 const struct reader_source *reader_source(const reader *r); /* its members may be NULL */
 
 enum { READER_LINES_MAX = 16 };
+
+/* A kernel's name as its source has it, "math::reduce<double, 128>", of the string that is its
+ * symbol; without a source, or where that cannot tell, the symbol itself. Lives as long as the
+ * reader. */
+const char *reader_kernel(const reader *r, uint32_t symbol);
+
+/* The name of a parameter of that kernel in its source; NULL if that is not known. */
+const char *reader_kernel_parameter(const reader *r, uint32_t symbol, unsigned index);
+
+/* The name of an event for people: reader_kernel() where it is a kernel's, else the string. */
+const char *reader_event_name(const reader *r, const struct event *e);
 
 /* The functions that a frame is in, innermost first; never none. Without a source, or where it does
  * not know the file, the function that reader_frame_symbol() says, without a line. */

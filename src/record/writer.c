@@ -277,12 +277,12 @@ void record_finish_dst(writer *w, uint64_t seq, unsigned status, uint64_t durati
 /* ---- open and close ------------------------------------------------------------------------ */
 
 enum rc record_options_read(struct record_options *o, struct err *e) {
-    o->path = env_get_str("GCORE_RECORD", NULL);
+    o->path = env_text(ENV_GCORE_RECORD);
     o->join = 0;
     o->events = 0;
     if (!o->path)
         return RC_OK;
-    const char *join = env_get_str("GCORE_RECORD_JOIN", NULL);
+    const char *join = env_text(ENV_GCORE_RECORD_JOIN);
     if (join) {
         char *end;
         errno = 0;
@@ -293,7 +293,7 @@ enum rc record_options_read(struct record_options *o, struct err *e) {
                            "found '%s'",
                            join);
     }
-    return env_read_u64("GCORE_RECORD_EVENTS", 0, &o->events, e);
+    return env_read_number(ENV_GCORE_RECORD_EVENTS, &o->events, e);
 }
 
 /* Tells programs that this one starts where it records: under the name that was asked for, %p

@@ -322,7 +322,7 @@ static void write_texts(struct json *j, const struct data *d) {
     char text[600];
     json_array_open(j, "names");
     for (uint32_t i = 0; i < d->names.count; i++)
-        json_string(j, NULL, reader_string(d->r, d->names.ids[i]));
+        json_string(j, NULL, reader_kernel(d->r, d->names.ids[i])); /* others stay as they are */
     json_array_close(j);
     json_array_open(j, "functions");
     for (uint32_t i = 0; i < d->functions.count; i++)
@@ -348,7 +348,8 @@ static void write_field(struct json *j, const char *key, const struct event_fiel
     json_array_close(j);
 }
 
-static void write_kinds(struct json *j) {
+/* Kinds and fields have the names that recordings give them; what a kind is, is said in English. */
+static void write_kinds(struct json *j, enum lang lang) {
     json_object_open(j, "kinds");
     for (unsigned kind = 1; kind < EVENT_KIND_LIMIT; kind++) {
         const struct event_info *i = event_info(kind);
@@ -358,7 +359,7 @@ static void write_kinds(struct json *j) {
         snprintf(key, sizeof key, "%u", kind);
         json_object_open(j, key);
         json_string(j, "text", i->text);
-        json_string(j, "doc", i->doc);
+        json_string(j, "doc", lang == LANG_EN ? i->doc : "");
         json_string(j, "name", i->name);
         write_field(j, "dst", &i->dst);
         write_field(j, "src", &i->src);
@@ -393,12 +394,13 @@ static void write_tracks(struct json *j, const struct data *d) {
         json_object_open(j, NULL);
         json_u64(j, "id", id);
         json_format(j, "label", "s%u %s", id,
-                    s->flags & RECORD_STREAM_DEFAULT      ? "default stream"
-                    : s->flags & RECORD_STREAM_PER_THREAD ? "per-thread default"
-                    : s->flags & 1                        ? "stream, non-blocking"
-                                                          : "stream");
-        json_format(j, "title", "stream s%u: handle 0x%" PRIx64 ", device %u, flags 0x%x", id,
-                    s->handle, s->device, s->flags);
+                    lang_page(d->lang, s->flags & RECORD_STREAM_DEFAULT      ? "default stream"
+                                       : s->flags & RECORD_STREAM_PER_THREAD ? "per-thread default"
+                                       : s->flags & 1 ? "stream, non-blocking"
+                                                      : "stream"));
+        json_format(j, "title", "%s s%u: handle 0x%" PRIx64 ", %s %u, flags 0x%x",
+                    lang_page(d->lang, "stream"), id, s->handle, lang_page(d->lang, "device"),
+                    s->device, s->flags);
         json_object_close(j);
     }
     json_array_close(j);
@@ -410,7 +412,8 @@ static void write_tracks(struct json *j, const struct data *d) {
         json_object_open(j, NULL);
         json_u64(j, "id", id);
         json_format(j, "label", "t%u %s", id, reader_string(d->r, t->name));
-        json_format(j, "title", "thread t%u: pid %u, tid %u", id, t->pid, t->tid);
+        json_format(j, "title", "%s t%u: pid %u, tid %u", lang_page(d->lang, "thread"), id, t->pid,
+                    t->tid);
         json_object_close(j);
     }
     json_array_close(j);
@@ -492,7 +495,7 @@ static void write_data(FILE *out, struct data *d) {
     json_u64(&j, "blocksOmitted", d->memory.omitted);
     write_columns(&j, d);
     write_texts(&j, d);
-    write_kinds(&j);
+    write_kinds(&j, d->lang);
     write_statuses(&j, d);
     write_tracks(&j, d);
     write_actors(&j, d);

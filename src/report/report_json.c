@@ -56,6 +56,7 @@ static void put_actor(struct json *j, const char *key, const struct verdict_acto
     json_object_open(j, key);
     json_string(j, "api", *a->api ? a->api : NULL);
     json_string(j, "kernel", a->kernel);
+    json_string(j, "symbol", a->symbol);
     json_string(j, "argument", a->argument);
     put_number(j, "argument_index", a->argument_index);
     json_string(j, "tensor", a->tensor);

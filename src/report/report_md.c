@@ -414,6 +414,47 @@ static void block_line(const struct page *p, const struct verdict_block *b) {
     putc('\n', out);
 }
 
+/* The whole stack, folded; the frame that the site names is in bold. */
+static void stack(const struct page *p, const char *title, const char *whose,
+                  const struct verdict_stack *s) {
+    FILE *out = p->out;
+    if (!s->count)
+        return;
+    fprintf(out, "\n<details><summary>%s%s%s</summary>\n\n", lang_page(p->lang, title),
+            *whose ? ": " : "", whose);
+    for (size_t i = 0; i < s->count; i++) {
+        const struct verdict_frame *f = &s->frame[i];
+        const char *bold = i == s->where ? "**" : "";
+        char place[32];
+        fprintf(out, "1. %s", bold);
+        md_code(out, f->function ? f->function : "?");
+        fputs(bold, out);
+        if (f->line) {
+            putc(' ', out);
+            md_text(out, f->file);
+            fprintf(out, ":%" PRIu32, f->line);
+        }
+        snprintf(place, sizeof place, "+0x%" PRIx64, f->offset);
+        fputs(", ", out);
+        md_text(out, f->inlined ? lang_page(p->lang, "inlined") : f->module);
+        md_text(out, f->inlined ? "" : place);
+        putc('\n', out);
+    }
+    fputs("\n</details>\n", out);
+}
+
+static void finding_stacks(const struct page *p, const struct verdict_finding *f) {
+    stack(p, "call stack", text(p, LANG_CULPRIT), &f->culprit.stack);
+    if (f->other)
+        stack(p, "call stack", text(p, LANG_COLLIDES), &f->other->stack);
+    if (f->messenger)
+        stack(p, "call stack", text(p, LANG_MESSENGER), &f->messenger->stack);
+    if (f->block) {
+        stack(p, "allocated from", "", &f->block->alloc_stack);
+        stack(p, "freed from", "", &f->block->free_stack);
+    }
+}
+
 static void evidence_numbers(const struct page *p, const uint64_t *events, size_t n) {
     for (size_t i = 0; i < n; i++)
         fprintf(p->out, "%s\\#%" PRIu64, i ? " " : "", events[i]);
@@ -440,6 +481,7 @@ static void finding(const struct page *p, const struct verdict_finding *f, size_
     actor_table(p, f->messenger, &f->culprit, f->other);
     if (f->block)
         block_line(p, f->block);
+    finding_stacks(p, f);
     if (f->evidence_count) {
         fprintf(out, "\n%s: ", text(p, LANG_EVIDENCE));
         evidence_numbers(p, f->evidence, f->evidence_count < 16 ? f->evidence_count : 16);

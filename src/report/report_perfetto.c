@@ -192,7 +192,7 @@ static void slice_args(struct trace *t, struct json *j) {
     slice_value(j, &info->src, e->src);
     slice_value(j, &info->len, e->len);
     if (e->name)
-        json_string(j, "named", format_name(t->r, e->name, room));
+        json_string(j, "named", format_name(reader_event_name(t->r, e), room));
     if (event_fn(e) != EVENT_NO_FN)
         json_string(j, "call", reader_function(t->r, event_fn(e)));
     if (event_is_pending(e))
@@ -228,7 +228,7 @@ static void slice(struct trace *t, struct track *k, const char *name, struct pla
 /* "gemm_k", "copy D2H logits", "event_record". */
 static void operation_name(const struct trace *t, char *out, size_t room) {
     const struct event *e = &t->full.event;
-    const char *name = reader_string(t->r, e->name), *detail = event_detail_text(e);
+    const char *name = reader_event_name(t->r, e), *detail = event_detail_text(e);
     if (e->kind == EVENT_LAUNCH && *name)
         snprintf(out, room, "%s", name);
     else

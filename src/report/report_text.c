@@ -54,7 +54,7 @@ static void put_stack(const struct text *t, const char *title, const struct verd
         fprintf(t->out, "           %s ", i == s->where ? ">" : " ");
         put(t, f->function ? f->function : "?");
         if (f->line) {
-            fputs(" at ", t->out);
+            fprintf(t->out, " %s ", lang_text(t->o->lang, LANG_AT));
             put(t, f->file);
             fprintf(t->out, ":%" PRIu32, f->line);
         }

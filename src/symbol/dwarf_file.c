@@ -342,7 +342,7 @@ static unsigned count_parameters(Dwarf_Die function) {
 }
 
 /* The last line of its code in the file where it is declared; what was inlined into it may be from
- * the same file but stands elsewhere, so that lines far behind are not its own. */
+ * the same file but stands elsewhere, so that lines far after it are not its own. */
 static uint32_t last_line(Dwarf_Die *unit, Dwarf_Die *function, const char *file, uint32_t first) {
     Dwarf_Lines *lines;
     Dwarf_Attribute attribute;
@@ -435,4 +435,22 @@ unsigned dwarf_file_find(dwarf_file *f, uint64_t offset, struct dwarf_function *
             call_position(&unit, die, &out[i + 1]);
     }
     return count ? count : out[0].line ? 1 : 0;
+}
+
+const void *dwarf_file_section(const dwarf_file *f, const char *name, size_t *size) {
+    size_t strings;
+    if (elf_getshdrstrndx(f->elf, &strings) != 0)
+        return NULL;
+    for (Elf_Scn *s = NULL; (s = elf_nextscn(f->elf, s));) {
+        GElf_Shdr header;
+        const char *own =
+            gelf_getshdr(s, &header) ? elf_strptr(f->elf, strings, header.sh_name) : NULL;
+        const Elf_Data *data =
+            own && !strcmp(own, name) && header.sh_type != SHT_NOBITS ? elf_rawdata(s, NULL) : NULL;
+        if (data && data->d_buf) {
+            *size = data->d_size;
+            return data->d_buf;
+        }
+    }
+    return NULL;
 }

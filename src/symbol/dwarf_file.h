@@ -8,6 +8,7 @@
 #define SYMBOL_DWARF_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -35,5 +36,9 @@ void dwarf_file_close(dwarf_file **f);
 
 /* The functions at offset bytes from where the file's lowest page is mapped; 0 if unknown. */
 unsigned dwarf_file_find(dwarf_file *f, uint64_t offset, struct dwarf_function *out, unsigned room);
+
+/* The bytes of the section with that name, in the file itself; NULL if there is none. They live as
+ * long as the dwarf_file. */
+const void *dwarf_file_section(const dwarf_file *f, const char *name, size_t *size);
 
 #endif

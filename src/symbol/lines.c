@@ -34,15 +34,14 @@ static bool is_older(const char *path, const struct reader_info *i) {
            (uint64_t)st.st_mtim.tv_sec < i->start_wall_us / UINT64_C(1000000);
 }
 
-static void remark(struct lines *l, const char *path, const char *why) {
-    char text[600];
-    int n = snprintf(text, sizeof text, "%.400s %s", path, why);
-    size_t at = atomic_load(&l->remark_count);
+static void leave_out(struct lines *l, const char *path, enum lines_reason why) {
+    size_t at = atomic_load(&l->unused_count);
     if (at == LINES_FILES_MAX)
         return;
-    l->remark[at] = arena_copy_text(&l->memory, text, n > 0 ? strlen(text) : 0);
-    if (l->remark[at])
-        atomic_store(&l->remark_count, at + 1);
+    l->unused[at].path = arena_copy_text(&l->memory, path, strlen(path));
+    l->unused[at].why = why;
+    if (l->unused[at].path)
+        atomic_store(&l->unused_count, at + 1);
 }
 
 static dwarf_file *open_file(struct lines *l, uint32_t path) {
@@ -52,18 +51,18 @@ static dwarf_file *open_file(struct lines *l, uint32_t path) {
     if (name[0] != '/' || !recorded_build_id(l->r, path, &build_id))
         return NULL;
     if (!build_id && !is_older(name, reader_info(l->r))) {
-        remark(l, name, "has no build id and is newer than the recording, or is gone");
+        leave_out(l, name, LINES_NEWER);
         return NULL;
     }
     enum rc rc = dwarf_file_open(&out, name, reader_string(l->r, build_id), NULL);
     if (rc == RC_REFUSED)
-        remark(l, name, "has changed since the run: its build id is another");
+        leave_out(l, name, LINES_CHANGED);
     else if (rc == RC_IO)
-        remark(l, name, "cannot be read");
+        leave_out(l, name, LINES_UNREAD);
     return rc == RC_OK ? out : NULL;
 }
 
-static dwarf_file *file_of(struct lines *l, uint32_t path) {
+dwarf_file *lines_file(struct lines *l, uint32_t path) {
     for (size_t i = 0; i < l->file_count; i++)
         if (l->file[i].path == path)
             return l->file[i].dwarf;
@@ -110,7 +109,7 @@ static const char *kept_name(struct lines *l, const char *symbol) {
 
 static unsigned look_up(struct lines *l, const struct site_frame *f,
                         struct dwarf_function out[static READER_LINES_MAX]) {
-    dwarf_file *file = f->module && f->offset ? file_of(l, f->module) : NULL;
+    dwarf_file *file = f->module && f->offset ? lines_file(l, f->module) : NULL;
     /* The call is before the return address, which may be the next function's first byte. */
     unsigned count = file ? dwarf_file_find(file, f->offset - 1, out, READER_LINES_MAX) : 0;
     uint64_t inside;
@@ -172,8 +171,25 @@ static bool where(void *user, uint32_t site, struct reader_place *out) {
     return count > 0;
 }
 
+static const char *kernel_of(void *user, uint32_t symbol) {
+    struct lines *l = user;
+    pthread_mutex_lock(&l->lock);
+    const char *name = kernels_name(l, symbol);
+    pthread_mutex_unlock(&l->lock);
+    return name;
+}
+
+static const char *parameter_of(void *user, uint32_t symbol, unsigned index) {
+    struct lines *l = user;
+    pthread_mutex_lock(&l->lock);
+    const char *name = kernels_parameter(l, symbol, index);
+    pthread_mutex_unlock(&l->lock);
+    return name;
+}
+
 static void lines_close(void *user) {
     struct lines *l = user;
+    kernels_free(l);
     for (size_t i = 0; i < l->file_count; i++)
         dwarf_file_close(&l->file[i].dwarf);
     wrapper_free(l);
@@ -189,11 +205,19 @@ void lines_attach(reader *r) {
         return;
     l->r = r;
     pthread_mutex_init(&l->lock, NULL);
-    reader_set_source(
-        r, &(struct reader_source){ .lines = lines_of, .where = where, .close = lines_close, l });
+    reader_set_source(r, &(struct reader_source){ .lines = lines_of,
+                                                  .where = where,
+                                                  .kernel = kernel_of,
+                                                  .parameter = parameter_of,
+                                                  .close = lines_close,
+                                                  .user = l });
 }
 
-const char *lines_remark(const reader *r, size_t i) {
+bool lines_unused(const reader *r, size_t i, const char **path, enum lines_reason *why) {
     const struct lines *l = reader_source(r)->user;
-    return l && i < atomic_load(&l->remark_count) ? l->remark[i] : NULL;
+    if (!l || i >= atomic_load(&l->unused_count))
+        return false;
+    *path = l->unused[i].path;
+    *why = l->unused[i].why;
+    return true;
 }

@@ -29,8 +29,14 @@ enum { LINES_WRAPPER = 12, LINES_BARE = 4 };
  * then on the reader's functions of places may be called from any thread. */
 void lines_attach(reader *r);
 
-/* What could not be used although frames are in it: the file and why, one after the other; NULL
- * behind the last. The text lives as long as the reader. */
-const char *lines_remark(const reader *r, size_t i);
+/* Why a file could not be used although frames are in it. */
+enum lines_reason {
+    LINES_CHANGED, /* its build id is another now */
+    LINES_NEWER,   /* it has no build id, and is newer than the recording or gone */
+    LINES_UNREAD,  /* it cannot be read */
+};
+
+/* Those files, one after the other; false past the last. The path lives as long as the reader. */
+bool lines_unused(const reader *r, size_t i, const char **path, enum lines_reason *why);
 
 #endif

@@ -28,6 +28,7 @@ struct flat {
 enum { FLAT_MAX = 96 };
 
 struct wrapper;
+struct kernels;
 
 struct lines {
     const reader *r;
@@ -38,20 +39,33 @@ struct lines {
         dwarf_file *dwarf; /* NULL: cannot be used */
     } file[LINES_FILES_MAX];
     size_t file_count;
-    const char *remark[LINES_FILES_MAX];
-    _Atomic size_t remark_count;
+    struct {
+        const char *path;
+        enum lines_reason why;
+    } unused[LINES_FILES_MAX];
+    _Atomic size_t unused_count;
     struct known *known; /* open addressing; module 0 and offset 0: empty */
     size_t known_count, known_room;
     struct wrapper *functions; /* the same; NULL: not looked at yet */
     size_t function_count, function_room;
+    struct kernels *kernels; /* NULL: nobody has asked yet */
 };
 
 /* All under the lock. */
+/* The file of that path, if it is the one that the program ran; else NULL, and a remark says why.
+ */
+dwarf_file *lines_file(struct lines *l, uint32_t path);
 const struct known *lines_frame(struct lines *l, const struct site_frame *f);
 unsigned lines_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]);
 
 /* wrapper.c: the first of the row that is no wrapper. */
 unsigned wrapper_skip(struct lines *l, const struct flat *row, unsigned count);
 void wrapper_free(struct lines *l);
+
+/* kernels.c: names of kernels and of their parameters, by the string that is the symbol; NULL:
+ * unknown. */
+const char *kernels_name(struct lines *l, uint32_t symbol);
+const char *kernels_parameter(struct lines *l, uint32_t symbol, unsigned index);
+void kernels_free(struct lines *l);
 
 #endif

@@ -71,6 +71,7 @@ static const char *host_api(unsigned kind) {
     case EVENT_HOST_FREE:
         return "free";
     case EVENT_EARLY_HOST_ACCESS:
+    case EVENT_HOST_FAULT:
         return "host access";
     default:
         return "";
@@ -119,6 +120,12 @@ static enum verdict_access access_of(unsigned kind) {
     }
 }
 
+static void set_kernel(struct replay *r, struct arena *a, struct verdict_actor *out,
+                       uint32_t symbol) {
+    out->kernel = symbol ? actors_text(r, a, "%s", reader_kernel(r->r, symbol)) : "?";
+    out->symbol = symbol ? actors_text(r, a, "%s", reader_string(r->r, symbol)) : "?";
+}
+
 struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq) {
     struct verdict_actor out = {
         .event = seq,
@@ -142,7 +149,7 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
         fn == EVENT_NO_FN ? host_api(e.kind) : actors_text(r, a, "%s", reader_function(r->r, fn));
     const char *name = e.name ? actors_text(r, a, "%s", reader_string(r->r, e.name)) : NULL;
     if (e.kind == EVENT_LAUNCH)
-        out.kernel = name ? name : "?";
+        set_kernel(r, a, &out, e.name);
     else if (*event_info(e.kind)->name)
         out.tensor = name;
     if (safe) {
@@ -219,30 +226,47 @@ static const struct verdict_actor *keep_other(struct replay *r, struct arena *a,
     return out;
 }
 
-/* The argument's name, as the device or the program has told it; else "#2". */
-static const char *argument_name(struct replay *r, struct arena *a, const struct found *f,
-                                 const char *kernel) {
-    if (f->argument_name)
-        return actors_text(r, a, "%s", reader_string(r->r, f->argument_name));
+const char *actors_argument(struct replay *r, struct arena *a, uint32_t kernel, int argument) {
     char key[1024]; /* mangled names are long */
-    snprintf(key, sizeof key, "kernel.%s.arguments", kernel ? kernel : "");
+    snprintf(key, sizeof key, "kernel.%s.arguments", reader_string(r->r, kernel));
     const char *names = reader_provenance_find(r->r, key);
-    for (int i = 0; names && i < f->argument; i++) {
+    for (int i = 0; names && i < argument; i++) {
         const char *end = strchr(names, ',');
         names = end ? end + 1 : NULL;
     }
-    return names ? actors_text(r, a, "%.*s", (int)strcspn(names, ","), names)
-                 : actors_text(r, a, "#%d", f->argument);
+    if (names && *names && *names != ',' && *names != '#')
+        return actors_text(r, a, "%.*s", (int)strcspn(names, ","), names);
+    const char *name =
+        kernel && argument >= 0 ? reader_kernel_parameter(r->r, kernel, (unsigned)argument) : NULL;
+    return name ? actors_text(r, a, "%s", name) : NULL;
+}
+
+/* The argument's name, as the device, the program or its debug information has told it; else
+ * "#2". */
+static const char *argument_name(struct replay *r, struct arena *a, const struct found *f,
+                                 uint32_t kernel) {
+    const char *name = f->argument_name ? reader_string(r->r, f->argument_name)
+                                        : actors_argument(r, a, kernel, f->argument);
+    return name ? actors_text(r, a, "%s", name) : actors_text(r, a, "#%d", f->argument);
+}
+
+/* The kernel of a launch; 0: it is none. */
+static uint32_t kernel_of(struct replay *r, uint64_t seq) {
+    struct reader_event *e = r->other;
+    return seq != EVENT_NO_SEQ && reader_event(r->r, seq, e) && e->event.kind == EVENT_LAUNCH
+               ? e->event.name
+               : 0;
 }
 
 static void fill_culprit(struct replay *r, struct arena *a, const struct found *f,
                          struct verdict_actor *out) {
     *out = actors_make(r, a, f->culprit);
     if (f->culprit == EVENT_NO_SEQ && f->kernel)
-        out->kernel = actors_text(r, a, "%s", reader_string(r->r, f->kernel));
+        set_kernel(r, a, out, f->kernel);
     if (f->argument >= 0) {
         out->argument_index = f->argument;
-        out->argument = argument_name(r, a, f, out->kernel);
+        out->argument = argument_name(
+            r, a, f, f->culprit == EVENT_NO_SEQ ? f->kernel : kernel_of(r, f->culprit));
     }
     if (f->tensor)
         out->tensor = actors_text(r, a, "%s", reader_string(r->r, f->tensor));

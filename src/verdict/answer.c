@@ -29,7 +29,7 @@ static const struct sentence *not_run(struct replay *r) {
         return NULL;
     return SAY(&r->words, NOT_RUN, A_NUMBER(c->count),
                A_NUMBER(l->total > c->count ? l->total : c->count),
-               A_NAME(c->kernel ? reader_string(r->r, c->kernel) : "?"),
+               A_NAME(c->kernel ? reader_kernel(r->r, c->kernel) : "?"),
                A_SENTENCE(sentence_plain(
                    reason < sizeof why / sizeof *why ? why[reason] : SENTENCE_NOT_RUN_UNKNOWN)));
 }

@@ -20,10 +20,10 @@
  * unordered with it; before_by_time() finds those, and they are counted, because they prove nothing
  * about the next run.
  *
- * Lanes: the clocks have one component a lane, so that programs which make and destroy streams all
- * the time must use lanes again. A lane may go to a new stream if the thread that creates it has
- * waited for everything in that lane: then whoever comes after the new stream's work comes after
- * the old one's too, which is what the clocks will say. */
+ * Lanes: the clocks have one component per lane, so that programs which make and destroy streams
+ * all the time must use lanes again. A lane may go to a new stream if the thread that creates it
+ * has waited for everything in that lane: then whoever comes after the new stream's work comes
+ * after the old one's too, which is what the clocks will say. */
 #include <stdlib.h>
 #include <string.h>
 

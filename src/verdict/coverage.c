@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbol/lines.h"
+
 enum { ALIVE_MAX = 20000 };
 
 static void collect_pending(struct judge *j) {
@@ -142,7 +144,27 @@ void coverage_fill_blocks(struct judge *j) {
     v->block_count = n;
 }
 
+const struct sentence *verdict_unused_file(struct arena *a, const reader *r, size_t i) {
+    static const enum sentence_id said[] = { [LINES_CHANGED] = SENTENCE_FILE_CHANGED,
+                                             [LINES_NEWER] = SENTENCE_FILE_NEWER,
+                                             [LINES_UNREAD] = SENTENCE_FILE_UNREAD };
+    const char *path;
+    enum lines_reason why;
+    if (!lines_unused(r, i, &path, &why))
+        return NULL;
+    return sentence_keep(
+        a, sentence_make(a, said[why], (const struct sentence_value[]){ A_NAME(path) }, 1));
+}
+
+/* Frames have been looked up by now, so that all such files are known. */
+static void remark_files(struct replay *r) {
+    const struct sentence *said;
+    for (size_t i = 0; (said = verdict_unused_file(&r->words, r->r, i)); i++)
+        findings_note(r, said);
+}
+
 void coverage_fill_remarks(struct judge *j) {
+    remark_files(j->r);
     struct replay *r = j->r;
     const char **out = arena_alloc_array(j->a, r->found.remark_count + 1, sizeof *out);
     const struct sentence **said = arena_alloc_array(j->a, r->found.remark_count + 1, sizeof *said);

@@ -137,6 +137,7 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
         .kind = e->event.kind,
         .status = (uint16_t)status,
         .sticky = hip_error_is_sticky((hipError_t)status),
+        .voiceless = e->event.kind == EVENT_LAUNCH && t->configured,
         .surfaced = EVENT_NO_SEQ,
     };
     if (f->sticky && t->space->sticky == EVENT_NO_SEQ)
@@ -221,7 +222,7 @@ static void follow_safe_copy(struct replay *r, const struct reader_event *e, str
     }
 }
 
-void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+static void check_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     follow_safe_copy(r, e, t);
     if (t->failure)
         react(r, e, t);
@@ -253,6 +254,12 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
     struct failure *f = add_failure(r, e, t, e->event.status);
     if (f)
         t->failure = (size_t)(f - r->failures) + 1;
+}
+
+void errors_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    check_event(r, e, t);
+    if (event_fn(&e->event) != EVENT_NO_FN)
+        t->configured = r->fn[event_fn(&e->event)] == HIP_FN___hipPopCallConfiguration;
 }
 
 void errors_on_reset(struct replay *r, struct thread *t) {
@@ -365,11 +372,37 @@ static bool ended_badly(const struct replay *r, const struct failure *f) {
            strcmp(status, "0") != 0;
 }
 
+/* Its only witness is hipGetLastError(), which nobody called to the end of the run. */
+static bool is_unheard(const struct replay *r, const struct failure *f) {
+    return f->voiceless && !f->looked && !f->explained && !f->sticky && f->seq >= r->gap &&
+           f->space->ended;
+}
+
+static void add_unheard(struct replay *r, struct failure *f) {
+    struct found x = {
+        .hypothesis = HYPOTHESIS_UNCHECKED_ERROR,
+        .culprit = f->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = f->seq,
+        .argument = -1,
+        .process = f->space->process,
+    };
+    x.said = SAY(&r->words, UNCHECKED_LAUNCH, A_SENTENCE(findings_event(r, f->seq)),
+                 A_NAME(hip_error_name((hipError_t)f->status)));
+    findings_add(r, &x);
+    f->explained = true;
+}
+
 static void check_unchecked(struct replay *r) {
     bool sticky_done = false;
     for (size_t i = 0; i < r->failure_count; i++) {
         struct failure *f = &r->failures[i];
         bool late = f->surfaced != EVENT_NO_SEQ && f->went_on;
+        if (f->surfaced == EVENT_NO_SEQ && is_unheard(r, f)) {
+            add_unheard(r, f);
+            continue;
+        }
         if (!f->went_on || (f->looked && !late) || f->kind == EVENT_FREE ||
             (f->explained && !f->sticky) || (f->harmless && !f->asked && !ended_badly(r, f)))
             continue;
@@ -571,7 +604,7 @@ static struct in_flight launches_in_flight(struct replay *r, const struct space 
             size_t used = strlen(x.names);
             if (x.count < 3)
                 snprintf(x.names + used, sizeof x.names - used, "%s%s", used ? ", " : "",
-                         reader_string(r->r, e->event.name));
+                         reader_event_name(r->r, &e->event));
             x.first = x.first == EVENT_NO_SEQ || l->seqs[n] < x.first ? l->seqs[n] : x.first;
             x.count++;
         }

@@ -223,6 +223,10 @@ static struct sentence_value through_words(struct replay *r, const struct fault_
     if (x->argument_name)
         return A_SENTENCE(
             SAY(&r->words, THROUGH_ARGUMENT, A_NAME(reader_string(r->r, x->argument_name))));
+    const char *name =
+        f->argument >= 0 ? actors_argument(r, &r->words, f->kernel, f->argument) : NULL;
+    if (name)
+        return A_SENTENCE(SAY(&r->words, THROUGH_ARGUMENT, A_NAME(name)));
     if (f->argument >= 0)
         return A_SENTENCE(SAY(&r->words, THROUGH_NUMBER, A_NUMBER(f->argument)));
     return A_SENTENCE(sentence_plain(SENTENCE_NOTHING));
@@ -284,18 +288,33 @@ static const struct sentence *fault_words(struct replay *r, const struct fault_f
     }
 }
 
+/* Adds where in the kernel's code: the device says "function at file:line", and compilers name
+ * kernels there by their symbols, too. */
+static const struct sentence *with_source(struct replay *r, const struct reader_event *e,
+                                          uint32_t source, const struct sentence *said) {
+    const char *text = reader_string(r->r, source), *at = strstr(text, " at ");
+    const char *symbol = reader_string(r->r, e->event.name);
+    if (!at)
+        return said;
+    size_t length = (size_t)(at - text);
+    bool same = length == strlen(symbol) && !strncmp(text, symbol, length);
+    const char *function = same ? reader_kernel(r->r, e->event.name)
+                                : actors_text(r, &r->words, "%.*s", (int)length, text);
+    return SAY(&r->words, FAULT_SOURCE, A_SENTENCE(said), A_NAME(function),
+               A_NAME(at + strlen(" at ")));
+}
+
 /* The operation that faulted, by its event, or by its kernel's name. */
 static void describe_fault(struct replay *r, const struct reader_event *e,
                            const struct fault_facts *x, struct found *f) {
     uint64_t seq = f->other != EVENT_NO_SEQ ? f->other : f->culprit;
     const struct sentence *who =
         seq == EVENT_NO_SEQ
-            ? SAY(&r->words, KERNEL_NAMED, A_NAME(reader_string(r->r, e->event.name)))
+            ? SAY(&r->words, KERNEL_NAMED, A_NAME(reader_kernel(r->r, e->event.name)))
             : findings_replayed(r, seq, f->replay);
     f->said = fault_words(r, x, f, A_SENTENCE(who));
     if (x->source)
-        f->said = SAY(&r->words, FAULT_SOURCE, A_SENTENCE(f->said),
-                      A_NAME(reader_string(r->r, x->source)));
+        f->said = with_source(r, e, x->source, f->said);
 }
 
 /* A race that was found before and whose operation now faults where it was: the same thing once

@@ -162,7 +162,7 @@ void findings_free(struct findings *f) {
 
 static const char *name_of(const struct replay *r, const struct reader_event *e) {
     if (e->event.kind == EVENT_LAUNCH) {
-        const char *name = reader_string(r->r, e->event.name);
+        const char *name = reader_kernel(r->r, e->event.name);
         return *name ? name : "?";
     }
     return event_fn(&e->event) == EVENT_NO_FN ? event_kind_text(e->event.kind)

@@ -34,6 +34,16 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     s->last_launch = before_number(r, s->lane);
     if (!op->exact)
         count(&l->vague, op->name);
+    bool machine =
+        checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
+    if (checked.flags & EVENT_CHECKED_RACES)
+        r->checked[HYPOTHESIS_KERNEL_RACE]++;
+    else if (machine)
+        count(&l->unraced, op->name);
+    if (checked.flags & EVENT_CHECKED_BARRIERS)
+        r->checked[HYPOTHESIS_BARRIER_DIVERGENCE]++;
+    else if (machine)
+        count(&l->unbarred, op->name);
     if (checked.how == DETAIL_CHECKED_NOTHING || checked.how > DETAIL_CHECKED_EVERY_ACCESS) {
         count(&l->unchecked, op->name);
         return;

@@ -26,6 +26,9 @@
 
 enum { ROWS_MAX = 4096, SUSPECTS_MAX = 32 };
 
+/* A kernel may load the padding of a struct along with the rest of it, and never use it. */
+enum { PADDING_MAX = 16 };
+
 /* A kernel that got a pointer into a block. */
 struct vague {
     struct shadow_mark mark;
@@ -34,6 +37,7 @@ struct vague {
     uint32_t kernel;
     bool reads, writes; /* known; neither: unknown */
     bool guessed;
+    bool at_most; /* which of the bytes it touched is not known */
 };
 
 struct suspect {
@@ -79,7 +83,9 @@ static void describe(const struct race *x, struct found *f, unsigned other) {
     const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
                                 they = A_SENTENCE(findings_event(r, f->other)), what = amount(r, f),
                                 does = verb(f->culprit_writes, x->use && x->use->access & USE_READ);
-    if (x->me.what == SHADOW_FREE)
+    if (x->me.what == SHADOW_FREE && other == SHADOW_ALLOC)
+        f->said = SAY(&r->words, FREES_ALLOC, who, what, they);
+    else if (x->me.what == SHADOW_FREE)
         f->said = SAY(&r->words, FREES_UNORDERED, who, what, they, A_NUMBER(f->other_writes));
     else if (other == SHADOW_FREE)
         f->said = SAY(&r->words, UNORDERED_FREE, who, does, what, they);
@@ -110,6 +116,21 @@ static enum verdict_hypothesis_id hypothesis_of(unsigned what, unsigned other, u
     return HYPOTHESIS_OVERLAPPING_COPIES;
 }
 
+/* A host function touched the bytes before: its access is what is wrong, whatever comes after it in
+ * no order. */
+static void blame_host_fn(struct race *x, struct found *f, uint64_t access) {
+    f->other = f->culprit;
+    f->culprit = access;
+    f->argument = -1;
+    bool writes = f->other_writes;
+    f->other_writes = f->culprit_writes;
+    f->culprit_writes = writes;
+    f->hypothesis = HYPOTHESIS_STREAM_UNSYNCED;
+    f->also = writes && x->me.what == SHADOW_COPY ? 1u << HYPOTHESIS_STAGING_REUSE : 0;
+    f->said = SAY(&x->r->words, HOST_FN_UNORDERED, amount(x->r, f), A_NUMBER(writes),
+                  A_SENTENCE(findings_op(x->r, x->op)), A_NUMBER(f->other_writes));
+}
+
 static struct found make_found(struct race *x, const struct shadow_mark *other, bool other_writes,
                                uint64_t start, uint64_t end) {
     struct found f = {
@@ -127,7 +148,10 @@ static struct found make_found(struct race *x, const struct shadow_mark *other, 
     f.hypothesis = hypothesis_of(x->me.what, other->what, x->block->family, &f.also);
     findings_set_block(x->r, &f, x->t->space, x->block, start);
     findings_evidence(&f, x->op->launch);
-    describe(x, &f, other->what);
+    if (other->what == SHADOW_HOST)
+        blame_host_fn(x, &f, other->seq);
+    else
+        describe(x, &f, other->what);
     return f;
 }
 
@@ -201,10 +225,29 @@ static bool is_divided(const struct block_use *u, const struct suspect *s) {
     return (mine || theirs) && (high <= other_low || other_high <= low);
 }
 
+/* Did the operation fault in the same block, for the same reason? */
+static bool has_faulted(const struct replay *r, const struct found *f) {
+    for (size_t i = 0; i < r->found.count; i++) {
+        const struct found *g = &r->found.at[i];
+        if (g->fault && g->hypothesis == f->hypothesis && g->culprit == f->culprit &&
+            g->has_block && f->has_block && g->block.base == f->block.base)
+            return true;
+    }
+    return false;
+}
+
 void races_settle(struct space *space, struct block *b, void *replay) {
     struct replay *r = replay;
     (void)space;
     for (struct suspect *s = b->use->suspects; s; s = s->next) {
+        if (has_faulted(r, &s->found))
+            continue; /* the device has said it */
+        uint64_t first = s->found.other < s->found.culprit ? s->found.other : s->found.culprit;
+        if (replay_is_torn(r, first, UINT64_MAX)) {
+            /* What the device saw of the two may be what is missing. */
+            findings_undecided(r, s->found.hypothesis, sentence_plain(SENTENCE_DOUBT_PARTS));
+            continue;
+        }
         if (is_divided(b->use, s) || s->differs)
             findings_undecided(r, s->found.hypothesis, sentence_plain(SENTENCE_DOUBT_PARTS));
         else if (!cannot_tell(r, s->found.hypothesis))
@@ -241,7 +284,7 @@ static bool may_conflict(bool writes, const struct vague *v) {
 }
 
 static bool surely_conflicts(bool writes, const struct vague *v) {
-    return writes || (v->writes && !v->guessed);
+    return !v->at_most && (writes || (v->writes && !v->guessed));
 }
 
 /* Compares an exact range with the kernels that got pointers into its block. */
@@ -287,7 +330,7 @@ static void compare_two_vague(struct race *x, const struct vague *mine) {
         if (vclock_covers(x->clock, v->mark.lane, v->mark.number) || !is_unordered(&v->mark, x))
             continue;
         bool sure = (mine->writes && !mine->guessed) || (v->writes && !v->guessed);
-        if (!sure || mine->pointer != v->pointer) {
+        if (!sure || mine->pointer != v->pointer || mine->at_most || v->at_most) {
             findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED,
                                sentence_plain(SENTENCE_DOUBT_EXTENT));
             continue;
@@ -364,7 +407,7 @@ static uint64_t compare_vague_with_shadow(struct race *x, const struct vague *mi
             .other_end = c->end,
         };
         s.found = make_found(x, &c->other, c->other_writes, c->start, c->end);
-        if (c->other_writes || (mine->writes && !mine->guessed))
+        if (!mine->at_most && (c->other_writes || (mine->writes && !mine->guessed)))
             add_suspect(x, &s);
         else
             findings_undecided(x->r, s.found.hypothesis, sentence_plain(SENTENCE_DOUBT_WRITES));
@@ -399,6 +442,11 @@ static void check_vague_undefined(struct race *x, const struct vague *mine, uint
     struct replay *r = x->r;
     if (!mine->reads || mine->writes || mine->guessed || !can_be_undefined(x->block))
         return;
+    if (mine->at_most && undefined)
+        findings_undecided(x->r, HYPOTHESIS_UNINITIALISED_READ,
+                           sentence_plain(SENTENCE_DOUBT_MATTERS));
+    if (mine->at_most)
+        return;
     r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
     if (undefined < mine->limit - mine->pointer || may_be_written(x) || gets_it_twice(x) ||
         r->gap > x->block->alloc)
@@ -423,15 +471,19 @@ static void check_vague_undefined(struct race *x, const struct vague *mine, uint
 static void check_vague(struct race *x) {
     const struct use *u = x->use;
     const struct space_name *n = space_name_at(x->t->space, u->start);
+    bool at_most = u->flags & USE_BOUND;
     struct vague mine = {
         .mark = x->me,
         .pointer = u->start,
-        .limit = n ? n->at + n->bytes : block_end(x->block),
+        .limit = at_most ? use_end(u)
+                 : n     ? n->at + n->bytes
+                         : block_end(x->block),
         .hash = x->op->hash,
         .kernel = x->op->name,
         .reads = u->access & USE_READ,
         .writes = u->access & USE_WRITE,
         .guessed = u->flags & USE_GUESSED,
+        .at_most = at_most,
     };
     if (mine.writes || !mine.reads)
         x->block->leaves_mark = true;
@@ -466,7 +518,8 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
     if (u->access != USE_READ || !can_be_undefined(x->block))
         return;
     r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
-    if (!a->undefined || also_writes(x->op, u->start, use_end(u)))
+    bool seen = u->flags & USE_SEEN;
+    if (!a->undefined || (!seen && also_writes(x->op, u->start, use_end(u))))
         return;
     bool whole = a->undefined == total;
     if (may_be_written(x)) {
@@ -474,7 +527,8 @@ static void check_undefined(struct race *x, const struct shadow_answer *a, uint6
                            sentence_plain(SENTENCE_DOUBT_WRITTEN));
         return;
     }
-    if (r->gap > x->block->alloc || u->flags & USE_BOUND || (!whole && !goes_to_host(x))) {
+    if (r->gap > x->block->alloc || u->flags & USE_BOUND ||
+        (!whole && !goes_to_host(x) && !(seen && a->longest >= PADDING_MAX))) {
         findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ,
                            sentence_plain(SENTENCE_DOUBT_MATTERS));
         return;
@@ -628,6 +682,10 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
             t->space->unknown_launch = op->seq;
         note_tables(op, t->space);
         may_go_anywhere(r, t, lane, number, clock);
+    } else if (op->strays) {
+        bool before = r->unknown_beside;
+        may_go_anywhere(r, t, lane, number, clock);
+        r->strayed |= !before && r->unknown_beside;
     }
     for (unsigned i = 0; i < op->count; i++) {
         x.use = &op->use[i];
@@ -644,6 +702,23 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
 }
 
 /* ---- stream-ordered memory ------------------------------------------------------------------- */
+
+/* A free in no order with the allocation is worth a word only if nothing used the memory. */
+static void check_free(struct race *x, const struct shadow_answer *answer) {
+    struct block *b = x->block;
+    bool used = false;
+    for (unsigned i = 0; i < answer->conflicts; i++)
+        if (answer->conflict[i].other.what != SHADOW_ALLOC) {
+            add_race(x, &answer->conflict[i]);
+            used = true;
+        }
+    if (b->use && b->use->vague_count)
+        compare_with_vague(x, b->base, block_end(b), true);
+    for (const struct suspect *s = b->use ? b->use->suspects : NULL; s; s = s->next)
+        used |= s->found.culprit == x->op->seq;
+    for (unsigned i = 0; !used && i < answer->conflicts; i++)
+        add_race(x, &answer->conflict[i]);
+}
 
 void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
                            struct block *b, bool frees) {
@@ -672,10 +747,8 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
     };
     struct shadow_answer answer = { 0 };
     touch(&x, b->base, b->bytes, &answer);
-    for (unsigned i = 0; frees && i < answer.conflicts; i++)
-        add_race(&x, &answer.conflict[i]);
-    if (frees && b->use && b->use->vague_count)
-        compare_with_vague(&x, b->base, block_end(b), true);
+    if (frees)
+        check_free(&x, &answer);
     before_done(r, &s->clock, s->lane, e->seq);
     before_changed(r, s);
 }
@@ -702,20 +775,28 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         .len = c->end - c->start,
     };
     findings_set_block(r, &f, t->space, space_at(t->space, c->start), c->start);
-    const struct sentence_value values[] = { A_BYTES(f.len),
-                                             A_SENTENCE(findings_event(r, c->other.seq)) };
-    f.said = sentence_make(&r->words,
-                           frees    ? SENTENCE_HOST_RELEASES
-                           : writes ? SENTENCE_HOST_OVERWRITES
-                                    : SENTENCE_HOST_READS,
-                           values, 2);
+    const struct sentence_value they = A_SENTENCE(findings_event(r, c->other.seq));
+    if (t->host_fn_number && !frees) {
+        f.also = f.hypothesis == HYPOTHESIS_STAGING_REUSE ? 1u << HYPOTHESIS_STAGING_REUSE : 0;
+        f.hypothesis = HYPOTHESIS_STREAM_UNSYNCED;
+        f.said = SAY(&r->words, HOST_FN_UNORDERED, amount(r, &f), A_NUMBER(writes), they,
+                     A_NUMBER(c->other_writes));
+    } else {
+        f.said = sentence_make(&r->words,
+                               frees    ? SENTENCE_HOST_RELEASES
+                               : writes ? SENTENCE_HOST_OVERWRITES
+                                        : SENTENCE_HOST_READS,
+                               (const struct sentence_value[]){ A_BYTES(f.len), they }, 2);
+    }
     if (!cannot_tell(r, f.hypothesis))
         findings_add(r, &f);
 }
 
 static bool is_unordered_with_host(const struct shadow_mark *other, void *user) {
     const struct race *x = user;
-    return !host_fn_is_before(x->t, other) && is_unordered(other, user);
+    /* Host code with host code is not for us to judge. */
+    return other->what != SHADOW_HOST && !host_fn_is_before(x->t, other) &&
+           is_unordered(other, user);
 }
 
 /* Does the byte at address more likely belong to another kernel than v, because it lies behind a
@@ -726,6 +807,23 @@ static bool is_elsewhere(const struct block_use *u, const struct vague *v, uint6
         if (u->vague[i].pointer > v->pointer && u->vague[i].pointer <= address)
             return true;
     return find_hull(u, v->mark.lane, &low, &high) && (address < low || address >= high);
+}
+
+static bool is_never_unordered(const struct shadow_mark *other, void *user) {
+    (void)other, (void)user;
+    return false;
+}
+
+/* A host function is an operation of its stream: what it touches is compared with what comes later,
+ * too. */
+static void keep_access(struct replay *r, const struct thread *t, const struct shadow_access *as) {
+    struct shadow_answer answer = { 0 };
+    struct shadow_access a = *as;
+    a.me.lane = t->host_fn_lane;
+    a.me.number = t->host_fn_number;
+    a.unordered = is_never_unordered;
+    if (!shadow_touch(t->space->shadow, &a, &answer))
+        r->no_memory = true;
 }
 
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -750,6 +848,8 @@ void races_on_host_access(struct replay *r, const struct reader_event *e, struct
     for (unsigned i = 0; i < answer.conflicts; i++)
         host_finding(r, e, t, &answer.conflict[i], writes);
     struct block *b = space_at(t->space, e->event.dst);
+    if (b && t->host_fn_number && !frees)
+        keep_access(r, t, &a);
     for (unsigned i = 0; b && b->use && i < b->use->vague_count; i++) {
         struct vague *v = &b->use->vague[i];
         if (!(writes || v->writes) || a.end <= v->pointer || v->limit <= a.start ||

@@ -138,13 +138,16 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
     struct op *op = r->op;
     if (!op_read(r, e, op))
         return;
+    bool ok = op->status == hipSuccess, captured = event_is_captured(&e->event) && ok;
+    if (!captured) {
+        bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
+        touched_apply(r, e, op);
+    }
     count_work(r, op);
-    bool ok = op->status == hipSuccess;
-    if (event_is_captured(&e->event) && ok) {
+    if (captured) {
         graph_add_op(r, op, t);
         return;
     }
-    bounds_check(r, op, t);
     if (ok || op->status == RECORD_PENDING)
         run_op(r, e, op, t);
     else if (op->what == SHADOW_LAUNCH)
@@ -264,6 +267,9 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
         break;
     case EVENT_EARLY_HOST_ACCESS:
         races_on_host_access(r, e, t);
+        break;
+    case EVENT_HOST_FAULT:
+        host_fault_on_event(r, e, t);
         break;
     case EVENT_UNWATCHED:
         r->seen.unwatched++;
@@ -429,6 +435,11 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
     case EVENT_FAULT:
         fault_on_event(r, e, t);
         break;
+    case EVENT_CAUGHT:
+        caught_on_event(r, e, t);
+        break;
+    case EVENT_TOUCHED: /* it was read with its launch */
+        break;
     case EVENT_RAN:
     case EVENT_NOT_RUN:
     case EVENT_SLACK:
@@ -587,6 +598,7 @@ void replay_free(struct replay *r) {
     arena_clear(&r->words);
     findings_free(&r->found);
     table_clear(&r->space_of);
+    table_clear(&r->touched);
     free(r->spaces);
     free(r->streams);
     free(r->threads);

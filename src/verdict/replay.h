@@ -7,6 +7,8 @@
  *   graph.c     captures and graphs: operations that run later, again and again
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
+ *   caught.c    what checks of the device found in kernels
+ *   touched.c   which bytes the device saw a launch touch
  *   launches.c  what the device states about launches: did they run, what was checked?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
  *   overlap.c   one copy whose source and destination overlap
@@ -79,6 +81,7 @@ struct thread {
     uint32_t host_fn_lane, host_fn_number; /* the host function it runs; number 0: none */
     uint64_t read;      /* the failing call whose error it has read after other work */
     uint64_t last_work; /* event of the last work it queued; EVENT_NO_SEQ: none */
+    bool configured;    /* its last call took the configuration of a <<<...>>> launch */
     size_t failure; /* 1 + index of a failing call that it has not shown a reaction to; 0: none */
     /* The safe copy it is in: calls from the same place belong to it. */
     uint64_t safe;
@@ -114,6 +117,7 @@ enum use_flag {
     USE_HOST = 8,    /* the call names this the host side */
     USE_DEVICE = 16, /* the device side */
     USE_BOUND = 32,  /* at most these bytes, not surely all of them */
+    USE_SEEN = 64,   /* the device saw it; reads: before the launch itself had written there */
 };
 
 /* Bytes that an operation touches: slices of rows. */
@@ -139,8 +143,9 @@ struct op {
     uint8_t what;      /* enum shadow_what */
     uint8_t copy_kind; /* hipMemcpyKind */
     bool async;
-    bool known; /* a launch: at least its buffers are known */
-    bool exact; /* all its bytes are */
+    bool known;  /* a launch: at least its buffers are known */
+    bool exact;  /* all its bytes are */
+    bool strays; /* it touched memory that is no allocation, such as a module's variable */
     unsigned count;
     struct use use[USES_MAX];
 };
@@ -197,6 +202,7 @@ struct failure {
     bool asked;        /* the program asked for its text after that read */
     bool made_again;   /* the same function succeeded next */
     bool went_on;      /* the program queued more work without asking */
+    bool voiceless;    /* a <<<...>>> launch: its result reaches nobody who does not ask for it */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
 };
 
@@ -234,6 +240,7 @@ struct launch_facts {
     bool unpatterned;           /* and writes there are not noticed either */
     struct launch_count inside; /* got tensors inside of a block, whose ends have no guards */
     struct launch_count vague;  /* which bytes they touch is not known */
+    struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
 };
 
 /* Slots [first, end) are missing. */
@@ -280,11 +287,14 @@ struct replay {
     uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
     uint64_t registered_async; /* asynchronous copies with registered memory */
     uint64_t foreign;          /* addresses that were used and never allocated */
+    bool strayed;              /* of those, only launches that touched variables */
     const char *unfollowed;    /* a function whose work is not followed; NULL: none */
     bool partial;              /* the program also calls the runtime directly */
     struct launch_facts launches;
-    uint64_t host_open;  /* operations that used host memory while the program went on */
-    uint64_t host_first; /* the first of them */
+    struct table touched;  /* by launch: 1 + the number of its TOUCHED */
+    bool touched_is_known; /* the table has been made */
+    uint64_t host_open;    /* operations that used host memory while the program went on */
+    uint64_t host_first;   /* the first of them */
     struct fault faults[FAULTS_MAX];
     size_t fault_count;
     uint64_t faults_seen;
@@ -311,6 +321,17 @@ bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
 struct space *replay_space(struct replay *r, uint32_t process);
 struct thread *replay_thread(struct replay *r, uint32_t id);
+
+/* ---- caught.c -------------------------------------------------------------------------------- */
+
+/* What a check of the device found in a kernel. */
+void caught_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+
+/* ---- touched.c ------------------------------------------------------------------------------- */
+
+/* Of a launch whose every access the device saw: replaces what its arguments say by the bytes it
+ * touched. Leaves the operation as it is where the recording does not have them. */
+void touched_apply(struct replay *r, const struct reader_event *e, struct op *op);
 
 /* ---- before.c ------------------------------------------------------------------------------ */
 
@@ -399,6 +420,8 @@ void bounds_check(struct replay *r, const struct op *op, struct thread *t);
 void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t);
 void bounds_on_free(struct replay *r, const struct reader_event *e, struct thread *t);
 void bounds_on_refused(struct replay *r, const struct reader_event *e, struct thread *t);
+/* host_fault.c: a bad access of host code. */
+void host_fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* Is this side of a copy plain host memory? */
 bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u);
 
@@ -497,6 +520,8 @@ const struct sentence *findings_memory(struct replay *r, const char *name, uint6
 /* Never NULL. */
 const char *actors_text(struct replay *r, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* The name of a kernel's argument, by the string that is its symbol; NULL: unknown. */
+const char *actors_argument(struct replay *r, struct arena *a, uint32_t kernel, int argument);
 struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq);
 struct verdict_block actors_block(struct replay *r, struct arena *a, const struct block *b,
                                   uint32_t process, const struct space_name *name);

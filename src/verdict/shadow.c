@@ -447,6 +447,10 @@ static void count_undefined(uint64_t start, uint64_t end, struct shadow_answer *
     if (!answer->undefined)
         answer->undefined_at = start;
     answer->undefined += end - start;
+    answer->row =
+        answer->row && answer->undefined_end == start ? answer->row + end - start : end - start;
+    answer->undefined_end = end;
+    answer->longest = answer->row > answer->longest ? answer->row : answer->longest;
 }
 
 static bool is_defined(const struct segment *seg) {

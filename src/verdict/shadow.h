@@ -62,6 +62,9 @@ struct shadow_answer {
     uint64_t pairs, copy_pairs; /* comparisons made; between two copies */
     uint64_t undefined;         /* of a read: bytes that nothing had written */
     uint64_t undefined_at;      /* the first of them */
+    uint64_t longest;           /* the most of them in a row */
+    uint64_t undefined_end;     /* where the last ones end */
+    uint64_t row;               /* and how many in a row they are */
     unsigned conflicts;         /* how many of conflict[] are set; more are left out */
     struct shadow_conflict conflict[SHADOW_CONFLICTS];
 };

@@ -81,7 +81,8 @@ struct verdict_actor {
     uint64_t event;             /* its number in the recording; EVENT_NO_SEQ: unknown */
     uint16_t kind;              /* enum event_kind */
     const char *api;            /* HIP function; "" if none is behind it */
-    const char *kernel;         /* NULL: not a kernel */
+    const char *kernel;         /* as its source names it; NULL: not a kernel */
+    const char *symbol;         /* of the kernel, as the linker knows it; NULL: not a kernel */
     const char *argument;       /* of the kernel: its name, else "#2"; NULL: none in particular */
     int argument_index;         /* -1: none */
     const char *tensor;         /* NULL: none */
@@ -234,6 +235,10 @@ void verdict_close(verdict **v);
 /* 0 clean, 1 failed or bugs found, 3 refused (stale binary, nothing to judge); as DESIGN's programs
  * exit. */
 int verdict_exit_code(const verdict *v);
+
+/* What reports say about the i-th file whose lines are not shown because it is not the one that the
+ * program ran; NULL past the last, or without memory. */
+const struct sentence *verdict_unused_file(struct arena *a, const reader *r, size_t i);
 
 /* ---- the tables of hypotheses.def ---------------------------------------------------------- */
 

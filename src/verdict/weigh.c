@@ -8,7 +8,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum need { NOTHING = 0, HISTORY = 1, RUN = 2, CHECKED = 4, FOOTPRINTS = 8, HOST = 16, END = 32 };
+enum need {
+    NOTHING = 0,
+    HISTORY = 1,
+    RUN = 2,
+    CHECKED = 4,
+    FOOTPRINTS = 8,
+    HOST = 16,
+    END = 32,
+    RACES = 64,
+    BARRIERS = 128
+};
 
 static const uint8_t needs[HYPOTHESIS_COUNT] = {
 #define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
@@ -28,7 +38,7 @@ static bool saturated(const struct replay *r) {
 /* ---- what the device states about launches --------------------------------------------------- */
 
 static struct sentence_value kernel_of(const struct replay *r, const struct launch_count *c) {
-    return A_NAME(c->kernel ? reader_string(r->r, c->kernel) : "?");
+    return A_NAME(c->kernel ? reader_kernel(r->r, c->kernel) : "?");
 }
 
 #define SAY_LAUNCHES(id, which)                                                                    \
@@ -68,14 +78,18 @@ static const struct sentence *missing_footprints(struct replay *r, enum verdict_
         return id == HYPOTHESIS_STREAM_UNSYNCED ? SAY_LAUNCHES(MISSING_BESIDE, l->vague)
                                                 : SAY_LAUNCHES(MISSING_BYTES, l->vague);
     return r->unknown_beside && id == HYPOTHESIS_STREAM_UNSYNCED
-               ? sentence_plain(SENTENCE_MISSING_GRAPHS)
+               ? sentence_plain(r->strayed ? SENTENCE_MISSING_VARIABLES : SENTENCE_MISSING_GRAPHS)
                : NULL;
 }
 
 static const struct sentence *missing_statements(struct replay *r, enum verdict_hypothesis_id id) {
     const struct sentence *why = NULL;
-    if (needs[id] & (RUN | CHECKED | FOOTPRINTS))
+    if (needs[id] & (RUN | CHECKED | FOOTPRINTS | RACES | BARRIERS))
         why = missing_run(r);
+    if (!why && needs[id] & RACES && r->launches.unraced.count)
+        why = SAY_LAUNCHES(MISSING_RACES, r->launches.unraced);
+    if (!why && needs[id] & BARRIERS && r->launches.unbarred.count)
+        why = SAY_LAUNCHES(MISSING_BARRIERS, r->launches.unbarred);
     if (!why && needs[id] & CHECKED)
         why = missing_checks(r, id);
     if (!why && needs[id] & FOOTPRINTS)
@@ -145,6 +159,10 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
         return c->launches > 0;
     case HYPOTHESIS_UNINITIALISED_READ:
         return r->checked[id] || c->launches;
+    case HYPOTHESIS_KERNEL_RACE:
+        return r->checked[id] || r->launches.unraced.count;
+    case HYPOTHESIS_BARRIER_DIVERGENCE:
+        return r->checked[id] || r->launches.unbarred.count;
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_BAD_OFFSET:
     case HYPOTHESIS_INVALID_POINTER:

@@ -37,6 +37,14 @@ static const struct kind kinds[] = {
     { "v_max_f32_e32", 0x16000000 | 34 << 9 | (256 + 35), 0 },
     { "v_cvt_f32_u32_e32", 0x7e000c00 | (256 + 35), 0 },
     { "v_exp_f32_e32", 0x7e004000 | (256 + 35), 0 },
+    { "v_log_f32_e32", 0x7e004200 | (256 + 35), 0 },
+    { "v_sin_f32_e32", 0x7e005200 | (256 + 35), 0 },
+    { "v_div_scale_f32", 0xd1e00000, (256u + 34) | (256u + 35) << 9 | (256u + 36) << 18 },
+    { "v_add_f32 row_shr:1", 0x020000fa | 34 << 9, 35u | 0x111 << 8 | 0xffu << 24 },
+    { "v_add_u32 sdwa", 0x680000f9 | 34 << 9, 35u | 6 << 8 | 5 << 16 | 4u << 24 },
+    { "v_pk_fma_f32", 0xd3b04000, (256u + 34) | (256u + 36) << 9 | (256u + 38) << 18 | 3u << 27 },
+    { "v_pk_fma_f32, one broadcast", 0xd3b04000,
+      (256u + 34) | (256u + 36) << 9 | (256u + 38) << 18 | 1u << 27 },
     { "v_pk_fma_f16", 0xd38e4000, (256u + 34) | (256u + 35) << 9 | (256u + 36) << 18 | 3u << 27 },
 };
 
@@ -45,7 +53,7 @@ static size_t assemble(const struct kind *k, uint32_t *code) {
     for (uint32_t u = 0; u < UNROLLED; u++) {
         uint32_t reg = 2 + 2 * (u % 16);
         if (k->second) {
-            code[n++] = k->word | reg;
+            code[n++] = k->word | (k->word >> 31 ? reg : reg << 17);
             code[n++] = k->second;
         } else {
             code[n++] = k->word >> 25 == 0x3e ? k->word : k->word | reg << 17;

@@ -135,6 +135,7 @@ enum {
 };
 
 static struct kern_attention attention;
+static int32_t table[KERN_BLOCKS(PAST + 1)]; /* the blocks of the one sequence, in order */
 
 static void attend(void) {
     struct greta_soft_work w = { .last = (uint64_t)KV_HEADS * RANGES };
@@ -153,7 +154,8 @@ static void attend(void) {
  * the weights of a model have been read in between. */
 static void attend_layers(void) {
     static size_t turn;
-    size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(attention.keys.type, KV_HEADS * HEAD);
+    size_t bytes = sizeof table / sizeof *table * KERN_BLOCK *
+                   tensor_type_row_bytes(attention.keys.type, KV_HEADS * HEAD);
     char *first = attention.keys.ptr, *at = first + turn++ % TURNS * 2 * LAYERS * bytes;
     for (int layer = 0; layer < LAYERS; layer++, at += 2 * bytes) {
         attention.keys.ptr = at;
@@ -164,22 +166,28 @@ static void attend_layers(void) {
 }
 
 static struct kern_attention describe(char *caches, enum tensor_type type) {
+    for (int32_t i = 0; i < (int32_t)(sizeof table / sizeof *table); i++)
+        table[i] = i;
     return (struct kern_attention){ .out.ptr = out,
                                     .q.ptr = x,
                                     .keys = { caches, 0, type, "keys" },
                                     .values = { caches, 0, type, "values" },
+                                    .tables.ptr = table,
+                                    .sequences = 1,
+                                    .table_width = sizeof table / sizeof *table,
                                     .tokens = 1,
                                     .heads = HEADS,
                                     .kv_heads = KV_HEADS,
                                     .head_size = HEAD,
-                                    .rows = PAST + 1,
+                                    .rows = sizeof table / sizeof *table * KERN_BLOCK,
                                     .ranges = 1,
                                     .scale = 0.125f };
 }
 
 static int time_token(enum tensor_type type) {
-    size_t bytes = (size_t)(PAST + 1) * tensor_type_row_bytes(type, KV_HEADS * HEAD);
-    static int32_t pos = PAST, slot = PAST;
+    size_t bytes =
+        sizeof table / sizeof *table * KERN_BLOCK * tensor_type_row_bytes(type, KV_HEADS * HEAD);
+    static int32_t pos = PAST, seq;
     static float parts[HEADS * RANGES * (HEAD + 16)];
     size_t page = (size_t)1 << 21, all = (TURNS * 2 * LAYERS * bytes / page + 1) * page;
     char *caches = aligned_alloc(page, all);
@@ -192,7 +200,7 @@ static int time_token(enum tensor_type type) {
     attention = describe(caches, type);
     attention.parts.ptr = parts;
     attention.pos.ptr = &pos;
-    attention.slots.ptr = &slot;
+    attention.seqs.ptr = &seq;
     attention.ranges = RANGES;
     printf(
         "attention of %d layers, 1 token behind %d, 32 heads, 4 of keys, %s cache, %s: %.2f ms\n",
@@ -207,7 +215,7 @@ static void attend_prompt(void) {
 }
 
 static int time_prompt(void) {
-    static int32_t pos[PROMPT];
+    static int32_t pos[PROMPT], seqs[PROMPT];
     size_t floats = (size_t)PROMPT * HEADS * HEAD;
     float *q = malloc(2 * floats * sizeof *q);
     uint16_t *cache = malloc((size_t)PROMPT * KV_HEADS * HEAD * sizeof *cache);
@@ -225,7 +233,8 @@ static int time_prompt(void) {
     attention = describe((char *)cache, TENSOR_TYPE_F16);
     attention.q.ptr = q;
     attention.out.ptr = q + floats;
-    attention.pos.ptr = attention.slots.ptr = pos;
+    attention.pos.ptr = pos;
+    attention.seqs.ptr = seqs;
     attention.tokens = PROMPT;
     printf("attention of a layer, %d tokens, 32 heads, 4 of keys, %s: %.2f ms\n", PROMPT,
            ops()->name, time_of(attend_prompt, 1) / 1e6);

@@ -580,17 +580,27 @@ static void report(const unsigned *failed) {
     printf("1..%u\n", 2 * program_count);
 }
 
+static const char *text_or(const char *variable, const char *fallback) {
+    const char *text = getenv(variable);
+    return text && *text ? text : fallback;
+}
+
+static uint64_t number_or(const char *variable, uint64_t fallback) {
+    uint64_t number = fallback;
+    return env_parse_u64(text_or(variable, ""), &number) ? number : fallback;
+}
+
 int main(int argc, char **argv) {
     char path[PATH_MAX];
-    build = env_get_str("BUILD_DIR", "build");
-    source = env_get_str("SOURCE_DIR", ".");
-    scratch = env_get_str("TMPDIR", "/tmp");
+    build = text_or("BUILD_DIR", "build");
+    source = text_or("SOURCE_DIR", ".");
+    scratch = text_or("TMPDIR", "/tmp");
     snprintf(path, sizeof path, "%s/lib/libgcore_preload.so", build);
     if (access(path, R_OK) != 0) {
         printf("ok 1 - cases # SKIP a build with sanitizers has no libgcore_preload.so\n1..1\n");
         return 0;
     }
-    schedule_count = SCHEDULES_FIXED + (unsigned)env_get_u64("CASES_SEEDS", 1);
+    schedule_count = SCHEDULES_FIXED + (unsigned)number_or("CASES_SEEDS", 1);
     find_programs(argc, argv);
     unsigned *failed = calloc(2 * (size_t)program_count + 1, sizeof *failed);
     if (!failed || !program_count) {
@@ -599,7 +609,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     long jobs = sysconf(_SC_NPROCESSORS_ONLN);
-    run_all((unsigned)env_get_u64("CASES_JOBS", jobs > 0 ? (uint64_t)jobs : 2), failed);
+    run_all((unsigned)number_or("CASES_JOBS", jobs > 0 ? (uint64_t)jobs : 2), failed);
     report(failed);
     free(failed);
     return 0;

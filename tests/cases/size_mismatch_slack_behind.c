@@ -3,7 +3,7 @@
  *
  * Expect: verdict FINDINGS; hypothesis SIZE_MISMATCH; culprit kernel=fill site=fill_all; messenger
  * none
- * Run:    GRETA_SOFT_CHECKED=0 */
+ * Run:    GRETA_SOFT_CHECK=off */
 #include "case.h"
 
 enum { COUNT = 250 };

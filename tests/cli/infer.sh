@@ -12,7 +12,7 @@ story=', there was a mighty prince who lived in a castle'
 short=(--greedy --max-tokens 14 --quiet)
 
 # text OPTION… - what is generated, without the figures behind it.
-text() { "$infer" --quiet "$@" 2>/dev/null | sed '/^Generated tokens: /,$d'; }
+text() { "$infer" --quiet "$@" 2>/dev/null; }
 
 same() { # WANTED FOUND
     [ -n "$1" ] && [ "$1" = "$2" ] || { echo "expected '$1', found '$2'"; return 1; }
@@ -251,6 +251,7 @@ check "a trace that cannot be written" status 1 says "No space" \
 
 # interrupted WORDS OPTION… - Ctrl-C once these words have been printed.
 interrupted() {
+    : >out.txt # of the test before: its words would be taken for those of this one
     "$infer" "${@:2}" >out.txt 2>&1 &
     local job=$! code
     for _ in {1..600}; do
@@ -274,6 +275,27 @@ while_reading() { # slowly
     interrupted "greta demo (llama" --prompt-file longer.txt --ctx 100000
 }
 check "Ctrl-C while reading the prompt" status 1 says "interrupted before the first token" while_reading
+
+# ---- many prompts ------------------------------------------------------------------------------
+
+printf '{"prompt": "Once upon a time"}\n{"prompt": "The dragon", "max_tokens": 3}\n' >many.jsonl
+many() { # the same texts as one by one, in the order of the file
+    "$infer" --prompts many.jsonl --greedy --max-tokens 12 2>stats.txt >many.txt || return 1
+    is 2 "$(wc -l <many.txt)" && grep -q "STATUS=OK" stats.txt || return 1
+    one=$(text --prompt "Once upon a time" --greedy --max-tokens 12)
+    head -1 many.txt | grep -qF "{\"index\": 0, \"text\": \"$one\", \"tokens\": 12, \"stop\": \"length\"}" &&
+        tail -1 many.txt | grep -qF '"tokens": 3, "stop": "length"}'
+}
+check "prompts of a file run together" many
+printf '{"prompt": "a"}\n{"text": "b"}\n' >bad.jsonl
+check "a line without a prompt is named" status 1 says 'bad.jsonl, line 2: expected an object with a string "prompt"' \
+    "$infer" --prompts bad.jsonl
+wrong "--prompts goes neither" --prompts many.jsonl --prompt a
+only_text() { is " was str" "$("$infer" --quiet --prompt "The dragon" --greedy --max-tokens 2 2>/dev/null)"; }
+echo "The dragon" >line.txt
+newline() { is " was str" "$(text --prompt-file line.txt --greedy --max-tokens 2)"; }
+check "the last newline of a prompt file is not part of the prompt" newline
+check "--quiet leaves only the text on standard output" only_text
 
 # ---- files that are no models ------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ for schedule in fast lazy; do
     inject 1 "ROOT_CAUSE SIZE_MISMATCH: hipMemcpyAsync" "$copy, tensor q, step 1, layer 2" "$copy" size_mismatch:q@2.1
     inject 1 "ROOT_CAUSE SIZE_MISMATCH: a checked copy of x" "gcore_d2h_copy, tensor x" "gcore_d2h_copy" size_refused
     inject 1 "ROOT_CAUSE BAD_OFFSET: hipMemcpyAsync" "$copy, tensor k_cache" "$copy" bad_offset
-    inject 1 "ROOT_CAUSE BAD_OFFSET: kernel kv_store" "kv_store, argument keys, tensor k_cache" "$any" wild_slot
+    inject 1 "ROOT_CAUSE BAD_OFFSET: kernel kv_store" "kv_store, argument keys, tensor k_cache" "$any" wild_block
     inject 1 "ROOT_CAUSE INVALID_POINTER: kernel rmsnorm" "rmsnorm, argument out" "$any" invalid_pointer
     inject 1 "ROOT_CAUSE USE_AFTER_FREE: kernel rmsnorm" "rmsnorm, argument out, tensor norm" "$any" use_after_free
     inject 1 "ROOT_CAUSE DOUBLE_FREE: hipFree" "hipFree, tensor x" "hipFree" double_free

@@ -195,7 +195,7 @@ exclusive_lock() {
 
 demo() { # PROFILE MODES RUNS
     rm -rf "demo$1"
-    status 0 says "CLEAN: $3 runs" matrix --profile "$1" --iterations "$2" --out "demo$1" || return 1
+    status 0 says "CLEAN: $3 run" matrix --profile "$1" --iterations "$2" --out "demo$1" || return 1
     for run in "demo$1"/runs/*-[!b]*; do
         [ -s "$run/record.gcr" ] && [ -s "$run/report.json" ] && [ -s "$run/stdout.log" ] &&
             [ -s "$run/run.json" ] || { ls "$run"; return 1; }
@@ -254,7 +254,7 @@ injected() {
 children_end() { # the time limit ends all of a run, and nothing else
     sleep 30 &
     local other=$!
-    status 1 says "1 of 1 runs ended with an error" matrix --profile b3.62 --timeout 1 --out late -- \
+    status 1 says "1 of 1 run ended with an error" matrix --profile b3.62 --timeout 1 --out late -- \
         sh -c 'sleep 31 & echo $! >child; wait'
     local code=$?
     kill -0 "$other" || code=1

@@ -310,7 +310,7 @@ one_dies() {
 
 missing_function() {
     status 0 record -- "$programs/missing" && is hipErrorNotSupported "$(cat stdout)" &&
-        has 'call=hipArrayDestroy status=hipErrorNotSupported'
+        has 'call=hipGraphicsUnregisterResource status=hipErrorNotSupported'
 }
 
 waiting() {
@@ -376,9 +376,28 @@ touched() {
     fi
 }
 
+# Every one of many accesses is seen, at whatever moment of the copy it comes.
+each_round() {
+    status 0 record --watch-host -- "$programs/rounds" 200 && count 200 ' early_host_access write ' &&
+        lacks ' unwatched '
+}
+
+# crashed WHERE DETAIL ANSWER - a bad access of host code is classified, with the program's own exit
+# status; a program that handles the signal is asked nothing, and its handler runs as it asked.
+crashed() {
+    status 139 record -- "$programs/segv" "$1" &&
+        count 1 " host_fault $2.write .*signal=11 .*site=.*touch" && answer "$3" &&
+        status 0 record -- "$programs/segv" "$1" caught && grep -qx 'caught 1' stdout &&
+        ! grep -q '^  \(INVALID_POINTER\|USE_AFTER_FREE\|BAD_OFFSET\) .*CONFIRMED' "$out/report.txt"
+}
+crash_sent() {
+    status 139 record -- "$programs/segv" sent && lacks ' host_fault ' && answer 'signal 11' &&
+        status 0 record -- "$programs/segv" sent caught && grep -qx 'caught 1' stdout
+}
+
 families() { # WORK ACCESS COUNT
     local family
-    for family in pinned registered managed; do
+    for family in pinned registered shared managed; do
         touched $family "$@" || { echo "$family"; return 1; }
     done
 }
@@ -476,6 +495,13 @@ for schedule in fast lazy random:7; do
     check "a read after waiting is none ($schedule)" watched_waited read $schedule
     check "a write after waiting is none ($schedule)" watched_waited write $schedule
 done
+check "host code that touches device memory is told so" crashed device device '^ROOT_CAUSE INVALID_POINTER: host code writes offset 10 of'
+check "host code that touches freed device memory" crashed freed freed '^ROOT_CAUSE USE_AFTER_FREE: host code writes .* that hipFree'
+check "host code past the end of device memory" crashed after after '^ROOT_CAUSE BAD_OFFSET: host code writes .* past the end of'
+check "host code before device memory" crashed before before '^ROOT_CAUSE BAD_OFFSET: host code writes .* before'
+check "a null pointer of host code has nothing to do with HIP" crashed null null '^INCONCLUSIVE: .*signal 11'
+check "a SIGSEGV that somebody sends is no access" crash_sent
+check "no access to registered memory is missed while a copy runs" each_round
 check "reads of what a copy writes, in all kinds of memory" families d2h read 1
 check "writes to what a copy writes" families d2h write 1
 check "writes to what a copy reads" families h2d write 1

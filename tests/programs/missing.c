@@ -1,9 +1,8 @@
-/* Calls a function that the software device does not have. */
+/* Calls a function that the software device does not have: it draws nothing. */
 #include "program.h"
 
 int main(void) {
-    hipArray_t array = NULL;
-    hipError_t r = hipArrayDestroy(array);
+    hipError_t r = hipGraphicsUnregisterResource(NULL);
     printf("%s\n", hipGetErrorName(r));
     return 0;
 }

@@ -1,7 +1,8 @@
 /* The host touches memory of work that it has not waited for: touches FAMILY WORK ACCESS [waited].
- * FAMILY: pinned, registered, managed. WORK: d2h and h2d copies, set, kernel; all asynchronous.
- * ACCESS: read or write by the program itself; sysread, syswrite, pread, fread, fwrite, writev and
- * send by the system. Every access must work; after waiting, what comes out is always the same. */
+ * FAMILY: pinned, registered, shared (registered, of a shared mapping), managed. WORK: d2h and h2d
+ * copies, set, kernel; all asynchronous. ACCESS: read or write by the program itself; sysread,
+ * syswrite, pread, fread, fwrite, writev and send by the system. Every access must work; after
+ * waiting, what comes out is always the same. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static void allocate(const char *family) {
     } else if (is(family, "managed")) {
         CHECK(hipMallocManaged(&memory, BYTES, 1));
     } else {
-        memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        int sharing = is(family, "shared") ? MAP_SHARED : MAP_PRIVATE;
+        memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
         CHECK(hipHostRegister(memory, BYTES, 0));
     }
     host = memory;

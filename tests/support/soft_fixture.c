@@ -46,7 +46,7 @@ struct child {
 static void set_environment(const char *settings) {
     static const char *const known[] = {
         "GRETA_SOFT_SCHEDULE",  "GRETA_SOFT_FAULT",   "GRETA_SOFT_DEVICES", "GRETA_SOFT_MEMORY",
-        "GRETA_SOFT_CHECKED",   "GRETA_SOFT_THREADS", "GRETA_SOFT_PIN",     "HIP_VISIBLE_DEVICES",
+        "GRETA_SOFT_CHECK",     "GRETA_SOFT_THREADS", "GRETA_SOFT_PIN",     "HIP_VISIBLE_DEVICES",
         "AMD_SERIALIZE_KERNEL", "AMD_SERIALIZE_COPY", "HIP_LAUNCH_BLOCKING"
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

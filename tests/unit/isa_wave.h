@@ -50,7 +50,9 @@ static bool memory_lanes(void *context, const struct isa_access *a,
     return true;
 }
 
-static const struct isa_memory wave_memory = { .span = memory_span, .lanes = memory_lanes };
+static const struct isa_memory wave_memory = { .span = memory_span,
+                                               .row = memory_span,
+                                               .lanes = memory_lanes };
 
 /* A fresh wave of that GPU; memory and LDS hold different bytes everywhere. */
 static inline void wave_open(enum isa_gpu gpu) {

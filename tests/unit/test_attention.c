@@ -25,7 +25,8 @@ struct launch {
     float *q, *k, *v, *out, *parts;
     float *keys, *values; /* what the caches decode to */
     void *key_cache, *value_cache;
-    int32_t *pos, *slots;
+    int32_t *pos, *seqs, *tables;
+    uint32_t table_width;
 };
 
 static uint32_t seed = 3;
@@ -51,8 +52,22 @@ static void *make_cache(const struct shape *s, float *decoded, size_t rows, size
     return cache;
 }
 
+/* Most blocks go somewhere else; some stay neighbours. */
+static void mix_blocks(struct launch *l, uint32_t blocks) {
+    for (uint32_t b = blocks; b > 1; b--) {
+        seed = seed * 1664525u + 1013904223u;
+        uint32_t other = (seed >> 8) % b;
+        int32_t was = l->tables[b - 1];
+        if (seed >> 30) {
+            l->tables[b - 1] = l->tables[other];
+            l->tables[other] = was;
+        }
+    }
+}
+
 static void open_launch(struct launch *l, const struct shape *s) {
-    uint32_t context = s->past + s->tokens + 3, rows = s->texts * context;
+    uint32_t width_blocks = (uint32_t)KERN_BLOCKS(s->past + s->tokens);
+    uint32_t blocks = s->texts * width_blocks, rows = blocks * KERN_BLOCK;
     uint32_t T = s->texts * s->tokens;
     size_t width = (size_t)s->kv_heads * s->head_size, Q = (size_t)s->heads * s->head_size;
     uint32_t ranges = s->divided ? (uint32_t)KERN_RANGES(s->past + s->tokens) : 1;
@@ -67,12 +82,17 @@ static void open_launch(struct launch *l, const struct shape *s) {
     l->out = make_noise(T * Q, 1);
     l->parts = make_noise(parts, 1);
     l->pos = malloc(T * sizeof *l->pos);
-    l->slots = malloc(T * sizeof *l->slots);
-    assert_true(l->pos && l->slots);
+    l->seqs = malloc(T * sizeof *l->seqs);
+    l->tables = malloc(blocks * sizeof *l->tables);
+    l->table_width = width_blocks;
+    assert_true(l->pos && l->seqs && l->tables);
     for (uint32_t t = 0; t < T; t++) {
         l->pos[t] = (int32_t)(s->past + t % s->tokens);
-        l->slots[t] = (int32_t)(t / s->tokens * context) + l->pos[t];
+        l->seqs[t] = (int32_t)(t / s->tokens);
     }
+    for (uint32_t b = 0; b < blocks; b++)
+        l->tables[b] = (int32_t)b;
+    mix_blocks(l, blocks);
     l->a = (struct kern_attention){ .out.ptr = l->out,
                                     .parts.ptr = l->parts,
                                     .q.ptr = l->q,
@@ -81,7 +101,10 @@ static void open_launch(struct launch *l, const struct shape *s) {
                                     .keys = { l->key_cache, 0, s->cache, "keys" },
                                     .values = { l->value_cache, 0, s->cache, "values" },
                                     .pos.ptr = l->pos,
-                                    .slots.ptr = l->slots,
+                                    .seqs.ptr = l->seqs,
+                                    .tables.ptr = l->tables,
+                                    .sequences = s->texts,
+                                    .table_width = width_blocks,
                                     .tokens = T,
                                     .heads = s->heads,
                                     .kv_heads = s->kv_heads,
@@ -104,7 +127,8 @@ static void close_launch(struct launch *l) {
     free(l->key_cache);
     free(l->value_cache);
     free(l->pos);
-    free(l->slots);
+    free(l->seqs);
+    free(l->tables);
 }
 
 /* In pieces of `step` blocks, as the cores get them. */
@@ -127,13 +151,19 @@ static void run(const struct launch *l, uint64_t step) {
     cpu_attention_merge(&w, &m);
 }
 
+/* The row of the cache that has a position of token t's sequence. */
+static size_t row_of(const struct launch *l, uint32_t t, uint32_t position) {
+    uint32_t entry = (uint32_t)l->seqs[t] * l->table_width + position / KERN_BLOCK;
+    return (size_t)l->tables[entry] * KERN_BLOCK + position % KERN_BLOCK;
+}
+
 /* The key or value of `position` for token t. */
 static const float *find(const struct launch *l, const struct shape *s, uint32_t t,
                          uint32_t position, const float *cache, const float *batch) {
     size_t width = (size_t)s->kv_heads * s->head_size;
     if (s->fresh && position >= s->past)
         return batch + (t / s->tokens * s->tokens + position - s->past) * width;
-    return cache + (size_t)(l->slots[t] - l->pos[t] + (int32_t)position) * width;
+    return cache + row_of(l, t, position) * width;
 }
 
 static void define(const struct launch *l, const struct shape *s, uint32_t t, uint32_t head,
@@ -277,7 +307,7 @@ static void run_some(const struct launch *all, uint32_t from, uint32_t count, bo
     l.a.q.ptr = l.q + from * row;
     l.a.out.ptr = l.out + from * row;
     l.a.pos.ptr = l.pos + from;
-    l.a.slots.ptr = l.slots + from;
+    l.a.seqs.ptr = l.seqs + from;
     l.a.tokens = count;
     l.a.ranges = divided ? ranges : 1;
     run(&l, 2);
@@ -320,7 +350,8 @@ static void a_nan_does_not_travel_back(void **state) {
         open_launch(&l, &s);
         size_t width = (size_t)s.kv_heads * s.head_size, row = (size_t)s.heads * s.head_size;
         uint16_t *keys = l.key_cache, *values = l.value_cache;
-        for (size_t i = 30 * width; i < 31 * width; i++) /* the batch begins at 10 */
+        size_t row_30 = row_of(&l, 0, 30) * width; /* the batch begins at 10 */
+        for (size_t i = row_30; i < row_30 + width; i++)
             keys[i] = values[i] = 0x7e00;
         run(&l, 1);
         for (size_t i = 0; i < 20 * row; i++)

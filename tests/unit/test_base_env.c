@@ -61,39 +61,71 @@ static void switches(void **state) {
     assert_false(env_parse_bool("maybe", &v));
 }
 
-static void unset_and_empty_mean_the_default(void **state) {
+static void unset_and_empty_mean_the_fallback(void **state) {
     (void)state;
-    unsetenv("GRETA_TEST_ENV");
+    struct err e = { 0 };
+    unsetenv("GRETA_SOFT_DEVICES");
+    unsetenv("GRETA_SOFT_PIN");
+    unsetenv("GRETA_SOFT_FAULT");
+    unsetenv("GRETA_SOFT_MEMORY");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(env_get_u64("GRETA_TEST_ENV", 5), 5);
-        assert_true(env_get_bool("GRETA_TEST_ENV", true));
-        assert_string_equal(env_get_str("GRETA_TEST_ENV", "d"), "d");
-        setenv("GRETA_TEST_ENV", "", 1);
+        uint64_t devices = 7, memory = 7;
+        assert_int_equal(env_read_number(ENV_GRETA_SOFT_DEVICES, &devices, &e), RC_OK);
+        assert_int_equal(devices, 1);
+        assert_true(env_flag(ENV_GRETA_SOFT_PIN));
+        assert_string_equal(env_text(ENV_GRETA_SOFT_FAULT), "sticky");
+        assert_int_equal(env_read_number(ENV_GRETA_SOFT_MEMORY, &memory, &e), RC_OK);
+        assert_int_equal(memory, 7); /* no fallback: the caller's */
+        assert_null(env_text(ENV_GCORE_RECORD_JOIN));
+        setenv("GRETA_SOFT_DEVICES", "", 1);
+        setenv("GRETA_SOFT_PIN", "", 1);
+        setenv("GRETA_SOFT_FAULT", "", 1);
+        setenv("GRETA_SOFT_MEMORY", "", 1);
     }
 }
 
-static void set_value_wins_over_the_default(void **state) {
+static void set_value_wins_over_the_fallback(void **state) {
     (void)state;
-    setenv("GRETA_TEST_ENV", "2K", 1);
-    assert_int_equal(env_get_u64("GRETA_TEST_ENV", 5), 2048);
-    assert_true(env_get_bool("GRETA_TEST_ENV", false));
-    assert_string_equal(env_get_str("GRETA_TEST_ENV", "d"), "2K");
+    struct err e = { 0 };
+    uint64_t memory = 0;
+    setenv("GRETA_SOFT_MEMORY", "2M", 1);
+    assert_int_equal(env_read_number(ENV_GRETA_SOFT_MEMORY, &memory, &e), RC_OK);
+    assert_int_equal(memory, 2 << 20);
+    setenv("GRETA_SOFT_PIN", "off", 1);
+    assert_false(env_flag(ENV_GRETA_SOFT_PIN));
+    setenv("GRETA_SOFT_FAULT", "abort", 1);
+    assert_string_equal(env_text(ENV_GRETA_SOFT_FAULT), "abort");
 }
 
-static void strict_read_names_variable_and_value(void **state) {
+static void strict_read_names_variable_value_and_range(void **state) {
     (void)state;
     struct err e = { 0 };
     uint64_t number = 9;
     bool flag = true;
-    setenv("GRETA_TEST_ENV", "lots", 1);
-    assert_int_equal(env_read_u64("GRETA_TEST_ENV", 5, &number, &e), RC_USAGE);
-    assert_int_equal(number, 9);
+    setenv("GRETA_SOFT_DEVICES", "lots", 1);
+    assert_int_equal(env_read_number(ENV_GRETA_SOFT_DEVICES, &number, &e), RC_USAGE);
     assert_string_equal(e.msg,
-                        "GRETA_TEST_ENV='lots': expected a number such as 4096, 0x1000 or 64M");
-    assert_int_equal(env_read_bool("GRETA_TEST_ENV", false, &flag, &e), RC_USAGE);
+                        "GRETA_SOFT_DEVICES='lots': expected a number such as 4096, 0x1000 or 64M");
+    setenv("GRETA_SOFT_DEVICES", "17", 1);
+    assert_int_equal(env_read_number(ENV_GRETA_SOFT_DEVICES, &number, &e), RC_USAGE);
+    assert_string_equal(e.msg, "GRETA_SOFT_DEVICES: expected 1 to 16, found '17'");
+    assert_int_equal(number, 9);
+    setenv("GRETA_SOFT_PIN", "lots", 1);
+    assert_int_equal(env_read_flag(ENV_GRETA_SOFT_PIN, &flag, &e), RC_USAGE);
     assert_true(flag);
-    assert_string_equal(e.msg, "GRETA_TEST_ENV='lots': expected 0 or 1");
-    assert_int_equal(env_get_u64("GRETA_TEST_ENV", 5), 5);
+    assert_string_equal(e.msg, "GRETA_SOFT_PIN='lots': expected 0 or 1");
+    assert_true(env_flag(ENV_GRETA_SOFT_PIN));
+}
+
+static void a_misspelt_variable_is_named_with_the_one_meant(void **state) {
+    (void)state;
+    struct err e = { 0 };
+    assert_int_equal(env_refuse_unknown("GRETA_SOFT_", &e), RC_OK);
+    setenv("GRETA_SOFT_CHECKED", "0", 1);
+    assert_int_equal(env_refuse_unknown("GRETA_SOFT_", &e), RC_USAGE);
+    assert_string_equal(e.msg, "GRETA_SOFT_CHECKED=0: there is no such setting; the nearest is "
+                               "GRETA_SOFT_CHECK (off, bounds, init, race, all)");
+    unsetenv("GRETA_SOFT_CHECKED");
 }
 
 int main(void) {
@@ -101,9 +133,10 @@ int main(void) {
         cmocka_unit_test(numbers_with_and_without_suffix),
         cmocka_unit_test(what_is_not_a_number_is_refused),
         cmocka_unit_test(switches),
-        cmocka_unit_test(unset_and_empty_mean_the_default),
-        cmocka_unit_test(set_value_wins_over_the_default),
-        cmocka_unit_test(strict_read_names_variable_and_value),
+        cmocka_unit_test(unset_and_empty_mean_the_fallback),
+        cmocka_unit_test(set_value_wins_over_the_fallback),
+        cmocka_unit_test(strict_read_names_variable_value_and_range),
+        cmocka_unit_test(a_misspelt_variable_is_named_with_the_one_meant),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,22 @@ static void templates_render_as_models_were_trained(void **state) {
                         "{<|system|>}\n( Be brief. ){eos}\n{<|user|>}\n(Hi){eos}\n"
                         "{<|assistant|>}\n(Hello){eos}\n{<|user|>}\n({Bye}){eos}\n"
                         "{<|assistant|>}\n");
+    assert_string_equal(whole(CHAT_GEMMA),
+                        "{<start_of_turn>}user\n(Be brief.)\n\n(Hi){<end_of_turn>}\n"
+                        "{<start_of_turn>}model\n(Hello){<end_of_turn>}\n"
+                        "{<start_of_turn>}user\n({Bye}){<end_of_turn>}\n{<start_of_turn>}model\n");
+    assert_string_equal(whole(CHAT_PHI3),
+                        "{<|system|>}(Be brief.){<|end|>}{<|user|>}(Hi){<|end|>}"
+                        "{<|assistant|>}(Hello){<|end|>}{<|user|>}({Bye}){<|end|>}{<|assistant|>}");
+    assert_string_equal(whole(CHAT_PHI4),
+                        "{<|im_start|>}system{<|im_sep|>}( Be brief. ){<|im_end|>}"
+                        "{<|im_start|>}user{<|im_sep|>}(Hi){<|im_end|>}"
+                        "{<|im_start|>}assistant{<|im_sep|>}(Hello){<|im_end|>}"
+                        "{<|im_start|>}user{<|im_sep|>}({Bye}){<|im_end|>}"
+                        "{<|im_start|>}assistant{<|im_sep|>}");
+    assert_string_equal(whole(CHAT_STARCODER2),
+                        "( Be brief. )\n\n### Instruction\n(Hi)\n\n### Response\n(Hello){eos}"
+                        "### Instruction\n({Bye})\n\n### Response\n");
 }
 
 /* What is rendered at once equals what is rendered turn by turn around generated answers. */
@@ -132,7 +148,7 @@ static void templates_have_names(void **state) {
     assert_string_equal(e.msg,
                         "there is no chat template 'llama4'; greta knows mistral, llama2, llama3, "
                         "chatml, mistral-v1, mistral-v3, mistral-v3-tekken, mistral-v7, "
-                        "mistral-v7-tekken, zephyr");
+                        "mistral-v7-tekken, zephyr, gemma, phi3, phi4, starcoder2");
 }
 
 /* The template that is detected for a text and one more token. */
@@ -164,10 +180,18 @@ static void templates_are_detected(void **state) {
     assert_int_equal(detected("gpt2", "bos_token + '[INST] '", "[INST]"), CHAT_MISTRAL_V3_TEKKEN);
     assert_int_equal(detected("llama", "'<|user|>\\n' + content + eos_token", NULL), CHAT_ZEPHYR);
     assert_int_equal(detected("llama", "### Instruction:", NULL), CHAT_TEMPLATE_COUNT);
+    assert_int_equal(detected("llama", "'<start_of_turn>' + role", NULL), CHAT_GEMMA);
+    assert_int_equal(detected("llama", "'<|user|>' '\\n' '<|end|>' '<|assistant|>'", NULL),
+                     CHAT_PHI3);
+    assert_int_equal(detected("gpt2", "'<|im_start|>user<|im_sep|>'", NULL), CHAT_PHI4);
+    assert_int_equal(detected("gpt2", "'### Instruction\\n' '### Response\\n' eos_token", NULL),
+                     CHAT_STARCODER2);
     /* no template: the vocabulary tells */
     assert_int_equal(detected("llama", "", "<|im_start|>"), CHAT_CHATML);
     assert_int_equal(detected("gpt2", "", "<|start_header_id|>"), CHAT_LLAMA3);
     assert_int_equal(detected("llama", "", "[INST]"), CHAT_MISTRAL_V3);
+    assert_int_equal(detected("llama", "", "<start_of_turn>"), CHAT_GEMMA);
+    assert_int_equal(detected("llama", "", "<|assistant|>"), CHAT_ZEPHYR);
     assert_int_equal(detected("llama", "", NULL), CHAT_TEMPLATE_COUNT);
 }
 

@@ -23,7 +23,8 @@ static void make_model(const char *arch, uint64_t tensors, uint64_t more) {
         snprintf(key, sizeof key, "%s.%s", arch, numbers[i].tail);
         put_key_u32(&b, key, numbers[i].value);
     }
-    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", arch);
+    bool layer_norm = strcmp(arch, "starcoder2") == 0;
+    snprintf(key, sizeof key, "%s.attention.layer_norm_%sepsilon", arch, layer_norm ? "" : "rms_");
     put_key(&b, key, GGUF_F32), put(&b, &(float){ 1e-6f }, 4);
 }
 
@@ -71,7 +72,7 @@ static void sizes_are_read_and_completed(void **state) {
     assert_true(c.dim == 256 && c.layers == 3 && c.heads == 8 && c.hidden == 512);
     assert_true(c.kv_heads == 8 && c.head_size == 32 && c.rope_dims == 32);
     assert_true(c.vocab == 300 && c.context == 1024 && c.tied && c.sliding_window == 0);
-    assert_true(c.rms_eps == 1e-6f && c.rope_base == 10000 && c.rope_factor == 1);
+    assert_true(c.norm_eps == 1e-6f && c.rope_base == 10000 && c.rope_factor == 1);
     assert_int_equal(c.rope_style, CONFIG_ROPE_PAIRS);
     assert_int_equal(c.rope_scaling, CONFIG_ROPE_NONE);
     assert_true(fabsf(c.attention_scale - 0.17677669f) < 1e-7f);
@@ -133,6 +134,96 @@ static void rope_scaling_is_understood(void **state) {
     make_model("llama", 0, 1);
     put_key_text("llama.rope.scaling.type", "longrope");
     assert_config_refused(RC_UNSUPPORTED, "'longrope'; greta knows none, linear, ntk, yarn");
+}
+
+static void families_have_their_own_defaults(void **state) {
+    (void)state;
+    make_model("gemma2", 0, 0);
+    struct config c = read_good();
+    assert_true(c.norm == CONFIG_RMS_NORM && c.activation == CONFIG_GELU && c.tied);
+    assert_true(c.attention_cap == 50 && c.logit_cap == 30 && c.embedding_scale == 16);
+    assert_true(c.sliding_window == 4096 && c.window_period == 2 && c.rope_local_base == 0);
+    assert_true(config_is_local(&c, 0) && !config_is_local(&c, 1) && config_is_local(&c, 2));
+    make_model("gemma3", 0, 0);
+    c = read_good();
+    assert_true(c.attention_cap == 0 && c.logit_cap == 0 && c.sliding_window == 0);
+    assert_false(config_is_local(&c, 0));
+    make_model("starcoder2", 0, 0);
+    c = read_good();
+    assert_true(c.norm == CONFIG_LAYER_NORM && c.norm_eps == 1e-6f && c.embedding_scale == 0);
+    make_model("phi3", 0, 1);
+    put_key_u32(&b, "phi3.attention.sliding_window", 100);
+    c = read_good();
+    assert_true(config_is_local(&c, 0) && config_is_local(&c, 1) && c.activation == CONFIG_SILU);
+}
+
+static void files_overrule_the_defaults_of_their_family(void **state) {
+    (void)state;
+    make_model("gemma3", 0, 6);
+    put_key_u32(&b, "gemma3.attention.sliding_window", 64);
+    put_key_u32(&b, "gemma3.attention.sliding_window_pattern", 3);
+    put_key_f32("gemma3.rope.freq_base", 1e6f);
+    put_key_f32("gemma3.rope.freq_base_swa", 20000);
+    put_key_f32("gemma3.attn_logit_softcapping", 40);
+    put_key_f32("gemma3.final_logit_softcapping", 20);
+    struct config c = read_good();
+    assert_true(c.window_period == 3 && c.sliding_window == 64 && !config_is_local(&c, 2));
+    assert_true(c.rope_base == 1e6 && c.rope_local_base == 20000);
+    assert_true(c.attention_cap == 40 && c.logit_cap == 20);
+    make_model("gemma2", 0, 1);
+    put_key_f32("gemma2.attn_logit_softcapping", NAN);
+    assert_config_refused(RC_RANGE, "soft caps nan of attention");
+}
+
+/* The truth about every layer, in place of a period. */
+static void a_pattern_of_windows_may_be_an_array(void **state) {
+    (void)state;
+    make_model("gemma3", 0, 1);
+    put_key(&b, "gemma3.attention.sliding_window_pattern", GGUF_ARRAY);
+    put_u32(&b, GGUF_BOOL), put_u64(&b, 6);
+    put(&b, (uint8_t[]){ 1, 1, 0, 1, 1, 0 }, 6);
+    assert_int_equal(read_good().window_period, 3);
+    b.data[b.len - 1] = 1;
+    assert_config_refused(RC_UNSUPPORTED, "every so many-th layer is global");
+    memset(b.data + b.len - 6, 0, 6);
+    assert_int_equal(read_good().window_period, 1);
+}
+
+/* Gemma's largest models; nothing but their number of layers tells. */
+static void the_scale_of_queries_may_depend_on_the_layers(void **state) {
+    (void)state;
+    struct config c = { .arch = CONFIG_ARCH_GEMMA2, .dim = 4608, .heads = 32, .head_size = 128 };
+    for (c.layers = 45; c.layers <= 46; c.layers++) {
+        struct config whole = c;
+        config_complete(&whole);
+        double width = c.layers == 46 ? 144 : 128;
+        assert_true(fabs((double)whole.attention_scale - 1 / sqrt(width)) < 1e-8);
+    }
+}
+
+static void fused_tensors_have_parts(void **state) {
+    (void)state;
+    struct config c;
+    struct err e = { 0 };
+    struct config_part p;
+    struct config_tensor_spec s;
+    assert_int_equal(config_find_shape("phi-3-mini-4k", &c, &e), RC_OK);
+    assert_true(config_parameter_count(&c) == 3821079552u);
+    assert_true(config_tensor_spec(&c, CONFIG_TENSOR_ATTN_QKV, 7, &s) && s.required);
+    assert_true(s.ne[0] == 3072 && s.ne[1] == 9216);
+    assert_string_equal(s.name, "blk.7.attn_qkv.weight");
+    assert_false(config_tensor_spec(&c, CONFIG_TENSOR_ATTN_Q, 7, &s));
+    uint64_t rows = 0;
+    static const enum config_tensor ids[] = { CONFIG_TENSOR_ATTN_Q, CONFIG_TENSOR_ATTN_K,
+                                              CONFIG_TENSOR_ATTN_V };
+    for (unsigned i = 0; config_tensor_part(&c, CONFIG_TENSOR_ATTN_QKV, i, &p); i++) {
+        assert_true(i < 3 && p.id == ids[i] && p.first == rows);
+        rows += p.rows;
+    }
+    assert_int_equal(rows, 9216);
+    assert_true(config_tensor_part(&c, CONFIG_TENSOR_FFN_GATE_UP, 1, &p));
+    assert_true(p.id == CONFIG_TENSOR_FFN_UP && p.first == 8192 && p.rows == 8192);
+    assert_false(config_tensor_part(&c, CONFIG_TENSOR_FFN_DOWN, 0, &p));
 }
 
 static void per_layer_numbers_must_be_alike(void **state) {
@@ -243,6 +334,11 @@ int main(void) {
         cmocka_unit_test(sizes_are_read_and_completed),
         cmocka_unit_test(optional_keys_are_read),
         cmocka_unit_test(rope_scaling_is_understood),
+        cmocka_unit_test(families_have_their_own_defaults),
+        cmocka_unit_test(files_overrule_the_defaults_of_their_family),
+        cmocka_unit_test(a_pattern_of_windows_may_be_an_array),
+        cmocka_unit_test(the_scale_of_queries_may_depend_on_the_layers),
+        cmocka_unit_test(fused_tensors_have_parts),
         cmocka_unit_test(per_layer_numbers_must_be_alike),
         cmocka_unit_test(what_greta_does_not_run_is_refused),
         cmocka_unit_test(contradictions_are_refused),

@@ -248,7 +248,8 @@ static void the_environment_is_read_as_documented(void **state) {
     unsetenv("GRETA_TRACE_MEMCPY");
     unsetenv("GCORE_D2H_AUDIT_LOG");
     assert_int_equal(audit_config_read(&c, &e), RC_OK);
-    assert_true(!c.d2h_audit && !c.d2h_debug && !c.trace_memcpy && !c.d2h_log);
+    assert_true(!c.d2h_audit && !c.d2h_debug && !c.trace_memcpy);
+    assert_string_equal(c.d2h_log, "stderr");
 }
 
 static void a_log_that_cannot_be_opened_is_an_error(void **state) {

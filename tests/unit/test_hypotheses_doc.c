@@ -8,7 +8,17 @@
 #include "unit/test.h"
 #include "verdict/verdict.h"
 
-enum { NOTHING = 0, HISTORY = 1, RUN = 2, CHECKED = 4, FOOTPRINTS = 8, HOST = 16, END = 32 };
+enum {
+    NOTHING = 0,
+    HISTORY = 1,
+    RUN = 2,
+    CHECKED = 4,
+    FOOTPRINTS = 8,
+    HOST = 16,
+    END = 32,
+    RACES = 64,
+    BARRIERS = 128
+};
 
 static const int needs[] = {
 #define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
@@ -45,6 +55,8 @@ static void put_needs(FILE *out, int what) {
         { RUN, "the device's word that every launch ran to its end" },
         { CHECKED, "the device's word that it checked where every launch reads and writes" },
         { FOOTPRINTS, "the bytes that every kernel touches" },
+        { RACES, "the device's word that it looked for races within every launch of machine code" },
+        { BARRIERS, "the device's word that it looked whether all threads reach the barriers" },
         { HOST, "what the program's own code does to host memory of unfinished operations" },
         { END, "that the program came to its end in good order" },
     };

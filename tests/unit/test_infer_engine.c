@@ -114,7 +114,7 @@ static double distance_with(const char *kv_type, const char *shape, const char *
     struct config c;
     assert_int_equal(config_read(g, &c, &e), RC_OK);
     fill_tokens(tokens, count, c.vocab);
-    double *reference = reference_logits(g, tokens, count);
+    double *reference = reference_logits(g, tokens, count, 0);
     assert_non_null(reference);
     struct kept k = run(&o, tokens, count, 0);
     assert_int_equal(k.rows, count);
@@ -189,6 +189,40 @@ static void chunks_agree_with_the_reference(void **state) {
     assert_close(SMALL ",window=16", "F32", 100, 7, CACHE);
     assert_close(SMALL, "F32", 40, 1, CACHE);
     assert_close(SMALL, "Q4_K", 40, 1, LEVELS);
+}
+
+static uint64_t free_bytes(const engine *g) {
+    uint64_t bytes = 0;
+    struct err e = { 0 };
+    assert_int_equal(device_free_bytes(&g->device, &bytes, &e), RC_OK);
+    return bytes;
+}
+
+/* Up to the pages that allocations are rounded to. */
+static void buffers_take_the_memory_that_the_guard_rail_counts(void **state) {
+    (void)state;
+    char path[200];
+    struct err e = { 0 };
+    engine *first = NULL, *second = NULL;
+    path_of(path, sizeof path, "model.gguf");
+    write_model(path, SMALL, "Q8_0");
+    struct engine_options o = { .model = path, .device = "soft", .guard_rail = true };
+    assert_int_equal(engine_open(&first, &o, &e), RC_OK);
+    uint64_t before = free_bytes(first), weights = 0, rounded = 0;
+    assert_int_equal(engine_open(&second, &o, &e), RC_OK);
+    uint64_t taken = before - free_bytes(second);
+    for (uint32_t l = 0; l < 2; l++)
+        for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
+            weights += second->weights.layers[l].tensor[i].bytes;
+    for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
+        weights += second->weights.tensor[i].bytes;
+    uint64_t counted = weights + second->weights.rope_freqs.bytes + forward_bytes(&second->shape) +
+                       kvcache_bytes(&second->config, 256 / KERN_BLOCK, TENSOR_TYPE_F16);
+    rounded = 4096 * (FORWARD_BUFFERS + 2 * 2 + 3 * (uint64_t)CONFIG_TENSOR_COUNT);
+    assert_in_range(taken, counted, counted + rounded);
+    assert_int_equal(engine_close(&second, &e), RC_OK);
+    assert_int_equal(engine_close(&first, &e), RC_OK);
+    unlink(path);
 }
 
 /* All logits of a prompt that is read in pieces of `chunk` tokens. */
@@ -294,14 +328,6 @@ static void repacking_between_passes_does_not_change_a_bit(void **state) {
     }
 }
 
-static uint64_t free_bytes(const engine *g) {
-    struct err e = { 0 };
-    uint64_t bytes = 0;
-    assert_int_equal(device_free_bytes(&g->device, &bytes, &e), RC_OK);
-    return bytes;
-}
-
-/* 9 layers and what is in none: three before every pass but the first. */
 static void layers_are_packed_from_the_second_pass_on(void **state) {
     const int32_t token = 5;
     char path[200];
@@ -516,6 +542,7 @@ int main(void) {
         cmocka_unit_test(every_architecture_agrees_with_the_reference),
         cmocka_unit_test(every_rope_scaling_agrees_with_the_reference),
         cmocka_unit_test(chunks_agree_with_the_reference),
+        cmocka_unit_test(buffers_take_the_memory_that_the_guard_rail_counts),
         cmocka_unit_test(pieces_of_a_prompt_give_its_bits),
         cmocka_unit_test(a_q8_0_cache_agrees_to_its_own_rounding),
         cmocka_unit_test(thread_count_does_not_change_a_bit),

@@ -64,7 +64,7 @@ static const struct expected {
     { "size_mismatch:logits@3.1", FAILS, "hipMemcpyAsync", NULL, "logits", 3, 1, false },
     { "size_refused", FAILS, "gcore_d2h_copy", NULL, "x", 0, 0, false },
     { "bad_offset", FAILS, "hipMemcpyAsync", NULL, "k_cache", 0, 0, false },
-    { "wild_slot@1", FAULTS, "kv_store", "keys", "k_cache", 1, 0, false },
+    { "wild_block@1", FAULTS, "kv_store", "keys", "k_cache", 1, 0, false },
     { "invalid_pointer", FAULTS, "rmsnorm", "out", NULL, 0, 0, false },
     { "use_after_free", FAULTS, "rmsnorm", "out", "norm", 0, 0, false },
     { "use_after_free:ffn_down.weight@2.2", FAULTS, "matmul*", "weight", "blk.2.ffn_down.weight", 2,
@@ -305,7 +305,7 @@ static bool is_in(const char *spec, const char *const *list, size_t count) {
 static bool can_run(const struct expected *x) {
     /* What kernels then do, UBSan stops before the device can: arithmetic with an offset below
      * zero, a null pointer, a position that is not aligned. */
-    static const char *const stopped[] = { "wild_slot", "invalid_pointer", "pos_size@2.1" };
+    static const char *const stopped[] = { "wild_block", "invalid_pointer", "pos_size@2.1" };
     /* These are what they are: races, which TSan sees too. */
     static const char *const races[] = { "stream_unsynced", "overlapping_copies", "staging_reuse" };
     return !(SANITIZED && is_in(x->spec, stopped, sizeof stopped / sizeof *stopped)) &&

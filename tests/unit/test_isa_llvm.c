@@ -428,7 +428,7 @@ static void make(struct samples *s, enum isa_op op) {
 /* ---- llvm-mc ---- */
 
 static const char *llvm_mc(void) {
-    static const char *const names[] = { "llvm-mc-19", "llvm-mc-20", "llvm-mc" };
+    static const char *const names[] = { "llvm-mc-19", "llvm-mc-20", "llvm-mc-21" };
     static char command[64];
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", names[n]);
@@ -591,7 +591,7 @@ static void check_gpu(enum isa_gpu gpu) {
     struct samples s = { .gpu = gpu };
     char folder[] = "/tmp/test_isa_llvm.XXXXXX", command[64];
     if (!llvm_mc()) {
-        print_message("llvm-mc is not installed: nothing to compare with\n");
+        print_message("llvm-mc-19 is not installed: nothing to compare with\n");
         skip();
     }
     assert_non_null(mkdtemp(folder));

@@ -2,7 +2,7 @@
  * the instruction set's documentation draws them. */
 #include "unit/isa_wave.h"
 
-#include "isa/action.h"
+#include "isa/floats.h"
 #include <math.h>
 
 enum { V = ISA_VGPR0, A_REG = 0, B_REG = 8, C_REG = 32, D_REG = 96 };
@@ -46,9 +46,9 @@ static uint64_t encode(enum type t, int value) {
         memcpy(&bits, &f, sizeof f);
         return bits;
     case F16:
-        return isa_float_to_half(f);
+        return isa_to_half(f);
     case BF16:
-        return isa_float_to_bfloat(f);
+        return isa_to_bf16(f);
     case FP8:
         return value < 0 ? fp8[magnitude] | 0x80u : fp8[magnitude];
     case BF8:

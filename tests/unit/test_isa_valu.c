@@ -446,11 +446,18 @@ static void compare_rows(const struct isa_rows *rows, const char *name) {
                              : info->type[0] == ISA_TYPE_F64 ? F64
                              : info->type[0] == ISA_TYPE_F16 ? F16
                                                              : BITS;
-            int packed = info->type[0] == ISA_TYPE_V2F16 || info->type[0] == ISA_TYPE_V2F32;
-            for (int l = 0; l < ISA_LANES && !packed; l++) {
+            int halves = info->type[0] == ISA_TYPE_V2F16, pair = info->type[0] == ISA_TYPE_V2F32;
+            for (int l = 0; l < ISA_LANES; l++) {
                 uint64_t a = x[l] | (uint64_t)x[ISA_LANES + l] << 32;
                 uint64_t b = y[l] | (uint64_t)y[ISA_LANES + l] << 32;
-                if (!agrees(kind, a, b))
+                int same = agrees(kind, a, b);
+                if (halves)
+                    same = agrees(F16, a & 0xffff, b & 0xffff) &&
+                           agrees(F16, a >> 16 & 0xffff, b >> 16 & 0xffff);
+                if (pair)
+                    same = agrees(F32, a & 0xffffffff, b & 0xffffffff) &&
+                           agrees(F32, a >> 32, b >> 32);
+                if (!same)
                     fail_msg("%s in %s: %#lx, plain: %#lx", info->name, name, (unsigned long)b,
                              (unsigned long)a);
             }
@@ -470,16 +477,59 @@ static void compare_rows(const struct isa_rows *rows, const char *name) {
     }
 }
 
+/* Elements of matrices and products of rows: the same bits in every set. */
+static void compare_products(const struct isa_rows *rows, const char *name) {
+    static _Alignas(64) uint32_t s[2 * ISA_LANES];
+    static _Alignas(64) double b[64 * 32], x[4 * ISA_LANES], y[4 * ISA_LANES], a[64];
+    static const uint8_t along[16] = { 3, 1, 2, 0, 7, 5, 6, 4, 8, 9, 10, 11, 15, 14, 13, 12 };
+    for (enum isa_element e = ISA_ELEMENT_F32; e <= ISA_ELEMENT_F64; e++) {
+        for (int l = 0; l < 2 * ISA_LANES; l++)
+            s[l] = (uint32_t)random64();
+        for (int flush = 0; flush < 2; flush++) {
+            memset(x, 0, sizeof x);
+            memset(y, 0, sizeof y);
+            isa_rows_base.widen(x, s, e, flush);
+            rows->widen(y, s, e, flush);
+            if (memcmp(x, y, sizeof x) != 0)
+                fail_msg("elements of type %d in %s", (int)e, name);
+        }
+    }
+    for (int m = ISA_MULTIPLY_SMALL; m <= ISA_MULTIPLY_F64; m++)
+        for (unsigned n = 4; n <= 32; n = n == 4 ? 16 : 2 * n) {
+            for (size_t k = 0; k < 64 * 32; k++) {
+                double value = (double)(random64() % 2001) / 16 - 60;
+                int32_t small = (int32_t)(random64() % 255) - 127;
+                if (m == ISA_MULTIPLY_F64)
+                    memcpy((double *)b + k, &value, sizeof value);
+                else if (m == ISA_MULTIPLY_I8)
+                    memcpy((int32_t *)b + k, &small, sizeof small);
+                else
+                    memcpy((float *)b + k, &(float){ (float)value }, sizeof(float));
+            }
+            memcpy(a, b + 7, sizeof a);
+            memcpy(x, b + 100, sizeof x);
+            memcpy(y, x, sizeof y);
+            struct isa_product p = { .n = n, .k = 16, .a = a, .b = b, .c = x, .along = along };
+            isa_rows_base.multiply[m](&p);
+            p.c = y;
+            rows->multiply[m](&p);
+            if (memcmp(x, y, sizeof x) != 0)
+                fail_msg("product %d of %u columns in %s", m, n, name);
+        }
+}
+
 static void instruction_sets_of_the_host_agree(void **state) {
     (void)state;
     int compared = 0;
 #if defined(__x86_64__)
     if (cpu_features() & CPU_AVX2) {
         compare_rows(&isa_rows_avx2, "avx2");
+        compare_products(&isa_rows_avx2, "avx2");
         compared++;
     }
     if (cpu_features() & CPU_AVX512) {
         compare_rows(&isa_rows_avx512, "avx512");
+        compare_products(&isa_rows_avx512, "avx512");
         compared++;
     }
 #endif
@@ -586,6 +636,92 @@ static void packed_halves_are_chosen_by_op_sel(void **state) {
     set_all(3, 1);
     RUN(0xd2044802, 0x040e0300 | 0x100);
     expect_all(2, 0x0010bbbb);
+}
+
+static void packed_floats_are_chosen_by_op_sel(void **state) {
+    (void)state;
+    set_all(0, bits32(1.0f));
+    set_all(1, bits32(2.0f));
+    set_all(2, bits32(10.0f));
+    set_all(3, bits32(20.0f));
+    wave->sgpr[4] = bits32(100.0f);
+    wave->sgpr[5] = bits32(200.0f);
+    RUN(0xd3b24006, 0x18020500 | 0x100); /* v_pk_add_f32 v[6:7], v[0:1], v[2:3] */
+    expect_all(6, bits32(11.0f));
+    expect_all(7, bits32(22.0f));
+    RUN(0xd3b24806, 0x10020500 | 0x100); /* op_sel:[1,0] op_sel_hi:[0,1] */
+    expect_all(6, bits32(12.0f));
+    expect_all(7, bits32(21.0f));
+    RUN(0xd3b24806, 0x10020004 | 0x100 << 9); /* s[4:5] and v[0:1], the scalars swapped */
+    expect_all(6, bits32(201.0f));
+    expect_all(7, bits32(102.0f));
+    RUN(0xd3b24206, 0x38020500 | 0x100); /* neg_lo:[1,0] neg_hi:[0,1] */
+    expect_all(6, bits32(9.0f));
+    expect_all(7, bits32(-18.0f));
+}
+
+/* Within a millionth of the right value, and what infinities, zeros and NaNs give. */
+static void expect_function(uint32_t word, double (*right)(double), float low, float high,
+                            double absolute) {
+    for (int round = 0; round < 40; round++) {
+        for (int l = 0; l < ISA_LANES; l++) {
+            double part = (double)(random64() >> 11) * 0x1p-53;
+            wave->vgpr[0][l] = bits32((float)(low + part * (high - low)));
+        }
+        RUN(word, 0xbf810000);
+        for (int l = 0; l < ISA_LANES; l++) {
+            double x = (double)float_of(wave->vgpr[0][l]), expected = right(x);
+            double d = (double)float_of(wave->vgpr[2][l]), bound = fabs(expected) * 0x1p-23;
+            if (!(fabs(d - expected) <= bound + absolute))
+                fail_msg("%#x of %a is %a instead of %a", word, x, d, expected);
+        }
+    }
+}
+static double turn_sine(double x) {
+    return sin(2 * 3.14159265358979323846 * (x - nearbyint(x)));
+}
+static double turn_cosine(double x) {
+    return cos(2 * 3.14159265358979323846 * (x - nearbyint(x)));
+}
+static void expect_at(uint32_t word, uint32_t x, uint32_t expected) {
+    set_all(0, x);
+    RUN(word, 0xbf810000);
+    if ((expected & 0x7fffffff) > 0x7f800000)
+        assert_true(isnan(float_of(wave->vgpr[2][0])));
+    else
+        expect_all(2, expected);
+}
+
+static void functions_keep_their_precision(void **state) {
+    enum { EXP = 0x7e044100, LOG = 0x7e044300, SIN = 0x7e045300, COS = 0x7e045500 };
+    enum { INF = 0x7f800000, MINUS_INF = (int)0xff800000, SOME_NAN = 0x7fc00000 };
+    (void)state;
+    expect_function(EXP, exp2, -125.0f, 127.9f, 0);
+    expect_function(EXP, exp2, -1.0f, 1.0f, 0);
+    expect_function(LOG, log2, 0x1p-126f, 0x1p-100f, 0);
+    expect_function(LOG, log2, 0.0001f, 0.9f, 0x1p-30);
+    expect_function(LOG, log2, 0.9f, 1.1f, 0x1p-40);
+    expect_function(LOG, log2, 1.0f, 3e38f, 0);
+    expect_function(SIN, turn_sine, -256.0f, 256.0f, 0x1p-30);
+    expect_function(SIN, turn_sine, -0.5f, 0.5f, 0x1p-40);
+    expect_function(COS, turn_cosine, -256.0f, 256.0f, 0x1p-30);
+    expect_at(EXP, INF, INF);
+    expect_at(EXP, (uint32_t)MINUS_INF, 0);
+    expect_at(EXP, SOME_NAN, SOME_NAN);
+    expect_at(EXP, bits32(128.0f), INF);
+    expect_at(EXP, bits32(-127.0f), 0); /* would be denormal */
+    expect_at(EXP, bits32(-0.0f), bits32(1.0f));
+    expect_at(LOG, 0, (uint32_t)MINUS_INF);
+    expect_at(LOG, 1, (uint32_t)MINUS_INF); /* a denormal is 0 */
+    expect_at(LOG, INF, INF);
+    expect_at(LOG, bits32(-1.0f), SOME_NAN);
+    expect_at(LOG, SOME_NAN, SOME_NAN);
+    expect_at(LOG, bits32(8.0f), bits32(3.0f));
+    expect_at(SIN, 0x80000000, 0x80000000);
+    expect_at(SIN, bits32(300.25f), 0);
+    expect_at(SIN, INF, SOME_NAN);
+    expect_at(COS, bits32(300.25f), bits32(1.0f));
+    expect_at(COS, bits32(0.5f), bits32(-1.0f));
 }
 
 static void dpp_moves_lanes(void **state) {
@@ -708,6 +844,8 @@ int main(void) {
         cmocka_unit_test(rounding_follows_mode),
         cmocka_unit_test(sdwa_takes_and_writes_parts),
         cmocka_unit_test(packed_halves_are_chosen_by_op_sel),
+        cmocka_unit_test(packed_floats_are_chosen_by_op_sel),
+        cmocka_unit_test(functions_keep_their_precision),
         cmocka_unit_test(dpp_moves_lanes),
         cmocka_unit_test(lanes_and_scalars),
         cmocka_unit_test(cmpx_writes_exec),

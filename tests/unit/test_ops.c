@@ -135,6 +135,7 @@ static void check_norm(const struct ops *set) {
             fill(w, ROOM);
             double sum = ops_scalar.sum_squares(x + at, n);
             assert_true(fabs(set->sum_squares(x + at, n) - sum) <= 1e-12 * sum);
+            assert_true(fabs(set->sum(x + at, n) - ops_scalar.sum(x + at, n)) <= 1e-12 * sum);
             if (n % 3 == 2)
                 fill_nasty(x, ROOM);
             memcpy(out, w, sizeof out);
@@ -145,6 +146,12 @@ static void check_norm(const struct ops *set) {
             set->scale(out, x + at, 0.37f, NULL, n);
             ops_scalar.scale(expected, x + at, 0.37f, NULL, n);
             assert_all_close(set, "scale without weight", n, out, expected, ROOM, 0, 0);
+            set->add(out + at, x, -0.81f, out + at, n);
+            ops_scalar.add(expected + at, x, -0.81f, expected + at, n);
+            assert_all_close(set, "add", n, out, expected, ROOM, 0, 0);
+            set->add(out, x + at, 0.37f, NULL, n);
+            ops_scalar.add(expected, x + at, 0.37f, NULL, n);
+            assert_all_close(set, "add one number", n, out, expected, ROOM, 0, 0);
         }
     }
 }
@@ -179,6 +186,74 @@ static void check_swiglu(const struct ops *set) {
 static void swiglu_agrees(void **state) {
     (void)state;
     for_each_set(check_swiglu);
+}
+
+/* What is almost 0 may differ in its last bits: an exponent of 80 has an error of 1e-5. */
+static void check_geglu(const struct ops *set) {
+    float gate[ROOM], up[ROOM], out[ROOM], expected[ROOM];
+    for (size_t n = 0; n < LONGEST; n++) {
+        fill(gate, ROOM);
+        fill(up, ROOM);
+        fill(out, ROOM);
+        memcpy(expected, out, sizeof out);
+        for (size_t i = 0; i < ROOM; i++)
+            gate[i] *= n % 2 ? 3 : 30;
+        if (n % 3 == 2)
+            fill_nasty(gate, ROOM);
+        const float *with = n % 4 ? up : NULL;
+        size_t at = n % SHIFTS;
+        set->geglu(out + at, gate + 1, with, n);
+        ops_scalar.geglu(expected + at, gate + 1, with, n);
+        assert_all_close(set, "geglu", n, out, expected, ROOM, 1e-6f, 0.1f);
+        memcpy(expected, gate, sizeof gate); /* in place */
+        set->geglu(gate, gate, with, n);
+        ops_scalar.geglu(expected, expected, with, n);
+        assert_all_close(set, "geglu in place", n, gate, expected, ROOM, 1e-6f, 0.1f);
+        set->swiglu(out, up, NULL, n);
+        ops_scalar.swiglu(expected, up, NULL, n);
+        assert_all_close(set, "swiglu without up", n, out, expected, n, 1e-6f, 1e-36f);
+    }
+}
+
+/* By its definition, 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), in double. */
+static void check_gelu_by_definition(const struct ops *set) {
+    for (int i = -800; i <= 800; i++) {
+        float x = (float)i / 64, out;
+        double u = sqrt(2 / M_PI) * ((double)x + 0.044715 * pow((double)x, 3));
+        double expected = 0.5 * (double)x * (1 + tanh(u));
+        set->geglu(&out, &x, NULL, 1);
+        if (fabs((double)out - expected) > 4e-7 * fmax(fabs(expected), 1))
+            fail_msg("%s gelu(%g): found %.9g, expected %.9g", set->name, (double)x, (double)out,
+                     expected);
+    }
+}
+
+static void geglu_agrees(void **state) {
+    (void)state;
+    for_each_set(check_geglu);
+    for_each_set(check_gelu_by_definition);
+}
+
+static void check_soft_cap(const struct ops *set) {
+    float x[ROOM], expected[ROOM];
+    for (size_t n = 0; n < LONGEST; n++) {
+        float cap = n % 2 ? 30 : 50;
+        fill(x, ROOM);
+        for (size_t i = 0; i < ROOM; i++)
+            x[i] *= powf(10, (float)(i % 7) - 4); /* from almost linear to far beyond the cap */
+        if (n % 3 == 2)
+            fill_nasty(x, ROOM);
+        memcpy(expected, x, sizeof x);
+        set->soft_cap(x + n % SHIFTS, cap, n);
+        for (size_t i = n % SHIFTS; i < n + n % SHIFTS; i++)
+            expected[i] = (float)((double)cap * tanh((double)(expected[i] / cap)));
+        assert_all_close(set, "soft_cap", n, x, expected, ROOM, 6e-7f, 1e-36f);
+    }
+}
+
+static void soft_caps_agree(void **state) {
+    (void)state;
+    for_each_set(check_soft_cap);
 }
 
 static void check_rotations(const struct ops *set) {
@@ -409,6 +484,8 @@ int main(void) {
         cmocka_unit_test(halves_have_the_same_bits),
         cmocka_unit_test(norms_agree),
         cmocka_unit_test(swiglu_agrees),
+        cmocka_unit_test(geglu_agrees),
+        cmocka_unit_test(soft_caps_agree),
         cmocka_unit_test(rotations_agree),
         cmocka_unit_test(rows_are_decoded_to_the_same_bits),
         cmocka_unit_test(transpose_agrees),

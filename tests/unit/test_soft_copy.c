@@ -87,7 +87,7 @@ static void bytes_arrive_as_they_left(void **state) {
     (void)state;
     soft_expect(all_sizes, NULL);
     soft_expect(all_sizes, "GRETA_SOFT_SCHEDULE=lazy");
-    soft_expect(all_sizes, "GRETA_SOFT_THREADS=3 GRETA_SOFT_CHECKED=0");
+    soft_expect(all_sizes, "GRETA_SOFT_THREADS=3 GRETA_SOFT_CHECK=off");
 }
 
 static bool every_function(void) {
@@ -228,7 +228,7 @@ static bool wrong_pointers(void) {
 static void a_copy_that_leaves_its_block_is_refused(void **state) {
     (void)state;
     soft_expect(too_long, NULL);
-    soft_expect(too_long, "GRETA_SOFT_CHECKED=0");
+    soft_expect(too_long, "GRETA_SOFT_CHECK=off");
     soft_expect(too_long, "GRETA_SOFT_SCHEDULE=lazy");
     soft_expect(wrong_pointers, NULL);
 }

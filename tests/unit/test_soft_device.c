@@ -187,7 +187,8 @@ static bool describes_a_gfx90a(void) {
     memset(&p6, 0xff, sizeof p6);
     OK(hip->hipGetDeviceProperties(&p5, 0));
     OK(hip->hipGetDevicePropertiesR0600(&p6, 0));
-    MUST(!strcmp(p6.name, "greta software device") && !strcmp(p5.name, p6.name));
+    MUST(!strcmp(p6.name, "greta software device (AMD Instinct MI210)") &&
+         !strcmp(p5.name, p6.name));
     MUST(!strcmp(p6.gcnArchName, "gfx90a:sramecc+:xnack-"));
     MUST(!strcmp(p5.gcnArchName, p6.gcnArchName) && p5.gcnArch == 910);
     MUST(p6.warpSize == 64 && p5.warpSize == 64);
@@ -196,10 +197,10 @@ static bool describes_a_gfx90a(void) {
     MUST(p6.totalGlobalMem == 256 << 20 && p5.totalGlobalMem == p6.totalGlobalMem);
     MUST(p6.major == 9 && p6.minor == 0 && p5.major == 9 && p5.minor == 0);
     MUST(p6.maxGridSize[0] == INT_MAX && p5.maxThreadsDim[2] == 1024);
-    MUST(p6.multiProcessorCount > 0 && p5.multiProcessorCount == p6.multiProcessorCount);
+    MUST(p6.multiProcessorCount == 104 && p5.multiProcessorCount == p6.multiProcessorCount);
     MUST(p6.arch.hasDoubles && !p6.arch.hasDynamicParallelism && p5.arch.hasWarpShuffle);
     MUST(!p6.pageableMemoryAccess && !p6.isLargeBar && p6.managedMemory);
-    MUST(p6.reserved[0] == 0 && p6.maxTexture2D[0] == 0);
+    MUST(p6.reserved[0] == 0 && p6.maxTexture2D[0] == 16384 && p6.maxTextureCubemap == 0);
     size_t bytes;
     OK(hip->hipDeviceTotalMem(&bytes, 0));
     return bytes == 256 << 20;
@@ -208,6 +209,24 @@ static bool describes_a_gfx90a(void) {
 static void both_layouts_say_the_same(void **state) {
     (void)state;
     soft_expect(describes_a_gfx90a, "GRETA_SOFT_MEMORY=256M");
+}
+
+static bool describes_a_gfx942(void) {
+    hipDeviceProp_t p5;
+    hipDeviceProp_tR0600 p6;
+    OK(hip->hipGetDeviceProperties(&p5, 0));
+    OK(hip->hipGetDevicePropertiesR0600(&p6, 0));
+    MUST(!strcmp(p6.name, "greta software device (AMD Instinct MI300X)"));
+    MUST(!strcmp(p5.gcnArchName, "gfx942:sramecc+:xnack-") && p5.gcnArch == 942);
+    MUST(p6.multiProcessorCount == 304 && p5.multiProcessorCount == 304);
+    MUST(p6.major == 9 && p6.minor == 4 && p5.minor == 4);
+    MUST(p6.maxTexture2D[0] == 0 && attribute(hipDeviceAttributeImageSupport, 0) == 0);
+    return p6.memoryBusWidth == 8192 && p6.clockRate == 2100000;
+}
+
+static void another_gpu_has_other_figures(void **state) {
+    (void)state;
+    soft_expect(describes_a_gfx942, "GRETA_SOFT_ARCH=gfx942");
 }
 
 static bool attributes_follow_properties(void) {
@@ -243,7 +262,7 @@ static bool cuts_names(void) {
     OK(hip->hipDeviceGetName(name, 6, 0));
     MUST(!strcmp(name, "greta"));
     OK(hip->hipDeviceGetName(name, sizeof name, 0));
-    MUST(!strcmp(name, "greta software device"));
+    MUST(!strcmp(name, "greta software device (AMD Instinct MI210)"));
     FAILS(hipErrorInvalidValue, hip->hipDeviceGetName(name, 0, 0));
     return true;
 }
@@ -416,6 +435,7 @@ int main(void) {
         cmocka_unit_test(ordinals_are_checked_everywhere),
         cmocka_unit_test(null_is_an_invalid_value),
         cmocka_unit_test(both_layouts_say_the_same),
+        cmocka_unit_test(another_gpu_has_other_figures),
         cmocka_unit_test(attributes_are_the_properties),
         cmocka_unit_test(names_are_cut_to_what_fits),
         cmocka_unit_test(each_library_speaks_its_own_abi),

@@ -137,7 +137,7 @@ static bool unchecked_mode(void) {
 
 static void without_checked_mode_whole_pages_are_guarded(void **state) {
     (void)state;
-    soft_expect(unchecked_mode, "GRETA_SOFT_CHECKED=0");
+    soft_expect(unchecked_mode, "GRETA_SOFT_CHECK=off");
 }
 
 /* ---- other bad pointers -------------------------------------------------------------------- */
@@ -176,7 +176,7 @@ static void a_freed_block_faults(void **state) {
     (void)state;
     soft_expect(freed_blocks, NULL);
     soft_expect(freed_blocks, "GRETA_SOFT_SCHEDULE=lazy");
-    soft_expect(freed_blocks, "GRETA_SOFT_CHECKED=0");
+    soft_expect(freed_blocks, "GRETA_SOFT_CHECK=off");
 }
 
 /* In the order of one stream: no schedule makes this right. */

@@ -48,7 +48,7 @@ static void addresses_come_round_past_what_is_alive(void **state) {
     if (SOFT_TSAN)
         skip(); /* its device has a smaller range */
     soft_expect(go_round_the_range, "GRETA_SOFT_MEMORY=1G");
-    soft_expect(go_round_the_range, "GRETA_SOFT_MEMORY=1G GRETA_SOFT_CHECKED=0");
+    soft_expect(go_round_the_range, "GRETA_SOFT_MEMORY=1G GRETA_SOFT_CHECK=off");
 }
 
 /* Pages of the process in memory, and of its page tables. */

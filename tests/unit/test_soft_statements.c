@@ -37,7 +37,8 @@ static void note_slack(const struct greta_soft_slack *damage, void *user) {
     seen.damage[seen.damages++] = *damage;
 }
 
-static const struct greta_soft_launch_observer observer = { note_not_run, note_slack };
+static const struct greta_soft_launch_observer observer = { .not_run = note_not_run,
+                                                            .slack = note_slack };
 
 static void observe(void) {
     hip_soft_find(&soft, soft_library);
@@ -60,8 +61,8 @@ static void *allocate(size_t bytes) {
 }
 
 static bool is_checked(void) {
-    const char *checked = getenv("GRETA_SOFT_CHECKED");
-    return !checked || strcmp(checked, "0") != 0;
+    const char *checked = getenv("GRETA_SOFT_CHECK");
+    return !checked || strcmp(checked, "off") != 0;
 }
 
 /* Where a write beside a block of 100 bytes is not caught by a guard. */
@@ -177,8 +178,8 @@ static void everywhere(soft_program program) {
     if (SOFT_TSAN)
         return; /* it sees the look, and a wrong program's write */
     soft_expect(program, NULL);
-    soft_expect(program, "GRETA_SOFT_CHECKED=0");
-    soft_expect(program, "GRETA_SOFT_CHECKED=0 GRETA_SOFT_SCHEDULE=lazy GCORE_WATCH_HOST=1");
+    soft_expect(program, "GRETA_SOFT_CHECK=off");
+    soft_expect(program, "GRETA_SOFT_CHECK=off GRETA_SOFT_SCHEDULE=lazy GCORE_WATCH_HOST=1");
 }
 
 static void a_write_beside_a_block_names_the_launch(void **state) {
@@ -204,7 +205,7 @@ static void damage_of_one_block_is_told_a_few_times(void **state) {
 static void pages_that_the_program_closed_are_left_alone(void **state) {
     (void)state;
     soft_expect(closed_pages, NULL);
-    soft_expect(closed_pages, "GRETA_SOFT_CHECKED=0");
+    soft_expect(closed_pages, "GRETA_SOFT_CHECK=off");
 }
 static void full_pages_have_no_slack(void **state) {
     (void)state;
@@ -235,7 +236,7 @@ static bool what_is_checked(void) {
 static void native_kernels_run_between_guards(void **state) {
     (void)state;
     soft_expect(what_is_checked, NULL);
-    soft_expect(what_is_checked, "GRETA_SOFT_CHECKED=0");
+    soft_expect(what_is_checked, "GRETA_SOFT_CHECK=off");
 }
 
 /* ---- how many are done ---------------------------------------------------------------------- */

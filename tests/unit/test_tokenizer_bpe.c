@@ -194,6 +194,7 @@ static const char *const splits[][3] = {
     { "qwen2", "1234 \r\nx", "1|2|3|4| \r\n|x" },
     { "deepseek-r1-qwen", "12", "1|2" },
     { "smollm", "a12 b", "a|1|2| b" },
+    { "starcoder", "x = 42;\n", "x| =| |4|2|;|\n" },
     { "smollm", "a  1", "a|  |1" },
     { "tekken", "HTTPServer fooBar", "HTTPServer| foo|Bar" },
     { "tekken", "ABC 1,2/\n", "ABC| |1|,|2|/\n" },

@@ -44,6 +44,43 @@ static void merges_follow_the_scores(void **state) {
     assert_null(t);
 }
 
+/* As Phi-3 has it: "<|user|>\n hello" is the same as "<|user|>hello". */
+static void special_tokens_may_swallow_blanks(void **state) {
+    (void)state;
+    for (int strip = 0; strip < 2; strip++) {
+        tiny_spm(&tiny);
+        assert_int_equal(tiny_add(&tiny, "<|user|>", VOCAB_CONTROL, 0), 275);
+        assert_int_equal(tiny_add(&tiny, "<|endoftext|>", VOCAB_CONTROL, 0), 276);
+        tiny.source.strip_after_special = strip;
+        tokenizer *t = tiny_open(&tiny);
+        unsigned flags = TOKENIZER_PARSE_SPECIAL;
+        assert_ids(t, "<|user|>\n hello", flags, strip ? "275 271" : "275 259 13 271");
+        assert_ids(t, "<|user|>\n<|user|>hello", flags,
+                   strip ? "275 275 271" : "275 259 13 275 271");
+        assert_ids(t, "<|user|> \n", flags, strip ? "275" : "275 272 13");
+        assert_ids(t, "hello\n<|endoftext|>\n", flags, "271 13 276 259 13");
+        tokenizer_close(&t);
+    }
+}
+
+/* Gemma puts no blank before a text, and has blanks and line ends as tokens of their own. */
+static void a_vocabulary_without_a_prefix_keeps_blanks_as_they_are(void **state) {
+    (void)state;
+    tiny_spm(&tiny);
+    tiny.source.add_space_prefix = 0;
+    assert_int_equal(tiny_add(&tiny, "\n\n", VOCAB_USER_DEFINED, 0), 275);
+    assert_int_equal(tiny_add(&tiny, "   ", VOCAB_USER_DEFINED, 0), 276);
+    assert_int_equal(tiny_add(&tiny, "<start_of_turn>", VOCAB_CONTROL, 0), 277);
+    tokenizer *t = tiny_open(&tiny);
+    assert_ids(t, "hello", 0, "269");
+    assert_ids(t, " hello", 0, "271");
+    assert_ids(t, "hello\n\nhello", 0, "269 275 269");
+    assert_ids(t, "hello   hello", 0, "269 276 269");
+    assert_ids(t, "<start_of_turn>hello", TOKENIZER_PARSE_SPECIAL | TOKENIZER_ADD_SPECIAL,
+               "1 277 269");
+    tokenizer_close(&t);
+}
+
 static void a_better_score_changes_the_outcome(void **state) {
     (void)state;
     tiny_spm(&tiny);
@@ -278,6 +315,8 @@ static void long_runs_do_not_take_long(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merges_follow_the_scores),
+        cmocka_unit_test(special_tokens_may_swallow_blanks),
+        cmocka_unit_test(a_vocabulary_without_a_prefix_keeps_blanks_as_they_are),
         cmocka_unit_test(a_better_score_changes_the_outcome),
         cmocka_unit_test(equal_scores_merge_from_the_left),
         cmocka_unit_test(what_is_no_token_is_spelt_in_bytes),

@@ -7,6 +7,7 @@
 #include "record/format.h"
 #include "symbol/lines.h"
 #include "tools/audit/cmd.h"
+#include "verdict/verdict.h"
 
 typedef unsigned option_event_kind_type; /* 0: all */
 
@@ -140,6 +141,17 @@ static void print_plain(const char *text) {
             putchar(*text);
 }
 
+static void print_unused(const reader *r) {
+    struct arena words = { 0 };
+    const struct sentence *said;
+    for (size_t i = 0; (said = verdict_unused_file(&words, r, i)); i++) {
+        fputs("# ", stdout);
+        print_plain(sentence_text(LANG_EN, said));
+        putchar('\n');
+    }
+    arena_clear(&words);
+}
+
 static void dump_text(const reader *r, const struct options *o) {
     struct reader_cursor c = reader_events(r, o->from, o->to);
     struct reader_event *e = malloc(sizeof *e);
@@ -154,11 +166,7 @@ static void dump_text(const reader *r, const struct options *o) {
         if (o->stacks)
             print_stack(r, e->event.site);
     }
-    for (size_t i = 0; lines_remark(r, i); i++) {
-        fputs("# ", stdout);
-        print_plain(lines_remark(r, i));
-        puts("; no lines are shown for it");
-    }
+    print_unused(r);
     print_end(r, &c.counts, shown);
     free(e);
 }

@@ -69,7 +69,7 @@ const struct option_table cmd_run_options = {
 static int choose_device(struct find_device *out, const char *wanted) {
     char why[512];
     if (!wanted)
-        wanted = env_get_str("GRETA_DEVICE", "auto");
+        wanted = env_text(ENV_GRETA_DEVICE);
     bool found = strcmp(wanted, "soft") != 0 && find_device(out, "hip", why);
     if (!found && (strcmp(wanted, "soft") == 0 || strcmp(wanted, "auto") == 0))
         found = find_device(out, "soft", why);

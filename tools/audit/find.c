@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/env.h"
 #include "hip/hip_load.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -24,7 +23,8 @@ bool find_program(const char *command, char out[static PATH_MAX]) {
         snprintf(out, PATH_MAX, "%s", command);
         return find_is_program(out);
     }
-    const char *path = env_get_str("PATH", "/bin:/usr/bin");
+    const char *path = getenv("PATH");
+    path = path && *path ? path : "/bin:/usr/bin";
     while (*command) {
         size_t n = strcspn(path, ":");
         int used = snprintf(out, PATH_MAX, "%.*s/%s", n ? (int)n : 1, n ? path : ".", command);

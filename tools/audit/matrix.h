@@ -263,6 +263,10 @@ struct matrix_total {
 NODISCARD enum rc matrix_total(struct matrix_total *t, struct matrix *m, struct err *e);
 void matrix_total_close(struct matrix_total *t);
 /* Over all judged runs: one that confirms is enough, to rule out takes all of them. */
+/* The first line of reports; what: how the run that is shown says it, NULL: in English, as its
+ * report did. NULL without memory. */
+const struct sentence *matrix_answer(const struct matrix_total *t, struct matrix *m,
+                                     const struct sentence *what);
 enum verdict_status matrix_status(const struct matrix_total *t, enum verdict_hypothesis_id id);
 
 /* ---- matrix_summary.c, matrix_report.c ---- */

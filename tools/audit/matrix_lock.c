@@ -122,7 +122,7 @@ static int take_device(struct matrix *m, const char *kind, const char *entry, si
 }
 
 int matrix_lock_device(struct matrix *m) {
-    const char *visible = env_get_str("HIP_VISIBLE_DEVICES", NULL);
+    const char *visible = env_text(ENV_HIP_VISIBLE_DEVICES);
     int code = -1;
     if (m->o.lock) {
         snprintf(m->lock_path, sizeof m->lock_path, "%s", m->o.lock);

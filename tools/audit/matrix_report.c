@@ -168,10 +168,12 @@ static void empty_verdict(struct verdict *v) {
         v->hypothesis[id].id = (enum verdict_hypothesis_id)id;
 }
 
-static void total_verdict(struct verdict *v, const struct job *j) {
+/* one: the verdict on the run that is shown; NULL: none. */
+static void total_verdict(struct verdict *v, const struct job *j, const verdict *one) {
     const struct matrix_total *t = j->t;
     v->overall = t->overall;
     v->answer = t->answer;
+    v->answer_said = matrix_answer(t, j->m, one ? one->answer_said : NULL);
     v->provenance.start_wall_us = j->m->start_wall_us;
     for (int id = 0; id < HYPOTHESIS_COUNT; id++) {
         const struct matrix_by_hypothesis *b = &t->hypotheses[id];
@@ -220,7 +222,7 @@ static enum rc write_report(FILE *out, const struct job *j, const verdict *one, 
         all = *one;
     else
         empty_verdict(&all);
-    total_verdict(&all, j);
+    total_verdict(&all, j, one);
     fill_rows(rows, names, j);
     return report_md(out, &all, r, &o, e);
 }

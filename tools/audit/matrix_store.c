@@ -2,7 +2,7 @@
  *
  *   matrix.json             the parameters; a matrix goes on only with the same ones
  *   matrix.lock             who works in the folder
- *   runs/0051-audit/        one folder a run: stdout.log, stderr.log, record.gcr, the reports of
+ *   runs/0051-audit/        one folder per run: stdout.log, stderr.log, record.gcr, the reports of
  *                           `greta_audit run`, and run.json, which is written last: a run that has
  *                           it is done
  *   summary.json, FINAL_REPORT.md */

@@ -222,43 +222,61 @@ static const char *name_schedules(struct matrix *m, const struct matrix_list *l)
     return keep(m, text);
 }
 
+/* ---- the first line -------------------------------------------------------------------------- */
+
 /* The cause, as the run that shows it says, and how often it showed. */
-static void answer_with_finding(struct matrix_total *t, struct matrix *m) {
+static const struct sentence *say_finding(const struct matrix_total *t, struct matrix *m,
+                                          const struct sentence *what) {
     const struct matrix_finding *f = &t->findings[0];
-    bool root = f->roots > 0;
-    t->overall = root ? VERDICT_ROOT_CAUSE : VERDICT_FINDINGS;
-    t->example = root ? f->first_root : f->first;
-    const char *what = f->answer;
-    if (!what || !*what)
-        what = format(m, "%s %s: %s", verdict_overall_name(t->overall),
-                      hypothesis_name(f->hypothesis), f->text);
-    t->answer =
-        format(m, "%s (in %zu of %zu judged runs, first in %s%s%s; %zu of %zu runs with errors)",
-               what, f->runs, t->judged, t->example->id, f->schedules.count ? ", schedules " : "",
-               name_schedules(m, &f->schedules), t->errors, t->done);
+    const char *english = f->answer;
+    if (!english || !*english)
+        english = format(m, "%s %s: %s", verdict_overall_name(t->overall),
+                         hypothesis_name(f->hypothesis), f->text);
+    return SAY(&m->arena, MATRIX_FOUND, what ? A_SENTENCE(what) : A_NAME(english),
+               A_NUMBER(f->runs), A_NUMBER(t->judged), A_NAME(t->example->id),
+               A_NUMBER(f->schedules.count != 0), A_NAME(name_schedules(m, &f->schedules)),
+               A_NUMBER(t->errors), A_NUMBER(t->done));
 }
 
-static void answer_without(struct matrix_total *t, struct matrix *m) {
+static size_t count_unjudged(const struct matrix_total *t, const struct matrix *m) {
     size_t unjudged = 0;
-    const char *incomplete = t->complete ? "" : format(m, " of %zu", m->run_count);
     for (size_t i = 0; i < m->profile.mode_count; i++)
         unjudged += t->modes[i].ends[MATRIX_UNJUDGED];
-    t->overall = VERDICT_INCONCLUSIVE;
+    return t->judged || !t->done ? unjudged : t->done;
+}
+
+static const struct sentence *say(const struct matrix_total *t, struct matrix *m,
+                                  const struct sentence *what) {
+    const struct sentence_value done = A_NUMBER(t->done);
+    size_t unjudged = count_unjudged(t, m);
+    if (t->overall == VERDICT_ROOT_CAUSE || t->overall == VERDICT_FINDINGS)
+        return say_finding(t, m, what);
     if (t->errors)
-        t->answer = format(m,
-                           "INCONCLUSIVE: %zu of %zu runs ended with an error that no recording "
-                           "explains",
-                           t->errors, t->done);
-    else if (unjudged || (t->judged == 0 && t->done))
-        t->answer = format(m, "INCONCLUSIVE: no run failed, but %zu of %zu could not be judged",
-                           t->judged ? unjudged : t->done, t->done);
-    else if (!t->complete)
-        t->answer = format(m, "INCONCLUSIVE: interrupted after %zu%s runs without an error",
-                           t->done, incomplete);
-    else {
+        return SAY(&m->arena, MATRIX_UNEXPLAINED, A_NUMBER(t->errors), done);
+    if (unjudged)
+        return SAY(&m->arena, MATRIX_UNJUDGED, A_NUMBER(unjudged), done);
+    if (!t->complete)
+        return SAY(&m->arena, MATRIX_INTERRUPTED, done, A_NUMBER(m->run_count));
+    return SAY(&m->arena, MATRIX_CLEAN, A_NAME(verdict_overall_name(t->overall)), done,
+               A_NUMBER(t->judged));
+}
+
+const struct sentence *matrix_answer(const struct matrix_total *t, struct matrix *m,
+                                     const struct sentence *what) {
+    return sentence_keep(&m->arena, say(t, m, what));
+}
+
+static void decide(struct matrix_total *t, const struct matrix *m) {
+    bool found =
+        t->finding_count && (t->by_overall[VERDICT_ROOT_CAUSE] || t->by_overall[VERDICT_FINDINGS]);
+    if (found) {
+        bool root = t->findings[0].roots > 0;
+        t->overall = root ? VERDICT_ROOT_CAUSE : VERDICT_FINDINGS;
+        t->example = root ? t->findings[0].first_root : t->findings[0].first;
+    } else if (t->errors || count_unjudged(t, m) || !t->complete) {
+        t->overall = VERDICT_INCONCLUSIVE;
+    } else {
         t->overall = m->o.expect_failure ? VERDICT_NOT_REPRODUCED : VERDICT_CLEAN;
-        t->answer = format(m, "%s: %zu runs without an error; %zu recordings judged, no bug in any",
-                           verdict_overall_name(t->overall), t->done, t->judged);
     }
 }
 
@@ -275,10 +293,11 @@ enum rc matrix_total(struct matrix_total *t, struct matrix *m, struct err *e) {
     t->complete = t->done == m->run_count;
     if (t->finding_count)
         qsort(t->findings, t->finding_count, sizeof *t->findings, compare_findings);
-    if (t->finding_count && (t->by_overall[VERDICT_ROOT_CAUSE] || t->by_overall[VERDICT_FINDINGS]))
-        answer_with_finding(t, m);
-    else
-        answer_without(t, m);
+    decide(t, m);
+    const struct sentence *said = matrix_answer(t, m, NULL);
+    if (!said)
+        return err_set(e, RC_MEMORY, "out of memory");
+    t->answer = sentence_text(LANG_EN, said);
     return RC_OK;
 }
 

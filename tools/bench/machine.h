@@ -23,7 +23,7 @@ struct machine_peak {
 struct machine {
     unsigned threads;
     uint64_t buffer;  /* bytes that were read */
-    double read_gbps; /* 1e9 bytes a second */
+    double read_gbps; /* 1e9 bytes per second */
     struct machine_peak peaks[MACHINE_PEAKS_MAX];
     size_t peak_count;
 };

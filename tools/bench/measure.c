@@ -80,6 +80,7 @@ enum rc measure_take(struct measure_run *r, engine *g, uint32_t repeat,
                                 .prompt_count = count,
                                 .max_tokens = r->kind == MEASURE_DECODE ? r->tokens + 1 : 0,
                                 .ignore_end = true,
+                                .unshared = true, /* every sample does all the work */
                                 .sampling = sampler_defaults,
                                 .interrupted = interrupted,
                                 .user = user };

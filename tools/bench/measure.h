@@ -17,7 +17,7 @@ struct measure_run {
     uint32_t depth;  /* context before them; a prompt has none */
     uint32_t batch;  /* sequences; 1 for a prompt */
     uint32_t threads;
-    double samples[MEASURE_SAMPLES_MAX]; /* tokens a second of all sequences, sorted */
+    double samples[MEASURE_SAMPLES_MAX]; /* tokens per second of all sequences, sorted */
     uint32_t count;                      /* of samples; 0: not measured */
     double tokens_per_second;            /* their median */
 };

@@ -1,5 +1,6 @@
 #include "tools/common/command.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "tools/common/completion.h"
@@ -25,21 +26,27 @@ static void print_help(const struct command_set *set, FILE *out) {
             set->program, set->exit_status);
 }
 
+/* Whether a word is an option, or the beginning of one: no two begin alike. */
+static bool is_option(const char *word, const char *option) {
+    size_t len = strlen(word);
+    return len > 2 && strncmp(word, option, len) == 0;
+}
+
 int command_main(const struct command_set *set, int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
         print_help(set, stderr);
         return EXIT_WRONG;
     }
-    if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+    if (is_option(word, "--help") || !strcmp(word, "-h")) {
         print_help(set, stdout);
         return EXIT_CLEAN;
     }
-    if (!strcmp(word, "--version")) {
+    if (is_option(word, "--version")) {
         program_print_version(set->program);
         return EXIT_CLEAN;
     }
-    if (!strcmp(word, "--completion")) {
+    if (is_option(word, "--completion")) {
         struct completion_words all = { set->program, NULL, set->commands, set->count };
         return completion_main(&all, argv[2]);
     }

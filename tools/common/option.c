@@ -44,13 +44,13 @@ static enum rc value_is_missing(const struct option_table *t, const char *word,
                                 const struct option_row *row, struct err *e) {
     if (t->command)
         return err_set(e, RC_USAGE, "option without its value: %s", word);
-    return err_set(e, RC_USAGE, "%s: a value is missing (%s)", row->flag, row->value);
+    return err_set(e, RC_USAGE, "%s: a value is missing (%s)", option_long_flag(row), row->value);
 }
 
 static enum rc takes_no_value(const struct option_table *t, const char *word,
                               const struct option_row *row, struct err *e) {
     return t->command ? unknown_word(t, word, e)
-                      : err_set(e, RC_USAGE, "%s takes no value", row->flag);
+                      : err_set(e, RC_USAGE, "%s takes no value", option_long_flag(row));
 }
 
 /* e holds what was expected. */
@@ -58,7 +58,8 @@ static enum rc value_is_wrong(const struct option_table *t, const struct option_
                               const char *text, struct err *e) {
     struct err expected = *e;
     if (!t->command)
-        return err_set(e, RC_USAGE, "%s: expected %s, found '%s'", row->flag, expected.msg, text);
+        return err_set(e, RC_USAGE, "%s: expected %s, found '%s'", option_long_flag(row),
+                       expected.msg, text);
     return err_set(e, RC_USAGE, "%s wants %s%s%s", option_long_flag(row), expected.msg,
                    *text ? ", found: " : "", text);
 }
@@ -99,21 +100,40 @@ char option_short_flag(const struct option_row *row) {
     return (char)(row->flag[1] == '-' ? 0 : row->flag[1]);
 }
 
-/* The row of "--flag"; a command's flag may be cut short where one row alone begins like that. */
+/* Whether a row's long flag begins with these letters; exact: whether it is these letters. */
+static bool begins(const struct option_row *row, const char *word, size_t len, bool exact) {
+    const char *flag = row->flag ? option_long_flag(row) : "";
+    return strncmp(flag, word, len) == 0 && (!exact || !flag[len]);
+}
+
+/* The only row whose flag is `word` or, if there is none, begins with it. NULL with *several set to
+ * the number of rows that do. */
 static const struct option_row *find_long(const struct option_table *t, const char *word,
-                                          size_t len) {
-    const struct option_row *found = NULL;
-    bool several = false;
-    for (const struct option_row *row = t->rows; row < t->rows + t->count; row++) {
-        const char *flag = row->flag ? option_long_flag(row) : "";
-        if (strncmp(flag, word, len) != 0)
-            continue;
-        if (!flag[len])
+                                          size_t len, int *several) {
+    const struct option_row *found = NULL, *row;
+    *several = 0;
+    for (size_t i = 0; (row = any_row(t, i)) != NULL; i++) {
+        if (begins(row, word, len, true))
             return row;
-        several = found != NULL;
-        found = row;
+        if (begins(row, word, len, false)) {
+            found = row;
+            ++*several;
+        }
     }
-    return t->command && len > 2 && !several ? found : NULL;
+    return len > 2 && *several == 1 ? found : NULL;
+}
+
+static enum rc ambiguous_word(const struct option_table *t, const char *word, size_t len,
+                              struct err *e) {
+    char names[400] = "";
+    size_t used = 0;
+    const struct option_row *row;
+    for (size_t i = 0; (row = any_row(t, i)) != NULL; i++)
+        if (begins(row, word, len, false) && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     option_long_flag(row));
+    return err_set(e, RC_USAGE, "option '%.*s' is ambiguous: it could be %s", (int)len, word,
+                   names);
 }
 
 static const struct option_row *find_short(const struct option_table *t, char letter) {
@@ -134,9 +154,11 @@ static enum rc take_option(const struct option_table *t, void *values, struct wo
     const char *word = w->argv[w->at++];
     bool brief = word[0] == '-' && word[1] && word[1] != '-';
     size_t len = brief ? 2 : strcspn(word, "=");
-    const struct option_row *row = brief ? find_short(t, word[1]) : find_long(t, word, len);
+    int several = 0;
+    const struct option_row *row =
+        brief ? find_short(t, word[1]) : find_long(t, word, len, &several);
     if (!row)
-        return unknown_word(t, word, e);
+        return several > 1 && len > 2 ? ambiguous_word(t, word, len, e) : unknown_word(t, word, e);
     const char *value = word[len] ? word + len + !brief : NULL;
     if (row->kind->bare && value)
         return takes_no_value(t, word, row, e);
@@ -153,13 +175,19 @@ static enum rc take_option(const struct option_table *t, void *values, struct wo
 
 enum wish { RUN, HELP, VERSION, COMPLETION };
 
+/* What a word asks for if it is one of the rows that every table has. */
 static enum wish wish_of(const struct option_table *t, const char *word) {
-    if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+    static const enum wish wishes[] = { HELP, VERSION, COMPLETION };
+    size_t len = strcspn(word, "=");
+    int several;
+    if (!strcmp(word, "-h"))
         return HELP;
-    return t->command                      ? RUN
-           : !strcmp(word, "--version")    ? VERSION
-           : !strcmp(word, "--completion") ? COMPLETION
-                                           : RUN;
+    const struct option_row *row =
+        strncmp(word, "--", 2) ? NULL : find_long(t, word, len, &several);
+    for (size_t i = 0; i < OPTION_COUNT_OF(common_rows); i++)
+        if (row == &common_rows[i] && !(word[len] && row->kind->bare))
+            return wishes[i];
+    return RUN;
 }
 
 /* Reads words up to the end, to one that wants something else than a run, or to what is left to
@@ -263,6 +291,7 @@ int option_begin(const struct option_table *t, void *values, int argc, char **ar
     if (rc)
         return rc == RC_USAGE ? EXIT_WRONG : EXIT_REFUSED;
     struct completion_words all = { .program = t->name, .options = t };
+    const char *value;
     switch (asked) {
     case HELP:
         print_help(t, stdout);
@@ -271,7 +300,8 @@ int option_begin(const struct option_table *t, void *values, int argc, char **ar
         program_print_version(t->name);
         return EXIT_CLEAN;
     case COMPLETION:
-        return completion_main(&all, w.argv[w.at + 1]);
+        value = strchr(w.argv[w.at], '=');
+        return completion_main(&all, value ? value + 1 : w.argv[w.at + 1]);
     default:
         return -1;
     }

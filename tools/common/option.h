@@ -6,8 +6,9 @@
  *   HEADING("What is run:")                                a line of the help between the rows
  *
  * A kind K is a type option_K_type and a constant option_K that says how a text becomes one; those
- * below are for everybody, a program may have more. A flag may be "-o, --output", and a line break
- * in what an option does is one in the help. The files end with #undef, so that
+ * below are for everybody, a program may have more. A flag may be "-o, --output"; users may cut a
+ * long flag short as long as only one begins like that. A line break in what an option does is one
+ * in the help. The files end with #undef, so that
  *
  *   struct options {
  *   #define OPTION OPTION_FIELD
@@ -65,6 +66,7 @@ struct option_counts {
     KIND(text,     const char *)                                                                   \
     KIND(optional, const char *)          /* a text that may be left out */                        \
     KIND(device,   const char *)          /* auto, hip or soft; who opens it will see */           \
+    KIND(exec,     const char *)          /* native or isa, likewise */                            \
     KIND(kv_type,  const char *)          /* F16 or Q8_0, likewise */                              \
     KIND(list,     struct option_list)    /* texts, one each time it is given */                   \
     KIND(count,    struct option_count)   /* a whole number */                                     \
@@ -106,7 +108,7 @@ struct option_table {
     void (*more)(FILE *out);
     /* What options mean together; NULL: nothing to check. */
     enum rc (*check)(const void *values, struct err *e);
-    /* One command of several: takes operands, and flags that are cut short; has no --version. */
+    /* One command of several: takes operands; has no --version. */
     bool command;
     bool first_ends; /* with the first operand: it and what follows are somebody else's words */
 };

@@ -110,6 +110,7 @@ const struct option_kind option_switch = { .read = read_switch, .bare = true };
 const struct option_kind option_text = { .read = read_text };
 const struct option_kind option_optional = { .read = read_text, .optional = true };
 const struct option_kind option_device = { .read = read_text, .choices = "auto hip soft" };
+const struct option_kind option_exec = { .read = read_text, .choices = "native isa" };
 const struct option_kind option_kv_type = { .read = read_text, .choices = "F16 Q8_0" };
 const struct option_kind option_list = { .read = read_list, .several = true };
 const struct option_kind option_count = { .read = read_count };

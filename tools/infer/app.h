@@ -5,6 +5,7 @@
 #include "infer/engine.h"
 #include "tools/infer/dump.h"
 #include "tools/infer/options.h"
+#include "tools/infer/prompts.h"
 
 struct app {
     struct options options;
@@ -16,6 +17,7 @@ struct app {
     int output_errno;         /* why standard output cannot be written; 0: it can */
     struct token_text prompt; /* what the user gave with --prompt and its like */
     bool prompted;
+    struct prompts prompts;   /* what --prompts has instead */
     struct token_text *texts; /* of sequences that are not streamed, [sequences] */
     struct token_text answer; /* chat: what the model said last */
 };
@@ -36,5 +38,8 @@ NODISCARD enum rc app_generate(struct app *a, const struct token_list *tokens, b
 /* The two kinds of run: one text or several continuations of it; a conversation. */
 NODISCARD enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e);
 NODISCARD enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e);
+
+/* Compares the device's kernels with the CPU and prints what it finds. RC_DEVICE if they differ. */
+NODISCARD enum rc app_self_test(const struct app *a, struct err *e);
 
 #endif

@@ -45,12 +45,58 @@ static void add_result(struct engine_result *sum, struct engine_result *one) {
     sum->tokens = one->tokens;
 }
 
+/* Room that an answer should find: what was asked for, or a quarter of the context. */
+static size_t answer_room(const struct app *a) {
+    size_t quarter = engine_context(a->engine) / 4;
+    const struct option_count *most = &a->options.max_tokens;
+    return most->given && most->value < quarter ? (size_t)most->value : quarter;
+}
+
+/* Forgets the oldest turns after the system message, up to the next one of the user's; 0 if only
+ * the last message is left. The model then reads the conversation again. */
+static size_t drop_turns(struct conversation *c) {
+    size_t from = c->turns[0].role == CHAT_SYSTEM, to = from + 1;
+    while (to < c->count && c->turns[to].role != CHAT_USER)
+        to++;
+    if (to >= c->count)
+        return 0;
+    for (size_t i = from; i < to; i++)
+        free((char *)(uintptr_t)c->turns[i].text);
+    memmove(c->turns + from, c->turns + to, (c->count - to) * sizeof *c->turns);
+    c->count -= to - from;
+    c->done = 0;
+    return to - from;
+}
+
+/* The tokens that the model has not seen, of as many turns as the context has room for. */
+static enum rc encode(const struct app *a, struct conversation *c, struct token_list *tokens,
+                      struct err *e) {
+    size_t dropped = 0;
+    for (;;) {
+        tokens->count = 0;
+        enum rc rc = chat_template_encode(c->template, engine_tokenizer(a->engine), c->turns,
+                                          c->count, c->done, true, tokens, e);
+        size_t taken = tokens->count + (c->done ? engine_position(a->engine) : 0);
+        size_t more = 0;
+        if (!rc && taken + answer_room(a) > engine_context(a->engine))
+            more = drop_turns(c);
+        dropped += more;
+        if (rc || !more) {
+            if (dropped)
+                fprintf(stderr,
+                        "greta_infer: note: the context of %u positions is full: the oldest %zu "
+                        "turns of the conversation were dropped\n",
+                        engine_context(a->engine), dropped);
+            return rc;
+        }
+    }
+}
+
 static enum rc answer(struct app *a, struct conversation *c, struct engine_result *sum,
                       struct err *e) {
     struct token_list tokens = { 0 };
     struct engine_result one = { 0 };
-    enum rc rc = chat_template_encode(c->template, engine_tokenizer(a->engine), c->turns, c->count,
-                                      c->done, true, &tokens, e);
+    enum rc rc = encode(a, c, &tokens, e);
     a->answer.len = 0;
     rc = rc ? rc : app_generate(a, &tokens, c->done > 0, &one, e);
     app_print(a, "\n", 1);

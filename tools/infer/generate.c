@@ -5,7 +5,7 @@
 
 #include "tools/infer/app.h"
 
-enum { PROMPT_MAX = 64 << 20, TOKENS_DEFAULT = 128, TOKENS_DEFAULT_CHAT = 512 };
+enum { PROMPT_MAX = 64 << 20 };
 
 /* ---- the prompt ----------------------------------------------------------------------------- */
 
@@ -30,8 +30,12 @@ static enum rc read_all(const char *path, struct token_text *out, struct err *e)
 enum rc app_read_prompt(struct app *a, struct err *e) {
     const struct options *o = &a->options;
     a->prompted = true;
-    if (o->prompt_file)
-        return read_all(o->prompt_file, &a->prompt, e);
+    if (o->prompt_file) {
+        enum rc rc = read_all(o->prompt_file, &a->prompt, e);
+        if (!rc && a->prompt.len && a->prompt.data[a->prompt.len - 1] == '\n')
+            a->prompt.len--; /* the end of the file's last line, not of the prompt */
+        return rc;
+    }
     const char *text = o->prompt ? o->prompt : "Once upon a time";
     return token_text_add(&a->prompt, text, strlen(text), e);
 }
@@ -64,14 +68,16 @@ static bool is_interrupted(void *user) {
     return app_interrupted(user);
 }
 
-/* As many as were asked for; if none were, no more than there is room for. */
+/* As many as were asked for; in a conversation, or if none were, no more than there is room for. */
 static uint32_t token_limit(const struct app *a, const struct token_list *tokens, bool append) {
     const struct options *o = &a->options;
-    if (o->max_tokens.given)
+    if (o->max_tokens.given && !o->chat)
         return (uint32_t)o->max_tokens.value;
     size_t taken = tokens->count + (append ? engine_position(a->engine) : 0);
     size_t room = engine_context(a->engine) > taken ? engine_context(a->engine) - taken : 1;
-    size_t most = o->chat ? TOKENS_DEFAULT_CHAT : TOKENS_DEFAULT;
+    size_t most = o->max_tokens.given ? (size_t)o->max_tokens.value
+                  : o->chat           ? TOKENS_DEFAULT_CHAT
+                                      : TOKENS_DEFAULT;
     return (uint32_t)(room < most ? room : most);
 }
 

@@ -41,14 +41,18 @@ static enum rc check_counts(const struct options *o, struct err *e) {
 
 /* Options that would do nothing are refused: who gives one means something by it. */
 static enum rc check_company(const struct options *o, struct err *e) {
-    bool trace = o->trace || env_get_str("GRETA_TRACE", NULL);
+    bool trace = o->trace || env_text(ENV_GRETA_TRACE);
     const struct {
         bool wrong;
         const char *why;
     } rules[] = {
         { o->prompt && o->prompt_file, "--prompt and --prompt-file: give one of them" },
-        { o->model && !o->prompt && !o->prompt_file && !o->chat,
+        { o->model && !o->prompt && !o->prompt_file && !o->chat && !o->prompts,
           "no prompt: give --prompt TEXT or --prompt-file FILE" },
+        { o->prompts && (o->prompt || o->prompt_file || o->chat),
+          "--prompts goes neither with another prompt nor with --chat" },
+        { o->prompts && o->batch_size.given, "--prompts: each prompt is continued once" },
+        { o->prompts && o->dump_logits, "--dump-logits: give one prompt, not --prompts" },
         { o->system && !o->chat, "--system goes with --chat" },
         { o->chat_template && !o->chat, "--chat-template goes with --chat" },
         { o->special && o->chat,

@@ -18,4 +18,7 @@ struct sampler_options options_sampling(const struct options *o, uint64_t seed);
 /* A conversation that goes on, line by line, at a terminal. */
 bool options_are_interactive(const struct options *o);
 
+/* Tokens that are generated without --max-tokens. */
+enum { TOKENS_DEFAULT = 128, TOKENS_DEFAULT_CHAT = 512 };
+
 #endif

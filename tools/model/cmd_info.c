@@ -174,8 +174,16 @@ static void print_config(const gguf *g) {
            config_rope_scaling_name(c.rope_scaling));
     if (c.rope_factor != 1)
         printf(" x %g", c.rope_factor);
+    if (c.rope_local_base != 0)
+        printf(", rope base of local layers %g", c.rope_local_base);
     if (c.sliding_window)
         printf(", sliding window %u", c.sliding_window);
+    if (c.sliding_window && c.window_period)
+        printf(" in all but one of every %u layers", c.window_period);
+    if (c.attention_cap != 0)
+        printf(", attention scores capped at %g", (double)c.attention_cap);
+    if (c.logit_cap != 0)
+        printf(", logits capped at %g", (double)c.logit_cap);
     printf("%s\n", c.tied ? ", tied embeddings" : "");
 }
 
@@ -277,9 +285,13 @@ static void write_config(struct json *j, const gguf *g) {
     json_u64(j, "vocab", c.vocab);
     json_u64(j, "context", c.context);
     json_bool(j, "tied", c.tied);
-    json_double(j, "rms_eps", (double)c.rms_eps);
+    json_double(j, "rms_eps", (double)c.norm_eps);
     json_u64(j, "sliding_window", c.sliding_window);
+    json_u64(j, "window_period", c.window_period);
+    json_double(j, "attention_cap", (double)c.attention_cap);
+    json_double(j, "logit_cap", (double)c.logit_cap);
     json_double(j, "rope_base", c.rope_base);
+    json_double(j, "rope_local_base", c.rope_local_base);
     json_u64(j, "rope_dims", c.rope_dims);
     json_string(j, "rope_scaling", config_rope_scaling_name(c.rope_scaling));
     json_double(j, "rope_factor", c.rope_factor);

@@ -13,8 +13,9 @@
  *
  * What comes out for a token is the same, bit for bit, whatever else is in the batch, unless fresh
  * keys and values are asked for, which are not rounded as those of the cache are: tiles and ranges
- * begin at multiples of their size, ranges are joined from the first to the last, here or by
- * attention_merge, and no token's rows are computed together with another's. */
+ * begin at multiples of their size, blocks of the cache give what one piece would, ranges are
+ * joined from the first to the last, here or by attention_merge, and no token's rows are computed
+ * together with another's. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -33,13 +34,14 @@ enum {
 };
 
 _Static_assert(KERN_LANES % OPS_LANES == 0, "parts are multiplied as they are");
+_Static_assert(TILE % KERN_BLOCK == 0 && KERN_BLOCK % OPS_LANES == 0, "tiles are whole blocks");
 _Static_assert(KERN_RANGE % TILE == 0 && TILE % OPS_LANES == 0, "tiles do not cross ranges");
 
 /* Tokens of the batch whose positions follow each other. */
 struct run {
     uint64_t token, count; /* the first one's number in the batch */
     uint64_t pos;          /* the first one's */
-    uint64_t row;          /* of the cache, that has position 0 */
+    const int32_t *table;  /* the sequence's blocks of the cache */
     uint64_t fresh;        /* position from which on keys and values are taken from the batch … */
     uint64_t fresh_token;  /* … from this token on */
 };
@@ -59,7 +61,8 @@ struct job {
     float *joined;                      /* [chunk, lanes, part]: all ranges so far */
     float *scores;                      /* [TILE, CHUNK] */
     struct ops_matrix keys, value_room; /* [TILE, width] */
-    struct ops_rows values;             /* [TILE]: there, or in the cache */
+    struct ops_rows values[TILE / KERN_BLOCK]; /* in value_room or in the cache: pieces … */
+    size_t piece;                              /* … of so many positions */
 };
 
 static uint64_t least(uint64_t a, uint64_t b) {
@@ -85,14 +88,14 @@ static size_t lanes_for(size_t n) {
 /* ---- where things are ------------------------------------------------------------------------ */
 
 static bool follows(const struct kern_attention *a, uint64_t token) {
-    return token > 0 && INTS(a->slots)[token] == INTS(a->slots)[token - 1] + 1 &&
+    return token > 0 && INTS(a->seqs)[token] == INTS(a->seqs)[token - 1] &&
            INTS(a->pos)[token] == INTS(a->pos)[token - 1] + 1;
 }
 
 /* The run that begins with a token and ends before `last` at the latest. */
 static struct run find_run(const struct kern_attention *a, uint64_t token, uint64_t last) {
     struct run r = { .token = token, .count = 1, .pos = (uint64_t)INTS(a->pos)[token] };
-    r.row = (uint64_t)INTS(a->slots)[token] - r.pos;
+    r.table = INTS(a->tables) + (size_t)INTS(a->seqs)[token] * a->table_width;
     while (token + r.count < last && follows(a, token + r.count))
         r.count++;
     r.fresh = a->fresh ? r.pos : UINT64_MAX;
@@ -124,15 +127,26 @@ static uint64_t head_of(const struct job *j, size_t chunk) {
     return token * j->a->heads + j->kv_head * j->group + chunk % j->chunks * CHUNK;
 }
 
-/* One head's keys or values from a position on. */
+/* One head's keys or values from a position on, as far as its block goes. */
 static struct ops_rows find_rows(const struct job *j, const struct kern_view *cache, uint64_t pos) {
     enum tensor_type type = (enum tensor_type)cache->type;
     size_t size = j->a->head_size, bytes = tensor_type_row_bytes(type, j->a->kv_heads * size);
-    const char *at = (const char *)cache->ptr + (j->run.row + pos) * bytes;
+    int64_t block = j->run.table[pos / KERN_BLOCK];
+    int64_t row = block * KERN_BLOCK + (int64_t)(pos % KERN_BLOCK);
+    const char *at = (const char *)cache->ptr + row * (int64_t)bytes;
     return (struct ops_rows){ type, at + tensor_type_row_bytes(type, j->kv_head * size), bytes };
 }
 
-/* The same from the batch. */
+/* How many positions from the beginning of a block on, of `count`, lie behind each other. */
+static uint64_t find_stretch(const struct job *j, uint64_t pos, uint64_t count) {
+    const int32_t *block = j->run.table + pos / KERN_BLOCK;
+    uint64_t stretch = KERN_BLOCK;
+    for (; stretch < count && block[1] == block[0] + 1; block++)
+        stretch += KERN_BLOCK;
+    return least(stretch, count);
+}
+
+/* One head's keys or values from the batch. */
 static struct ops_rows find_fresh(const struct job *j, const struct kern_view *batch,
                                   uint64_t pos) {
     size_t size = j->a->head_size, all = j->a->kv_heads * size;
@@ -146,7 +160,11 @@ static struct ops_rows load_rows(const struct job *j, const struct kern_view *ca
                                  struct ops_matrix to) {
     size_t size = j->a->head_size;
     uint64_t old = least(most(j->run.fresh, tile), tile + count) - tile;
-    j->o->decode_rows(to, find_rows(j, cache, tile), old, size);
+    for (uint64_t at = 0, n; at < old; at += n) {
+        n = find_stretch(j, tile + at, old - at);
+        j->o->decode_rows((struct ops_matrix){ to.at + at * to.stride, to.stride },
+                          find_rows(j, cache, tile + at), n, size);
+    }
     if (old < count)
         j->o->decode_rows((struct ops_matrix){ to.at + old * to.stride, to.stride },
                           find_fresh(j, batch, tile + old), count - old, size);
@@ -168,6 +186,20 @@ static void strike(float *scores, size_t lanes, size_t from, size_t to) {
         scores[i] = -INFINITY;
 }
 
+/* Adds positions [from, to) of the tile, piece by piece: the same additions as in one piece. */
+static void add_values(const struct job *j, size_t c, struct ops_matrix sums, const float *shrink,
+                       struct ops_matrix weights, size_t from, size_t to) {
+    static const float stay[CHUNK] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                       1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    for (size_t at = from, end; at < to; at = end, shrink = stay) {
+        struct ops_rows values = j->values[at / j->piece];
+        end = least((at / j->piece + 1) * j->piece, to);
+        values.at = (const char *)values.at + at % j->piece * values.bytes;
+        j->o->add_weighted(sums, shrink, weights, values, rows_of(j, c), end - at, j->width);
+        weights.at += (end - at) * weights.stride;
+    }
+}
+
 /* A chunk of queries, and those positions of a tile that its token sees. */
 static void attend_chunk(const struct job *j, size_t c, uint64_t tile) {
     const uint64_t pos = j->run.pos + c / j->chunks;
@@ -179,6 +211,8 @@ static void attend_chunk(const struct job *j, size_t c, uint64_t tile) {
     struct ops_matrix keys = { j->keys.at + start * j->keys.stride, j->keys.stride };
     j->o->score(j->scores, j->queries + c * j->lanes * j->width, keys, j->lanes, positions,
                 j->width);
+    if (j->a->cap != 0)
+        j->o->soft_cap(j->scores, j->a->cap, j->lanes * positions);
     strike(j->scores, j->lanes, 0, from - start);
     strike(j->scores, j->lanes, to - start, positions);
     float *shrink = j->shrink + c * j->span;
@@ -186,19 +220,32 @@ static void attend_chunk(const struct job *j, size_t c, uint64_t tile) {
                  positions);
     struct ops_matrix sums = { j->sums + c * j->lanes * j->width, j->width };
     struct ops_matrix weights = { j->scores + (from - start) * j->lanes, j->lanes };
-    struct ops_rows values = j->values;
-    values.at = (const char *)values.at + from * values.bytes;
-    j->o->add_weighted(sums, shrink, weights, values, rows_of(j, c), to - from, j->width);
+    add_values(j, c, sums, shrink, weights, from, to);
 }
 
 /* Sends for rows of the cache that are wanted soon. */
 static void send_for(const struct job *j, const struct kern_view *cache, uint64_t pos,
                      uint64_t count) {
-    struct ops_rows rows = find_rows(j, cache, pos);
-    size_t bytes = tensor_type_row_bytes(rows.type, j->a->head_size);
-    for (uint64_t i = 0; i < count; i++)
-        for (size_t at = 0; at < bytes; at += 64)
-            __builtin_prefetch((const char *)rows.at + i * rows.bytes + at);
+    size_t bytes = tensor_type_row_bytes((enum tensor_type)cache->type, j->a->head_size);
+    for (uint64_t done = 0, n; done < count; done += n) {
+        struct ops_rows rows = find_rows(j, cache, pos + done);
+        n = find_stretch(j, pos + done, count - done);
+        for (uint64_t i = 0; i < n; i++)
+            for (size_t at = 0; at < bytes; at += 64)
+                __builtin_prefetch((const char *)rows.at + i * rows.bytes + at);
+    }
+}
+
+static void place_values(struct job *j, uint64_t tile, uint64_t count) {
+    j->piece = TILE;
+    if (!is_weighed_directly(j)) {
+        j->values[0] = load_rows(j, &j->a->values, &j->a->v, tile, count, j->value_room);
+        return;
+    }
+    if (find_stretch(j, tile, count) < count)
+        j->piece = KERN_BLOCK;
+    for (uint64_t at = 0; at < count; at += j->piece)
+        j->values[at / j->piece] = find_rows(j, &j->a->values, tile + at);
 }
 
 /* The values of this tile and the keys of the next come in while scores are computed. */
@@ -208,9 +255,7 @@ static void attend_tile(struct job *j, uint64_t tile, uint64_t count) {
     send_for(j, &j->a->values, tile, count);
     if (next < end)
         send_for(j, &j->a->keys, next, least(TILE, end - next));
-    j->values = is_weighed_directly(j)
-                    ? find_rows(j, &j->a->values, tile)
-                    : load_rows(j, &j->a->values, &j->a->v, tile, count, j->value_room);
+    place_values(j, tile, count);
     for (size_t c = 0; c < chunk_count(j); c++)
         attend_chunk(j, c, tile);
 }

@@ -17,4 +17,8 @@
 #define EXP_C5       0.00836878041123883f
 #define EXP_C6       0.0013814467054501737f
 
+/* The approximation of GELU by tanh: sqrt(2 / pi), and the weight of the cube. */
+#define GELU_LINEAR 0.7978845608028654f
+#define GELU_CUBIC  0.044715f
+
 #endif

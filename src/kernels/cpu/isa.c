@@ -28,7 +28,8 @@ static enum isa chosen;
 
 /* GRETA_CPU is the most that may be used. */
 static void choose(void) {
-    const char *most = env_get_str("GRETA_CPU", sets[ISA_COUNT - 1].name);
+    const char *named = env_text(ENV_GRETA_CPU);
+    const char *most = named ? named : sets[ISA_COUNT - 1].name;
     for (int i = 0; i < ISA_COUNT; i++) {
         if (isa_is_there((enum isa)i))
             chosen = (enum isa)i;
@@ -44,8 +45,10 @@ enum isa isa_chosen(void) {
 }
 
 enum rc isa_check(struct err *e) {
-    const char *wanted = env_get_str("GRETA_CPU", "scalar");
+    const char *wanted = env_text(ENV_GRETA_CPU);
     char names[128] = "";
+    if (!wanted)
+        return RC_OK;
     for (int i = 0; i < ISA_COUNT; i++) {
         size_t used = strlen(names);
         if (!strcmp(wanted, sets[i].name))

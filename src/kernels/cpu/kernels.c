@@ -23,6 +23,31 @@ void cpu_rmsnorm(const struct greta_soft_work *work, const struct kern_rmsnorm *
     }
 }
 
+void cpu_rmsnorm_add(const struct greta_soft_work *work, const struct kern_rmsnorm_add *a) {
+    float *scaled = scratch_need(SCRATCH_HEADS, a->dim * sizeof *scaled);
+    for (uint64_t r = work->first; r < work->last; r++) {
+        const float *x = FLOATS(a->x) + r * a->dim;
+        float *out = FLOATS(a->out) + r * a->dim;
+        double mean = ops()->sum_squares(x, a->dim) / a->dim;
+        ops()->scale(scaled, x, (float)(1 / sqrt(mean + (double)a->eps)), FLOATS(a->weight),
+                     a->dim);
+        ops()->add(out, scaled, 0, out, a->dim);
+    }
+}
+
+void cpu_layernorm(const struct greta_soft_work *work, const struct kern_layernorm *a) {
+    for (uint64_t r = work->first; r < work->last; r++) {
+        const float *x = FLOATS(a->x) + r * a->dim;
+        float *out = FLOATS(a->out) + r * a->dim;
+        ops()->add(out, x, (float)(-ops()->sum(x, a->dim) / a->dim), NULL, a->dim);
+        double variance = ops()->sum_squares(out, a->dim) / a->dim;
+        ops()->scale(out, out, (float)(1 / sqrt(variance + (double)a->eps)), FLOATS(a->weight),
+                     a->dim);
+        if (a->biased)
+            ops()->add(out, out, 0, FLOATS(a->bias), a->dim);
+    }
+}
+
 void cpu_rope(const struct greta_soft_work *work, const struct kern_rope *a) {
     uint32_t pairs = a->rope_dims / 2;
     float *cosines = scratch_need(SCRATCH_HEADS, 2 * (size_t)pairs * sizeof *cosines),
@@ -53,19 +78,33 @@ static void encode(enum tensor_type type, const float *src, void *dst, size_t n)
 
 void cpu_kv_store(const struct greta_soft_work *work, const struct kern_kv_store *a) {
     enum tensor_type type = (enum tensor_type)a->keys.type;
-    size_t row = tensor_type_row_bytes(type, a->width);
+    int64_t row = (int64_t)tensor_type_row_bytes(type, a->width);
     for (uint64_t t = work->first; t < work->last; t++) {
-        size_t at = (size_t)INTS(a->slots)[t] * row;
+        const int32_t *table = INTS(a->tables) + (size_t)INTS(a->seqs)[t] * a->table_width;
+        int64_t pos = INTS(a->pos)[t];
+        int64_t at = (table[pos / KERN_BLOCK] * (int64_t)KERN_BLOCK + pos % KERN_BLOCK) * row;
         encode(type, FLOATS(a->k) + t * a->width, (char *)a->keys.ptr + at, a->width);
         encode(type, FLOATS(a->v) + t * a->width, (char *)a->values.ptr + at, a->width);
     }
 }
 
+/* The elements of a block's strips: from *from to the result. */
+static uint64_t find_strips(const struct greta_soft_work *work, uint64_t all, uint64_t *from) {
+    uint64_t to = work->last * KERN_STRIP;
+    *from = work->first * KERN_STRIP;
+    return to < all ? to : all;
+}
+
 void cpu_swiglu(const struct greta_soft_work *work, const struct kern_swiglu *a) {
-    uint64_t from = work->first * KERN_STRIP, to = work->last * KERN_STRIP;
-    uint64_t all = (uint64_t)a->tokens * a->hidden;
-    to = to < all ? to : all;
-    ops()->swiglu(FLOATS(a->out) + from, FLOATS(a->gate) + from, FLOATS(a->up) + from, to - from);
+    uint64_t from, to = find_strips(work, (uint64_t)a->tokens * a->hidden, &from);
+    const float *up = a->ungated ? NULL : FLOATS(a->up) + from;
+    (a->gelu ? ops()->geglu : ops()->swiglu)(FLOATS(a->out) + from, FLOATS(a->gate) + from, up,
+                                             to - from);
+}
+
+void cpu_soft_cap(const struct greta_soft_work *work, const struct kern_soft_cap *a) {
+    uint64_t from, to = find_strips(work, (uint64_t)a->rows * a->dim, &from);
+    ops()->soft_cap(FLOATS(a->x) + from, a->cap, to - from);
 }
 
 void cpu_take_rows(const struct greta_soft_work *work, const struct kern_take_rows *a) {

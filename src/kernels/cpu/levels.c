@@ -4,9 +4,9 @@
 
 _Static_assert((int)KERN_SLAB == (int)MM_SLAB &&
                    (int)KERN_SLAB_BYTES == MM_SLAB + 2 * MM_RUNS * (int)sizeof(float),
-               "kern.h tells what this does");
+               "kern.h and mm.h must agree");
 _Static_assert((int)KERN_SPLIT_BYTES == MM_STEPS * MM_PARTS * (int)sizeof(struct mm_line),
-               "kern.h tells what this does");
+               "kern.h and mm.h must agree");
 
 struct mm_row levels_row(void *buffer, size_t tokens, size_t k, size_t slab, size_t token) {
     const size_t all = levels_slabs(k) * tokens, at = slab * tokens + token;

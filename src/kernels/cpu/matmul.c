@@ -16,7 +16,7 @@
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)
 
-_Static_assert((int)KERN_PANEL == (int)MM_PANEL, "kern.h tells what mm.h does");
+_Static_assert((int)KERN_PANEL == (int)MM_PANEL, "kern.h and mm.h must agree");
 
 struct weight {
     enum tensor_type type;
@@ -103,6 +103,8 @@ void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
             row = room;
         }
         ops()->decode(w.type, row, out, a->dim);
+        if (a->scale != 0)
+            ops()->scale(out, out, a->scale, NULL, a->dim);
     }
 }
 
@@ -120,7 +122,7 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
         out[i] += p->bias[row + i];
 }
 
-/* out[r] = row `row` + r . x, of sixteen rows of floats; behind the last full sixteen, of those
+/* out[r] = row `row` + r . x, of sixteen rows of floats; past the last full sixteen, of those
  * there are, each as sixteen times the same row, because dot_floats() takes no fewer. */
 static void float_group(const struct weight *w, uint64_t row, const float *x, float *out) {
     uint64_t left = w->n - row;
@@ -157,7 +159,7 @@ struct float_rows {
     size_t stride;
 };
 
-/* From column `at` on; rows behind the last are read as the last one. These are put into room. */
+/* From column `at` on; rows past the last are read as the last one. These are put into room. */
 static struct float_rows float_rows_at(const struct weight *w, uint64_t row, size_t at,
                                        size_t count, float room[PACK_ROWS][MM_SLAB]) {
     const size_t size = tensor_type_find(w->type)->block_bytes;

@@ -1,10 +1,11 @@
-/* mm.h - the inner loops of matmul, one implementation an instruction set.
+/* mm.h - the inner loops of matmul, one implementation per instruction set.
  *
  * Weights are levels of 2 to 8 bits with a scale, and perhaps a minimum, for every 16 or 32 of
  * them: w = scale * (level - zero) - minimum, where zero is the same for all weights of a type.
  * They come in packed groups of 16 rows (pack.h). Activations are quantised to 7 bits and a sign,
  * with a scale for every 16 or 32. Products of levels are summed as integers, exactly; their sums
- * are scaled and added up as float. So that all instruction sets give the same sums.
+ * are scaled and added up as float. Summing in this order makes all instruction sets agree bit for
+ * bit.
  *
  * All functions are pure; pointers need no alignment. */
 #ifndef KERNELS_CPU_MM_H
@@ -73,7 +74,7 @@ struct mm_parts_tile {
 struct mm_set {
     const char *name;
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
-     * types that have 256 elements a block. */
+     * types that have 256 elements per block. */
     void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
     /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
@@ -108,7 +109,7 @@ struct mm_set {
 
 /* The best set that this processor has and GRETA_CPU allows. */
 const struct mm_set *mm(void);
-/* By number, from the plainest on; NULL behind the last. Those this processor lacks are left out.
+/* By number, from the plainest on; NULL after the last. Those this processor lacks are left out.
  */
 const struct mm_set *mm_set_at(unsigned i);
 

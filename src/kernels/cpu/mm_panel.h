@@ -2,7 +2,7 @@
  *
  * A file that implements mm.h for an instruction set includes its vectors, then this. Each type has
  * one function here that walks over a block of 16 packed rows and hands on quads of levels (put)
- * and the scales that end a run of them (end_16, end_32). Where they go is the sink's matter: in
+ * and the scales that end a run of them (end_16, end_32). The sink decides where they go: in
  * `dot` they are multiplied at once, in registers; in `unpack` they are stored for many tokens.
  *
  * A vector of words in a packed group has 4 bytes of each of 16 rows, so that where a byte has one
@@ -145,30 +145,30 @@ struct block {
 #define HALVES(i)        vf_halves(g->section[i])
 #define NIBBLES(w, part) vi_and((part) ? vi_right(w, 4) : (w), 0x0f0f)
 
-/* 16 bytes a row: low nibbles are elements 0 to 15, high nibbles 16 to 31. */
-INLINE void put_nibbles(struct sink *k, const struct block *g) {
+/* 16 bytes per row: low nibbles are elements 0 to 15, high nibbles 16 to 31. */
+INLINE void put_nibbles(struct sink *k, const struct block *g, int levels) {
     UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(0, i);
+        vi w = WORDS(levels, i);
         put(k, 0, i, NIBBLES(w, 0));
         put(k, 1, i + 4, NIBBLES(w, 1));
     }
 }
 
 INLINE void walk_q4_0(struct sink *k, const struct block *g) {
-    put_nibbles(k, g);
-    end_32(k, 0, 0, HALVES(1), NO_MIN);
+    put_nibbles(k, g, PACK_Q4_0_LEVELS);
+    end_32(k, 0, 0, HALVES(PACK_Q4_0_SCALE), NO_MIN);
 }
 
 INLINE void walk_q4_1(struct sink *k, const struct block *g) {
-    put_nibbles(k, g);
-    end_32(k, 0, 0, HALVES(1), vf_mul(HALVES(2), vf_set(-1)));
+    put_nibbles(k, g, PACK_Q4_1_LEVELS);
+    end_32(k, 0, 0, HALVES(PACK_Q4_1_SCALE), vf_mul(HALVES(PACK_Q4_1_MIN), vf_set(-1)));
 }
 
-/* The fifth bits of quad q are bits q of the bytes of section 1. */
-INLINE void put_fives(struct sink *k, const struct block *g) {
-    vi high = WORDS(1, 0);
+/* The fifth bits of quad q are bits q of the bytes of the section `fifth`. */
+INLINE void put_fives(struct sink *k, const struct block *g, int levels, int fifth) {
+    vi high = WORDS(fifth, 0);
     UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(0, i);
+        vi w = WORDS(levels, i);
         UNROLL for (int half = 0; half < 2; half++) {
             int quad = i + 4 * half;
             vi bit = vi_left(vi_and(vi_right(high, quad), 0x0101), 4);
@@ -178,23 +178,23 @@ INLINE void put_fives(struct sink *k, const struct block *g) {
 }
 
 INLINE void walk_q5_0(struct sink *k, const struct block *g) {
-    put_fives(k, g);
-    end_32(k, 0, 0, HALVES(2), NO_MIN);
+    put_fives(k, g, PACK_Q5_0_LEVELS, PACK_Q5_0_HIGH);
+    end_32(k, 0, 0, HALVES(PACK_Q5_0_SCALE), NO_MIN);
 }
 
 INLINE void walk_q5_1(struct sink *k, const struct block *g) {
-    put_fives(k, g);
-    end_32(k, 0, 0, HALVES(2), vf_mul(HALVES(3), vf_set(-1)));
+    put_fives(k, g, PACK_Q5_1_LEVELS, PACK_Q5_1_HIGH);
+    end_32(k, 0, 0, HALVES(PACK_Q5_1_SCALE), vf_mul(HALVES(PACK_Q5_1_MIN), vf_set(-1)));
 }
 
 INLINE void walk_q8_0(struct sink *k, const struct block *g) {
-    UNROLL for (int u = 0; u < 8; u++) put(k, u / 4, u, vi_plus_128(WORDS(0, u)));
-    end_32(k, 0, 0, HALVES(1), NO_MIN);
+    UNROLL for (int u = 0; u < 8; u++) put(k, u / 4, u, vi_plus_128(WORDS(PACK_Q8_0_LEVELS, u)));
+    end_32(k, 0, 0, HALVES(PACK_Q8_0_SCALE), NO_MIN);
 }
 
-INLINE void put_iq4(struct sink *k, const struct block *g, int word, int quad) {
+INLINE void put_iq4(struct sink *k, const struct block *g, int levels, int word, int quad) {
     UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(0, word + i);
+        vi w = WORDS(levels, word + i);
         UNROLL for (int half = 0; half < 2; half++) {
             vi values = vi_lookup(NIBBLES(w, half), quant_iq4_values);
             put(k, half, quad + i + 4 * half, vi_plus_128(values));
@@ -203,8 +203,8 @@ INLINE void put_iq4(struct sink *k, const struct block *g, int word, int quad) {
 }
 
 INLINE void walk_iq4_nl(struct sink *k, const struct block *g) {
-    put_iq4(k, g, 0, 0);
-    end_32(k, 0, 0, HALVES(1), NO_MIN);
+    put_iq4(k, g, PACK_IQ4_NL_LEVELS, 0, 0);
+    end_32(k, 0, 0, HALVES(PACK_IQ4_NL_SCALE), NO_MIN);
 }
 
 /* 6-bit scales of Q3_K and IQ4_XS: low nibbles, two a byte, then high bits, four a byte from byte
@@ -215,10 +215,12 @@ INLINE vf six_bit_scale(vb low, vb high, int unit, vf d) {
 }
 
 INLINE void walk_iq4_xs(struct sink *k, const struct block *g) {
-    vf d = HALVES(2);
+    const int scales = PACK_IQ4_XS_SCALES;
+    vf d = HALVES(PACK_IQ4_XS_SCALE);
     UNROLL for (int s = 0; s < 8; s++) {
-        put_iq4(k, g, 4 * s, 8 * s);
-        end_32(k, 0, s, six_bit_scale(BYTES(1, s / 2), BYTES(1, 4 + s / 4), s, d), NO_MIN);
+        put_iq4(k, g, PACK_IQ4_XS_LEVELS, 4 * s, 8 * s);
+        end_32(k, 0, s, six_bit_scale(BYTES(scales, s / 2), BYTES(scales, 4 + s / 4), s, d),
+               NO_MIN);
     }
 }
 
@@ -233,30 +235,30 @@ INLINE void end_k4(struct sink *k, const struct block *g, int section, int part,
 
 /* Every 32 bytes are two sub-blocks: low and high nibbles. */
 INLINE void walk_q4_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(2), dmin = HALVES(3);
+    vf d = HALVES(PACK_Q4_K_SCALE), dmin = HALVES(PACK_Q4_K_MIN);
     UNROLL for (int s = 0; s < 8; s += 2) {
         UNROLL for (int u = 0; u < 8; u++) {
-            vi w = WORDS(0, 4 * s + u);
+            vi w = WORDS(PACK_Q4_K_LEVELS, 4 * s + u);
             put(k, u / 4, 8 * s + u, NIBBLES(w, 0));
             put(k, 2 + u / 4, 8 * s + 8 + u, NIBBLES(w, 1));
         }
-        end_k4(k, g, 1, 0, s, d, dmin);
-        end_k4(k, g, 1, 2, s + 1, d, dmin);
+        end_k4(k, g, PACK_Q4_K_SCALES, 0, s, d, dmin);
+        end_k4(k, g, PACK_Q4_K_SCALES, 2, s + 1, d, dmin);
     }
 }
 
 INLINE void walk_q5_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(3), dmin = HALVES(4);
+    vf d = HALVES(PACK_Q5_K_SCALE), dmin = HALVES(PACK_Q5_K_MIN);
     UNROLL for (int s = 0; s < 8; s += 2) {
         UNROLL for (int u = 0; u < 8; u++) {
-            vi w = WORDS(0, 4 * s + u), high = WORDS(1, u);
+            vi w = WORDS(PACK_Q5_K_LEVELS, 4 * s + u), high = WORDS(PACK_Q5_K_HIGH, u);
             UNROLL for (int i = 0; i < 2; i++) {
                 vi bit = vi_left(vi_and(vi_right(high, s + i), 0x0101), 4);
                 put(k, 2 * i + u / 4, 8 * (s + i) + u, vi_or(NIBBLES(w, i), bit));
             }
         }
-        end_k4(k, g, 2, 0, s, d, dmin);
-        end_k4(k, g, 2, 2, s + 1, d, dmin);
+        end_k4(k, g, PACK_Q5_K_SCALES, 0, s, d, dmin);
+        end_k4(k, g, PACK_Q5_K_SCALES, 2, s + 1, d, dmin);
     }
 }
 
@@ -267,14 +269,14 @@ INLINE void walk_q5_k(struct sink *k, const struct block *g) {
 #define PUT(half, i, u, v) put(k, 2 * (i) + (u) / 4, 8 * (4 * (half) + (i)) + (u), v)
 
 INLINE void walk_q2_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(2), dmin = HALVES(3);
+    vf d = HALVES(PACK_Q2_K_SCALE), dmin = HALVES(PACK_Q2_K_MIN);
     UNROLL for (int half = 0; half < 2; half++) {
         EACH_WORD(u) {
-            vi w = WORDS(0, 8 * half + u);
+            vi w = WORDS(PACK_Q2_K_LEVELS, 8 * half + u);
             UNROLL for (int i = 0; i < 4; i++) PUT(half, i, u, vi_and(vi_right(w, 2 * i), 0x0303));
         }
         EACH_RUN(i) {
-            vb s = BYTES(1, 8 * half + i);
+            vb s = BYTES(PACK_Q2_K_SCALES, 8 * half + i);
             end_16(k, i, 8 * half + i, vf_mul(vf_bytes(vb_bits(s, 0, 4)), d),
                    vf_mul(vf_bytes(vb_bits(s, 4, 4)), dmin));
         }
@@ -282,10 +284,11 @@ INLINE void walk_q2_k(struct sink *k, const struct block *g) {
 }
 
 INLINE void walk_q3_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(3);
+    const int scales = PACK_Q3_K_SCALES;
+    vf d = HALVES(PACK_Q3_K_SCALE);
     UNROLL for (int half = 0; half < 2; half++) {
         EACH_WORD(u) {
-            vi w = WORDS(0, 8 * half + u), high = WORDS(1, u);
+            vi w = WORDS(PACK_Q3_K_LEVELS, 8 * half + u), high = WORDS(PACK_Q3_K_HIGH, u);
             UNROLL for (int i = 0; i < 4; i++) {
                 vi bit = vi_left(vi_and(vi_right(high, 4 * half + i), 0x0101), 2);
                 PUT(half, i, u, vi_or(vi_and(vi_right(w, 2 * i), 0x0303), bit));
@@ -293,25 +296,28 @@ INLINE void walk_q3_k(struct sink *k, const struct block *g) {
         }
         EACH_RUN(i) {
             int run = 8 * half + i;
-            end_16(k, i, run, six_bit_scale(BYTES(2, run / 2), BYTES(2, 8 + run / 4), run, d),
+            end_16(k, i, run,
+                   six_bit_scale(BYTES(scales, run / 2), BYTES(scales, 8 + run / 4), run, d),
                    NO_MIN);
         }
     }
 }
 
 INLINE void walk_q6_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(3);
+    vf d = HALVES(PACK_Q6_K_SCALE);
     UNROLL for (int half = 0; half < 2; half++) {
         EACH_WORD(u) {
-            vi high = WORDS(1, 8 * half + u);
-            vi w[2] = { WORDS(0, 16 * half + u), WORDS(0, 16 * half + 8 + u) };
+            vi high = WORDS(PACK_Q6_K_HIGH, 8 * half + u);
+            vi w[2] = { WORDS(PACK_Q6_K_LEVELS, 16 * half + u),
+                        WORDS(PACK_Q6_K_LEVELS, 16 * half + 8 + u) };
             UNROLL for (int i = 0; i < 4; i++) {
                 vi bits = vi_left(vi_and(vi_right(high, 2 * i), 0x0303), 4);
                 PUT(half, i, u, vi_or(NIBBLES(w[i % 2], i / 2), bits));
             }
         }
         EACH_RUN(i)
-        end_16(k, i, 8 * half + i, vf_mul(vf_signed_bytes(BYTES(2, 8 * half + i)), d), NO_MIN);
+        end_16(k, i, 8 * half + i,
+               vf_mul(vf_signed_bytes(BYTES(PACK_Q6_K_SCALES, 8 * half + i)), d), NO_MIN);
     }
 }
 

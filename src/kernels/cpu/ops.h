@@ -1,4 +1,4 @@
-/* ops.h - the inner loops of the CPU kernels, one implementation an instruction set.
+/* ops.h - the inner loops of the CPU kernels, one implementation per instruction set.
  *
  * ops() is the best set that this processor has and GRETA_CPU allows (isa.h); every set gives the
  * same results to rounding, and tests compare each with the scalar one. Pointers need no alignment;
@@ -40,12 +40,20 @@ struct ops {
     /* To nearest, ties to even. */
     void (*encode_f16)(const float *src, void *dst, size_t n);
 
-    /* sum of x[i] * x[i], in double */
+    /* sum of x[i], and of x[i] * x[i], in double */
+    double (*sum)(const float *x, size_t n);
     double (*sum_squares)(const float *x, size_t n);
     /* out[i] = x[i] * factor * weight[i], or without a weight if that is NULL; out may be x */
     void (*scale)(float *out, const float *x, float factor, const float *weight, size_t n);
-    /* out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]; out may be gate or up */
+    /* out[i] = x[i] + by + more[i], or without more if that is NULL; out may be x or more */
+    void (*add)(float *out, const float *x, float by, const float *more, size_t n);
+    /* out[i] = activation(gate[i]) * up[i], or without up if that is NULL; out may be gate or up.
+     * SiLU is x / (1 + exp(-x)); GELU, in its approximation by tanh, is x / (1 + exp(-2u)) with
+     * u = sqrt(2 / pi) (x + 0.044715 x^3). */
     void (*swiglu)(float *out, const float *gate, const float *up, size_t n);
+    void (*geglu)(float *out, const float *gate, const float *up, size_t n);
+    /* x[i] = cap * tanh(x[i] / cap) */
+    void (*soft_cap)(float *x, float cap, size_t n);
     /* Turns pair i of x, elements i and i + pairs or 2i and 2i + 1, by the angle whose cosine and
      * sine are given. */
     void (*rotate_halves)(float *x, const float *cosines, const float *sines, size_t pairs);
@@ -79,7 +87,7 @@ struct ops {
 };
 
 const struct ops *ops(void);
-/* By number, from the plainest on; NULL behind the last. Those this processor lacks are left out.
+/* By number, from the plainest on; NULL after the last. Those this processor lacks are left out.
  */
 const struct ops *ops_at(unsigned i);
 

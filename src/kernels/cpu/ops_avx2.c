@@ -96,6 +96,21 @@ static void encode_f16(const float *src, void *dst, size_t n) {
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
+INLINE double total_of(__m256d v) {
+    __m128d s = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
+}
+
+static double sum(const float *x, size_t n) {
+    __m256d s0 = _mm256_setzero_pd(), s1 = s0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        s0 = _mm256_add_pd(s0, _mm256_cvtps_pd(_mm_loadu_ps(x + i)));
+        s1 = _mm256_add_pd(s1, _mm256_cvtps_pd(_mm_loadu_ps(x + i + 4)));
+    }
+    return total_of(_mm256_add_pd(s0, s1)) + ops_scalar.sum(x + i, n - i);
+}
+
 static double sum_squares(const float *x, size_t n) {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0;
     size_t i = 0;
@@ -110,9 +125,8 @@ static double sum_squares(const float *x, size_t n) {
         s3 = _mm256_fmadd_pd(d, d, s3);
     }
     s0 = _mm256_add_pd(_mm256_add_pd(s0, s1), _mm256_add_pd(s2, s3));
-    __m128d s = _mm_add_pd(_mm256_castpd256_pd128(s0), _mm256_extractf128_pd(s0, 1));
-    double sum = _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
-    return i < n ? sum + ops_scalar.sum_squares(x + i, n - i) : sum;
+    double squares = total_of(s0);
+    return i < n ? squares + ops_scalar.sum_squares(x + i, n - i) : squares;
 }
 
 static void rotate_halves(float *x, const float *cosines, const float *sines, size_t pairs) {
@@ -201,9 +215,13 @@ static const struct ops set = {
     .name = "avx2",
     .decode = decode,
     .encode_f16 = encode_f16,
+    .sum = sum,
     .sum_squares = sum_squares,
     .scale = scale,
+    .add = add,
     .swiglu = swiglu,
+    .geglu = geglu,
+    .soft_cap = soft_cap,
     .rotate_halves = rotate_halves,
     .rotate_neighbours = rotate_neighbours,
     .decode_rows = decode_rows,

@@ -88,7 +88,10 @@ static void fill(void) {
     set.decode = decode;
     set.sum_squares = sum_squares;
     set.scale = scale;
+    set.add = add;
     set.swiglu = swiglu;
+    set.geglu = geglu;
+    set.soft_cap = soft_cap;
     set.decode_rows = decode_rows;
     set.score = score;
     set.soften = soften;

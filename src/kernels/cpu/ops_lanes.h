@@ -88,9 +88,17 @@ static void scale(float *out, const float *x, float factor, const float *weight,
         ops_scalar.scale(out + i, x + i, factor, weight ? weight + i : NULL, n - i);
 }
 
-/* e^x = 2^n e^r */
-INLINE vf exponential(vf x) {
-    x = vf_min(vf_set(EXP_MOST), vf_max(vf_set(EXP_LEAST), x)); /* in this order a NaN stays */
+static void add(float *out, const float *x, float by, const float *more, size_t n) {
+    size_t i = 0;
+    for (; i + OPS_LANES <= n; i += OPS_LANES) {
+        vf v = vf_add(vf_load(x + i), vf_set(by));
+        vf_store(out + i, more ? vf_add(v, vf_load(more + i)) : v);
+    }
+    ops_scalar.add(out + i, x + i, by, more ? more + i : NULL, n - i);
+}
+
+/* e^x = 2^n e^r: returns e^r - 1. */
+INLINE vf exponential_parts(vf x, vf *power) {
     vf n = vf_round(vf_mul(x, vf_set(EXP_LOG2E)));
     vf r = vf_fnma(n, vf_set(EXP_LN2_HIGH), x);
     r = vf_fnma(n, vf_set(EXP_LN2_LOW), r);
@@ -98,26 +106,75 @@ INLINE vf exponential(vf x) {
     p = vf_fma(p, r, vf_set(EXP_C4));
     p = vf_fma(p, r, vf_set(EXP_C3));
     p = vf_fma(p, r, vf_set(EXP_C2));
-    p = vf_fma(vf_mul(p, r), r, r);
+    *power = n;
+    return vf_fma(vf_mul(p, r), r, r);
+}
+
+INLINE vf exponential(vf x) {
+    vf n, p;
+    x = vf_min(vf_set(EXP_MOST), vf_max(vf_set(EXP_LEAST), x)); /* in this order a NaN stays */
+    p = exponential_parts(x, &n);
     return vf_scale(vf_add(p, vf_set(1)), n);
 }
 
-INLINE void swiglu_lanes(float *out, const float *gate, const float *up) {
-    vf g = vf_load(gate), e = exponential(vf_sub(vf_set(-0.0f), g));
-    vf_store(out, vf_mul(vf_div(g, vf_add(vf_set(1), e)), vf_load(up)));
+/* tanh(x) = m / (m + 2), m = e^2x - 1 = 2^n (e^r - 1) + (2^n - 1): exact to rounding near 0, too.
+ * Beyond 10 it is 1 in every bit. */
+INLINE vf hyperbolic_tangent(vf x) {
+    vf n, p;
+    x = vf_min(vf_set(10), vf_max(vf_set(-10), x)); /* a NaN stays */
+    p = exponential_parts(vf_add(x, x), &n);
+    vf m = vf_add(vf_scale(p, n), vf_sub(vf_scale(vf_set(1), n), vf_set(1)));
+    return vf_div(m, vf_add(m, vf_set(2)));
 }
 
-static void swiglu(float *out, const float *gate, const float *up, size_t n) {
+/* g / (1 + e^-g), or with GELU's cubic in place of the g of the exponent. */
+INLINE void activate_lanes(float *out, const float *gate, const float *up, const bool gelu) {
+    vf g = vf_load(gate), exponent = vf_sub(vf_set(-0.0f), g);
+    if (gelu) {
+        vf cubic = vf_fma(vf_mul(g, g), vf_set(GELU_CUBIC), vf_set(1));
+        exponent = vf_mul(vf_mul(g, vf_set(-2 * GELU_LINEAR)), cubic);
+    }
+    vf v = vf_div(g, vf_add(vf_set(1), exponential(exponent)));
+    vf_store(out, up ? vf_mul(v, vf_load(up)) : v);
+}
+
+INLINE void activate(float *out, const float *gate, const float *up, size_t n, const bool gelu) {
     size_t i = 0;
     for (; i + OPS_LANES <= n; i += OPS_LANES)
-        swiglu_lanes(out + i, gate + i, up + i);
+        activate_lanes(out + i, gate + i, up ? up + i : NULL, gelu);
     if (i == n)
         return;
     float rest[3][OPS_LANES] = { 0 };
     memcpy(rest[1], gate + i, (n - i) * sizeof *gate);
-    memcpy(rest[2], up + i, (n - i) * sizeof *up);
-    swiglu_lanes(rest[0], rest[1], rest[2]);
+    if (up)
+        memcpy(rest[2], up + i, (n - i) * sizeof *up);
+    activate_lanes(rest[0], rest[1], up ? rest[2] : NULL, gelu);
     memcpy(out + i, rest[0], (n - i) * sizeof *out);
+}
+
+static void swiglu(float *out, const float *gate, const float *up, size_t n) {
+    activate(out, gate, up, n, false);
+}
+
+static void geglu(float *out, const float *gate, const float *up, size_t n) {
+    activate(out, gate, up, n, true);
+}
+
+INLINE void soft_cap_lanes(float *x, float cap) {
+    vf v = hyperbolic_tangent(vf_div(vf_load(x), vf_set(cap)));
+    vf_store(x, vf_mul(v, vf_set(cap)));
+}
+
+static void soft_cap(float *x, float cap, size_t n) {
+    float rest[OPS_LANES] = { 0 };
+    size_t i = 0;
+    for (; i + OPS_LANES <= n; i += OPS_LANES)
+        soft_cap_lanes(x + i, cap);
+    if (i == n)
+        return;
+    memcpy(rest, x + i, (n - i) * sizeof *x);
+    soft_cap_lanes(rest, cap);
+    memcpy(x + i, rest, (n - i) * sizeof *x);
 }
 
 /* ---- attention: scores ----------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* ops_scalar.c - plain C, the definition of every function of ops.h. */
 #include <math.h>
 
+#include "kernels/cpu/exp_terms.h"
 #include "kernels/cpu/ops.h"
 #include "model/quant/quant.h"
 
@@ -14,6 +15,13 @@ static void encode_f16(const float *src, void *dst, size_t n) {
 
 /* ---- element by element ---------------------------------------------------------------------- */
 
+static double sum(const float *x, size_t n) {
+    double total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += (double)x[i];
+    return total;
+}
+
 static double sum_squares(const float *x, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -26,9 +34,26 @@ static void scale(float *out, const float *x, float factor, const float *weight,
         out[i] = x[i] * factor * (weight ? weight[i] : 1);
 }
 
+static void add(float *out, const float *x, float by, const float *more, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        out[i] = x[i] + by + (more ? more[i] : 0);
+}
+
 static void swiglu(float *out, const float *gate, const float *up, size_t n) {
     for (size_t i = 0; i < n; i++)
-        out[i] = gate[i] / (1 + expf(-gate[i])) * up[i];
+        out[i] = gate[i] / (1 + expf(-gate[i])) * (up ? up[i] : 1);
+}
+
+static void geglu(float *out, const float *gate, const float *up, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        float g = gate[i], u = g * GELU_LINEAR * (1 + GELU_CUBIC * g * g);
+        out[i] = g / (1 + expf(-2 * u)) * (up ? up[i] : 1);
+    }
+}
+
+static void soft_cap(float *x, float cap, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = cap * tanhf(x[i] / cap);
 }
 
 static void rotate(float *a, float *b, float cosine, float sine) {
@@ -132,9 +157,13 @@ const struct ops ops_scalar = {
     .name = "scalar",
     .decode = decode,
     .encode_f16 = encode_f16,
+    .sum = sum,
     .sum_squares = sum_squares,
     .scale = scale,
+    .add = add,
     .swiglu = swiglu,
+    .geglu = geglu,
+    .soft_cap = soft_cap,
     .rotate_halves = rotate_halves,
     .rotate_neighbours = rotate_neighbours,
     .decode_rows = decode_rows,

@@ -12,8 +12,8 @@ struct section {
 };
 
 static const struct section sections[][PACK_SECTIONS] = {
-#define S(kind, at, bytes)    { kind, at, bytes },
-#define PACK(type, sections_) [TENSOR_TYPE_##type] = { sections_ },
+#define S(type, name, kind, at, bytes) { kind, at, bytes },
+#define PACK(type, sections_)          [TENSOR_TYPE_##type] = { sections_ },
 #include "kernels/cpu/pack.def"
 };
 #undef PACK

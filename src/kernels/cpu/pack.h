@@ -1,7 +1,7 @@
 /* pack.h - rows of a quantised matrix, 16 by 16, in the order in which matmul reads them.
  *
  * Packing only moves bits: 16 packed rows take exactly the bytes of 16 rows of the file, and
- * pack_row() gets a row back bit for bit. Rows behind the last whole group of 16 stay as they are
+ * pack_row() gets a row back bit for bit. Rows after the last whole group of 16 stay as they are
  * in the file. Floating-point types are never packed. All functions are pure. */
 #ifndef KERNELS_CPU_PACK_H
 #define KERNELS_CPU_PACK_H
@@ -14,12 +14,19 @@
 
 enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
 
+/* PACK_Q4_K_SCALES, …: the sections of each type by number. */
+#define S(type, name, kind, at, bytes) PACK_##type##_##name,
+#define PACK(type, sections)           enum { sections };
+#include "kernels/cpu/pack.def"
+#undef PACK
+#undef S
+
 bool pack_is_possible(enum tensor_type type);
 
 /* Bytes of the sections of pack.def in a block of the file. */
 static const uint8_t pack_bytes[][PACK_SECTIONS] = {
-#define S(kind, at, bytes)   bytes,
-#define PACK(type, sections) [TENSOR_TYPE_##type] = { sections },
+#define S(type, name, kind, at, bytes) bytes,
+#define PACK(type, sections)           [TENSOR_TYPE_##type] = { sections },
 #include "kernels/cpu/pack.def"
 #undef PACK
 #undef S

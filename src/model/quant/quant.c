@@ -9,20 +9,15 @@
 struct codec {
     quant_decode_fn decode;
     quant_encode_fn encode;
-    uint8_t halves; /* half-precision scales a block, all of which must be finite */
+    uint8_t halves; /* half-precision scales per block, all of which must be finite */
     uint16_t first; /* bytes before them */
 };
 
-#define CODEC(type, name, halves, first)                                                           \
-    [TENSOR_TYPE_##type] = { quant_decode_##name, quant_encode_##name, halves, first }
 static const struct codec codecs[] = {
-    CODEC(F32, f32, 0, 0),     CODEC(F16, f16, 1, 0),       CODEC(BF16, bf16, 0, 0),
-    CODEC(Q4_0, q4_0, 1, 0),   CODEC(Q4_1, q4_1, 2, 0),     CODEC(Q5_0, q5_0, 1, 0),
-    CODEC(Q5_1, q5_1, 2, 0),   CODEC(Q8_0, q8_0, 1, 0),     CODEC(Q2_K, q2_k, 2, 80),
-    CODEC(Q3_K, q3_k, 1, 108), CODEC(Q4_K, q4_k, 2, 0),     CODEC(Q5_K, q5_k, 2, 0),
-    CODEC(Q6_K, q6_k, 1, 208), CODEC(IQ4_NL, iq4_nl, 1, 0), CODEC(IQ4_XS, iq4_xs, 1, 0),
+#define TENSOR_TYPE_COMPUTED(type, number, elements, bytes, codec, halves, first, file_type)       \
+    [number] = { quant_decode_##codec, quant_encode_##codec, halves, first },
+#include "model/quant/tensor_type.def"
 };
-#undef CODEC
 
 _Static_assert(offsetof(struct block_q2_k, d) == 80 && offsetof(struct block_q3_k, d) == 108 &&
                    offsetof(struct block_q6_k, d) == 208,

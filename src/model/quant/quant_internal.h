@@ -6,25 +6,12 @@
 #include "model/quant/quant_block.h"
 #include "model/quant/quant_half.h"
 
-#define QUANT_DECLARE(name)                                                                        \
-    void quant_decode_##name(const void *src, float *dst, size_t n);                               \
-    void quant_encode_##name(const float *src, void *dst, size_t n, enum quant_effort effort);
-QUANT_DECLARE(f32)
-QUANT_DECLARE(f16)
-QUANT_DECLARE(bf16)
-QUANT_DECLARE(q4_0)
-QUANT_DECLARE(q4_1)
-QUANT_DECLARE(q5_0)
-QUANT_DECLARE(q5_1)
-QUANT_DECLARE(q8_0)
-QUANT_DECLARE(iq4_nl)
-QUANT_DECLARE(q2_k)
-QUANT_DECLARE(q3_k)
-QUANT_DECLARE(q4_k)
-QUANT_DECLARE(q5_k)
-QUANT_DECLARE(q6_k)
-QUANT_DECLARE(iq4_xs)
-#undef QUANT_DECLARE
+/* quant_decode_q4_0(), quant_encode_q4_0(), …: the codecs of tensor_type.def. n elements are whole
+ * blocks. */
+#define TENSOR_TYPE_COMPUTED(type, number, elements, bytes, codec, halves, first, file_type)       \
+    void quant_decode_##codec(const void *src, float *dst, size_t n);                              \
+    void quant_encode_##codec(const float *src, void *dst, size_t n, enum quant_effort effort);
+#include "model/quant/tensor_type.def"
 
 /* The nearest integer, ties to even, for |x| < 2^22: the addition pushes the fraction out. */
 static inline float quant_round(float x) {

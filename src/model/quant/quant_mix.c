@@ -5,6 +5,9 @@
 #include <strings.h>
 
 static const struct quant_mix mixes[] = {
+#define TENSOR_TYPE_COMPUTED(type, number, elements, bytes, codec, halves, first, file_type)       \
+    { #type, file_type, TENSOR_TYPE_##type, QUANT_MIX_PURE },
+#include "model/quant/tensor_type.def"
 #define QUANT_MIX(name, file_type, type, rule)                                                     \
     { name, file_type, TENSOR_TYPE_##type, QUANT_MIX_##rule },
 #include "model/quant/quant_mix.def"
@@ -13,6 +16,9 @@ static const struct quant_mix mixes[] = {
 
 const char *quant_mix_names(void) {
     static const char list[] = ""
+#define TENSOR_TYPE_COMPUTED(type, number, elements, bytes, codec, halves, first, file_type)       \
+    " " #type
+#include "model/quant/tensor_type.def"
 #define QUANT_MIX(name, file_type, type, rule) " " name
 #include "model/quant/quant_mix.def"
 #undef QUANT_MIX

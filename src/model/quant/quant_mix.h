@@ -17,7 +17,8 @@ struct quant_mix {
     enum quant_mix_rule rule;
 };
 
-/* A line of quant_mix.def; case is ignored. RC_USAGE, with the list of names, if there is none. */
+/* A type of tensor_type.def or a row of quant_mix.def; case is ignored. RC_USAGE, with the list of
+ * names, if there is none. */
 NODISCARD enum rc quant_mix_find(const char *name, const struct quant_mix **out, struct err *e);
 
 /* "F32, F16, ..." for help texts. */

@@ -9,7 +9,6 @@ static const struct tensor_type_info types[] = {
 #define TENSOR_TYPE(name, number, elements, bytes, use)                                            \
     [number] = { TENSOR_TYPE_##name, #name, elements, bytes, TENSOR_TYPE_##use },
 #include "model/quant/tensor_type.def"
-#undef TENSOR_TYPE
 };
 
 enum { TYPE_LIMIT = sizeof types / sizeof *types };

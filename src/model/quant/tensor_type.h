@@ -12,7 +12,6 @@
 enum tensor_type {
 #define TENSOR_TYPE(name, number, elements, bytes, use) TENSOR_TYPE_##name = (number),
 #include "model/quant/tensor_type.def"
-#undef TENSOR_TYPE
 };
 
 enum tensor_type_use { TENSOR_TYPE_STORED, TENSOR_TYPE_COMPUTE };
@@ -20,8 +19,8 @@ enum tensor_type_use { TENSOR_TYPE_STORED, TENSOR_TYPE_COMPUTE };
 struct tensor_type_info {
     enum tensor_type type;
     const char *name;        /* as in "Q4_K" */
-    uint32_t block_elements; /* elements a block, 1 for plain numbers */
-    uint32_t block_bytes;    /* bytes a block */
+    uint32_t block_elements; /* elements per block, 1 for plain numbers */
+    uint32_t block_bytes;    /* bytes per block */
     enum tensor_type_use use;
 };
 

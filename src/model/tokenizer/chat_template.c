@@ -68,7 +68,9 @@ static bool text_has(struct gguf_string text, const char *what) {
 enum rc chat_template_detect(enum chat_template *out, const tokenizer *t, struct err *e) {
     struct gguf_string text = tokenizer_chat_template(t);
     bool none = text.len == 0; /* then the vocabulary has to tell */
-    if (none ? has_token(t, "<|im_start|>") : text_has(text, "<|im_start|>"))
+    if (none ? has_token(t, "<|im_sep|>") : text_has(text, "<|im_sep|>"))
+        *out = CHAT_PHI4;
+    else if (none ? has_token(t, "<|im_start|>") : text_has(text, "<|im_start|>"))
         *out = CHAT_CHATML;
     else if (none ? has_token(t, "<|start_header_id|>") : text_has(text, "<|start_header_id|>"))
         *out = CHAT_LLAMA3;
@@ -76,6 +78,13 @@ enum rc chat_template_detect(enum chat_template *out, const tokenizer *t, struct
         *out = CHAT_LLAMA2;
     else if (none ? has_token(t, "[INST]") : text_has(text, "[INST]"))
         *out = mistral_of(t);
+    else if (none ? has_token(t, "<start_of_turn>") : text_has(text, "<start_of_turn>"))
+        *out = CHAT_GEMMA;
+    else if (none ? has_token(t, "<|assistant|>") && has_token(t, "<|end|>")
+                  : text_has(text, "<|assistant|>") && text_has(text, "<|end|>"))
+        *out = CHAT_PHI3;
+    else if (text_has(text, "### Instruction\\n") && text_has(text, "### Response\\n"))
+        *out = CHAT_STARCODER2;
     else if (none ? has_token(t, "<|assistant|>")
                   : text_has(text, "<|user|>") && text_has(text, "eos_token"))
         *out = CHAT_ZEPHYR;

@@ -61,7 +61,7 @@ struct chat_pieces {
 /* Renders turns, all of which must outlive *out. `done` of them are in the model's context already,
  * the last one up to and without what follows its text (an answer that was just generated, without
  * the token that ended it); 0 for a fresh context. answer: end with what makes the model answer.
- * Appends to *out. RC_USAGE for a system turn that has no user turn behind it where the template
+ * Appends to *out. RC_USAGE for a system turn that has no user turn after it where the template
  * needs one. */
 NODISCARD enum rc chat_template_render(enum chat_template which, const struct chat_turn *turns,
                                        size_t count, size_t done, bool answer,

@@ -143,6 +143,7 @@ static enum rc load_settings(tokenizer *t, const struct vocab_source *s, struct 
         (rc = load_adding(s, "eos", s->add_eos, false, t->eos, &t->add_eos, e)) != RC_OK)
         return rc;
     t->add_space_prefix = spm && s->add_space_prefix != 0;
+    t->strip_after_special = s->strip_after_special;
     t->chat_template = malloc(s->chat_template.len + 1);
     if (!t->chat_template)
         return err_set(e, RC_MEMORY, "%s: no memory for tokenizer.chat_template", s->name);
@@ -230,6 +231,18 @@ void token_list_close(struct token_list *list) {
     *list = (struct token_list){ 0 };
 }
 
+/* Whether a token swallows the blanks after it. */
+static bool strips_blanks(const tokenizer *t, int32_t id) {
+    return t->strip_after_special && id != TOKENIZER_NO_TOKEN && id != t->bos && id != t->unk &&
+           !gguf_string_is(tokenizer_text(t, id), "<|endoftext|>");
+}
+
+static struct fragment without_blanks(const char *text, struct fragment f) {
+    for (; f.len > 0 && strchr(" \t\n\v\f\r", text[f.start]) && text[f.start]; f.len--)
+        f.start++;
+    return f;
+}
+
 /* Encodes what specials_cut() made of a text. A space goes before text that follows a special token
  * or begins the whole, where the model is used to that. */
 static enum rc encode_fragments(const tokenizer *t, const char *text,
@@ -237,11 +250,16 @@ static enum rc encode_fragments(const tokenizer *t, const char *text,
                                 struct token_list *list, struct err *e) {
     enum rc rc = RC_OK;
     const bool untrusted = flags & TOKENIZER_UNTRUSTED;
-    bool after_special = !(flags & TOKENIZER_CONTINUES);
+    bool after_special = !(flags & TOKENIZER_CONTINUES), strip = false;
     for (size_t i = 0; i < fragments->count && rc == RC_OK; i++) {
         struct fragment f = fragments->items[i];
+        if (strip && f.token == TOKENIZER_NO_TOKEN)
+            f = without_blanks(text, f);
+        strip = strips_blanks(t, f.token);
         if (f.token != TOKENIZER_NO_TOKEN)
             rc = token_list_add(list, f.token, e);
+        else if (f.len == 0)
+            continue; /* nothing is left of it: what follows comes after the special token */
         else if (t->kind == TOKENIZER_SPM)
             rc = tokenizer_spm_encode(t, text + f.start, f.len,
                                       after_special && t->add_space_prefix, untrusted, list, e);

@@ -37,7 +37,7 @@ NODISCARD enum rc token_list_add(struct token_list *list, int32_t id, struct err
 void token_list_close(struct token_list *list);
 
 enum {
-    /* BOS before and EOS behind the text where the model wants them. */
+    /* BOS before and EOS after the text where the model wants them. */
     TOKENIZER_ADD_SPECIAL = 1,
     /* "<s>", "<|eot_id|>" and their like in the text become those tokens. Without it they are plain
      * text; user-defined tokens are found either way. */
@@ -66,8 +66,7 @@ int32_t tokenizer_find(const tokenizer *t, const char *text, size_t len); /* by 
 
 bool tokenizer_adds_bos(const tokenizer *t);
 bool tokenizer_adds_eos(const tokenizer *t);
-bool tokenizer_adds_space(
-    const tokenizer *t); /* before text at the beginning or behind a special */
+bool tokenizer_adds_space(const tokenizer *t); /* before text at the beginning or after a special */
 
 /* Ids may be any number here; those of no token are neither. */
 bool tokenizer_is_eog(const tokenizer *t, int32_t id);     /* generation ends: EOS, EOT, ... */

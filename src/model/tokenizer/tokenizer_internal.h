@@ -36,9 +36,9 @@ struct bpe {
 };
 
 struct spm {
-    float *scores;           /* one a token */
+    float *scores;           /* one per token */
     int32_t byte_token[256]; /* token of each byte, or -1 */
-    bool words_are_apart;    /* no token reaches from a word into the blanks behind it */
+    bool words_are_apart;    /* no token reaches from a word into the blanks after it */
 };
 
 /* Tokens that are looked for in a text before anything else is done with it. */
@@ -64,11 +64,11 @@ struct fragment_list {
 struct tokenizer {
     enum tokenizer_kind kind;
     struct vocab_table tokens; /* texts, by id */
-    uint8_t *attributes;       /* TOKEN_*, one a token */
-    char *pieces;              /* bytes that tokens stand for, one behind the other */
+    uint8_t *attributes;       /* TOKEN_*, one per token */
+    char *pieces;              /* bytes that tokens stand for, one after the other */
     uint32_t *piece_start;     /* piece i is pieces[piece_start[i]] to pieces[piece_start[i + 1]] */
     int32_t bos, eos, eot, eom, unk;
-    bool add_bos, add_eos, add_space_prefix;
+    bool add_bos, add_eos, add_space_prefix, strip_after_special;
     struct specials specials;
     char *chat_template;
     size_t chat_template_len;

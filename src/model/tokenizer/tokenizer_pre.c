@@ -192,7 +192,7 @@ static bool pre_is_plain(const char *text, size_t len) {
     return true;
 }
 
-/* Makes the corrected text and, behind it, the text to match, which is as long. */
+/* Makes the corrected text and, after it, the text to match, which is as long. */
 static enum rc pre_correct(const char *text, size_t len, struct tokenizer_words *words,
                            size_t *corrected, const char **match, struct err *e) {
     size_t room = 3 * len; /* a byte may become U+FFFD */

@@ -1,5 +1,5 @@
 /* Special tokens in a text. The longest ones are found first, anywhere in the text; a shorter one
- * has only what is left between them. So that this costs nothing where there are none, which is
+ * has only what is left between them. To cost nothing where there are none, which is
  * nearly everywhere, one pass over the text finds out which of them occur at all. */
 #include <stdlib.h>
 #include <string.h>

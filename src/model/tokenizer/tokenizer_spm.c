@@ -14,7 +14,7 @@ static bool spm_is_space(const char *s) {
     return memcmp(s, SPM_SPACE, SPM_SPACE_LEN) == 0;
 }
 
-/* Whether a token has a blank somewhere behind something else than a blank. */
+/* Whether a token has a blank somewhere after something other than a blank. */
 static bool spm_reaches_over(const char *text, uint32_t len) {
     for (uint32_t i = 1; i + SPM_SPACE_LEN <= len; i++)
         if (spm_is_space(text + i) &&

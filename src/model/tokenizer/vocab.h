@@ -35,13 +35,14 @@ struct vocab_source {
 
     size_t token_count;
     const struct gguf_string *tokens;
-    const float *scores;  /* one a token, or NULL: all 0 */
-    const uint8_t *types; /* enum vocab_type, one a token, or NULL: all normal */
+    const float *scores;  /* one per token, or NULL: all 0 */
+    const uint8_t *types; /* enum vocab_type, one per token, or NULL: all normal */
     size_t merge_count;
     const struct gguf_string *merges; /* "left right", best first; BPE needs them */
 
     int64_t bos, eos, eot, eom, unk, pad;   /* ids, or VOCAB_UNSET */
     int add_bos, add_eos, add_space_prefix; /* 0, 1 or VOCAB_UNSET */
+    bool strip_after_special;               /* special tokens swallow the blanks after them */
     struct gguf_string chat_template;       /* may be empty */
 
     void *owned[2]; /* arrays that vocab_source_from_gguf() made: scores, types */
@@ -60,7 +61,7 @@ void vocab_source_close(struct vocab_source *s);
 struct vocab_slot; /* position + 1 and a part of the hash; private to vocab.c */
 
 struct vocab_table {
-    char *text;      /* all strings, one behind the other, without terminators */
+    char *text;      /* all strings, one after the other, without terminators */
     uint32_t *start; /* string i is text[start[i]] to text[start[i + 1]] */
     uint32_t count;
     uint32_t room;      /* strings that start has space for */

@@ -26,7 +26,7 @@ static enum rc read_flag(const gguf *g, const char *key, int *flag, struct err *
     return rc;
 }
 
-/* An array of one number a token, if the file has it. */
+/* An array of one number per token, if the file has it. */
 static enum rc find_per_token(const gguf *g, const char *key, enum gguf_type type,
                               const struct vocab_source *s, const struct gguf_array **out,
                               struct err *e) {
@@ -95,11 +95,21 @@ static enum rc read_strings(struct vocab_source *s, const gguf *g, struct err *e
     return RC_OK;
 }
 
+/* The tokens of Phi-3's SentencePiece vocabulary strip what follows them, which no key of the
+ * tokenizer says. */
+static enum rc read_stripping(struct vocab_source *s, const gguf *g, struct err *e) {
+    struct gguf_string architecture = { "", 0 };
+    enum rc rc = gguf_try_string(g, "general.architecture", &architecture, e);
+    s->strip_after_special =
+        gguf_string_is(architecture, "phi3") && gguf_string_is(s->model, "llama");
+    return rc;
+}
+
 enum rc vocab_source_from_gguf(struct vocab_source *s, const gguf *g, struct err *e) {
     vocab_source_init(s, gguf_path(g));
     enum rc rc;
     if ((rc = read_strings(s, g, e)) != RC_OK || (rc = read_scores(s, g, e)) != RC_OK ||
-        (rc = read_types(s, g, e)) != RC_OK ||
+        (rc = read_types(s, g, e)) != RC_OK || (rc = read_stripping(s, g, e)) != RC_OK ||
         (rc = read_id(g, "tokenizer.ggml.bos_token_id", &s->bos, e)) != RC_OK ||
         (rc = read_id(g, "tokenizer.ggml.eos_token_id", &s->eos, e)) != RC_OK ||
         (rc = read_id(g, "tokenizer.ggml.eot_token_id", &s->eot, e)) != RC_OK ||

@@ -3,8 +3,13 @@
  * Each one starts the runtime, lets a sticky device error answer, calls soft_hipXxx and remembers
  * an error for hipGetLastError. The references are weak: a function the runtime does not implement
  * answers with its name and hipErrorNotSupported. The version script comes from hip_api.def too. */
+#include <greta/soft.h>
+
 #include "greta_build.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/pool.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/start.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -2,7 +2,15 @@
  * in mempool.c. */
 #include <string.h>
 
-#include "soft/runtime/soft.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/graph/capture.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/mempool.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/stream.h"
 
 enum { PITCH_ALIGNMENT = 256 };
 

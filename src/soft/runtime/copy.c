@@ -3,9 +3,16 @@
  * Checked at the call, as ROCm does: null pointers, the direction, and that a range which starts in
  * a known block ends in it. An address of the device's range that is in no block is refused; any
  * other unknown address is the program's own pageable memory. */
+#include <stdatomic.h>
 #include <string.h>
 
-#include "soft/runtime/soft.h"
+#include <greta/soft.h>
+
+#include "soft/runtime/copy.h"
+#include "soft/runtime/defined.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/pool.h"
 
 /* Bytes from the first to the last of a rectangle; false if that wraps or slices overlap. */
 static bool extent_of(size_t width, size_t height, size_t depth, size_t pitch, size_t slice,
@@ -118,56 +125,74 @@ static struct span span_of(uint64_t dst, size_t bytes, uint64_t first, uint64_t 
     return (struct span){ from, to - from };
 }
 
+static _Atomic(greta_soft_host_mover) host_mover;
+static _Atomic(void *) mover_user;
+
+void greta_soft_move_host_by(greta_soft_host_mover mover, void *user) {
+    atomic_store(&mover_user, user);
+    atomic_store(&host_mover, mover);
+}
+
+/* Has the mover, if there is one, copy between host memory that the device has no alias of and
+ * `memory`. False if it did not: the device touches the memory itself. */
+static bool moved(uint64_t host, void *memory, size_t bytes, int writes) {
+    greta_soft_host_mover mover = atomic_load_explicit(&host_mover, memory_order_acquire);
+    return mover && !soft_memory_is_device_address(host) &&
+           mover(host, memory, bytes, writes, atomic_load(&mover_user));
+}
+
+enum { BOUNCE = 4096 };
+
+/* Copies between two ranges of host memory, one of which the mover may have to reach. What a
+ * piece overwrites has been read before, also if the ranges overlap. */
+static void move_by_bounce(uint64_t dst, uint64_t src, size_t bytes) {
+    char piece[BOUNCE];
+    for (size_t done = 0; done < bytes;) {
+        size_t n = bytes - done < BOUNCE ? bytes - done : BOUNCE;
+        size_t at = dst <= src ? done : bytes - done - n;
+        if (!moved(src + at, piece, n, 0))
+            memcpy(piece, soft_reach(src + at), n);
+        if (!moved(dst + at, piece, n, 1))
+            memcpy(soft_reach(dst + at), piece, n);
+        done += n;
+    }
+}
+
+static void move(uint64_t dst, uint64_t src, size_t bytes) {
+    bool watched = atomic_load_explicit(&host_mover, memory_order_relaxed);
+    if (watched && !soft_memory_is_device_address(dst) && !soft_memory_is_device_address(src))
+        move_by_bounce(dst, src, bytes);
+    else if (!watched ||
+             (!moved(dst, soft_reach(src), bytes, 1) && !moved(src, soft_reach(dst), bytes, 0)))
+        memmove(soft_reach(dst), soft_reach(src), bytes);
+}
+
 static void copy_piece(void *user, uint64_t first, uint64_t last, unsigned worker,
                        unsigned workers) {
     const struct soft_copy *c = user;
     (void)worker, (void)workers;
     struct span s = span_of(c->dst, c->width, first, last);
-    memmove((char *)soft_reach(c->dst) + s.at, (char *)soft_reach(c->src) + s.at, s.bytes);
+    move(c->dst + s.at, c->src + s.at, s.bytes);
 }
 
 static void copy_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
                       unsigned workers) {
     const struct soft_copy *c = user;
     (void)worker, (void)workers;
-    char *dst = soft_reach(c->dst);
-    const char *src = soft_reach(c->src);
     for (uint64_t i = first; i < last; i++) {
         size_t row = i % c->height, slice = i / c->height;
-        memmove(dst + slice * c->dst_slice + row * c->dst_pitch,
-                src + slice * c->src_slice + row * c->src_pitch, c->width);
+        move(c->dst + slice * c->dst_slice + row * c->dst_pitch,
+             c->src + slice * c->src_slice + row * c->src_pitch, c->width);
     }
-}
-
-static _Atomic(greta_soft_touch_observer) touch_observer;
-static _Atomic(void *) touch_user;
-
-void greta_soft_observe_touches(greta_soft_touch_observer observer, void *user) {
-    atomic_store(&touch_user, user);
-    atomic_store(&touch_observer, observer);
-}
-
-static void tell_touch(const struct soft_copy *c, int begins) {
-    greta_soft_touch_observer observer = atomic_load(&touch_observer);
-    size_t extent;
-    if (!observer)
-        return;
-    if (!soft_memory_is_device_address(c->dst) &&
-        extent_of(c->width, c->height, c->depth, c->dst_pitch, c->dst_slice, &extent))
-        observer(c->dst, extent, begins, atomic_load(&touch_user));
-    if (!soft_memory_is_device_address(c->src) &&
-        extent_of(c->width, c->height, c->depth, c->src_pitch, c->src_slice, &extent))
-        observer(c->src, extent, begins, atomic_load(&touch_user));
 }
 
 bool soft_copy_run(const struct soft_copy *c, uint64_t *address, int *kind) {
     bool plain = c->height == 1 && c->depth == 1;
-    tell_touch(c, 1);
-    bool done = soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
-                                      plain ? pieces_of(c->dst, c->width) : c->height * c->depth,
-                                      address, kind);
-    tell_touch(c, 0);
-    return done;
+    soft_defined_write(c->dst,
+                       (c->depth - 1) * c->dst_slice + (c->height - 1) * c->dst_pitch + c->width);
+    return soft_pool_run_guarded(plain ? copy_piece : copy_rows, (void *)c,
+                                 plain ? pieces_of(c->dst, c->width) : c->height * c->depth,
+                                 address, kind);
 }
 
 static void fill_elements(void *at, uint32_t value, uint32_t element, size_t count) {
@@ -185,12 +210,29 @@ static void fill_elements(void *at, uint32_t value, uint32_t element, size_t cou
     }
 }
 
+/* The same at an address of the program's. */
+static void fill(uint64_t dst, uint32_t value, uint32_t element, size_t count) {
+    _Alignas(uint32_t) char piece[BOUNCE];
+    size_t bytes = count * element, n = bytes < BOUNCE ? bytes : BOUNCE;
+    if (!atomic_load_explicit(&host_mover, memory_order_relaxed) ||
+        soft_memory_is_device_address(dst)) {
+        fill_elements(soft_reach(dst), value, element, count);
+        return;
+    }
+    fill_elements(piece, value, element, n / element);
+    for (size_t done = 0; done < bytes; done += n) {
+        n = bytes - done < BOUNCE ? bytes - done : BOUNCE;
+        if (!moved(dst + done, piece, n, 1))
+            memcpy(soft_reach(dst + done), piece, n);
+    }
+}
+
 static void fill_piece(void *user, uint64_t first, uint64_t last, unsigned worker,
                        unsigned workers) {
     const struct soft_fill *f = user;
     (void)worker, (void)workers;
     struct span s = span_of(f->dst, f->width * f->element, first, last);
-    fill_elements((char *)soft_reach(f->dst) + s.at, f->value, f->element, s.bytes / f->element);
+    fill(f->dst + s.at, f->value, f->element, s.bytes / f->element);
 }
 
 static void fill_rows(void *user, uint64_t first, uint64_t last, unsigned worker,
@@ -199,13 +241,14 @@ static void fill_rows(void *user, uint64_t first, uint64_t last, unsigned worker
     (void)worker, (void)workers;
     for (uint64_t i = first; i < last; i++) {
         size_t row = i % f->height, slice = i / f->height;
-        fill_elements((char *)soft_reach(f->dst) + slice * f->slice + row * f->pitch, f->value,
-                      f->element, f->width);
+        fill(f->dst + slice * f->slice + row * f->pitch, f->value, f->element, f->width);
     }
 }
 
 bool soft_fill_run(const struct soft_fill *f, uint64_t *address, int *kind) {
     bool plain = f->height == 1 && f->depth == 1;
+    soft_defined_write(f->dst, (f->depth - 1) * f->slice + (f->height - 1) * f->pitch +
+                                   f->width * f->element);
     return soft_pool_run_guarded(
         plain ? fill_piece : fill_rows, (void *)f,
         plain ? pieces_of(f->dst, f->width * f->element) : f->height * f->depth, address, kind);

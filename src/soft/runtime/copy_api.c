@@ -4,7 +4,14 @@
  * host go on: copies between device blocks, and fills of device blocks that are not managed. An
  * Async call only queues, except that a copy with pageable memory on one side is complete when it
  * returns. */
-#include "soft/runtime/soft.h"
+#include "soft/runtime/copy.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/graph/capture.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/stream.h"
 
 /* Does the call wait for its operation? */
 enum wait { WAIT_AS_SYNC, WAIT_AS_ASYNC };
@@ -33,6 +40,11 @@ static hipError_t copy(const char *what, const struct soft_copy *c, hipMemcpyKin
         return hipSuccess;
     r = soft_op_copy(&op, what, c, kind);
     return r == hipSuccess ? finish(st, op, wait) : r;
+}
+
+hipError_t soft_copy_queue(const char *what, const struct soft_copy *c, hipMemcpyKind kind,
+                           hipStream_t stream, bool async) {
+    return copy(what, c, kind, stream, async ? WAIT_AS_ASYNC : WAIT_AS_SYNC);
 }
 
 static struct soft_copy plain(const void *dst, const void *src, size_t bytes) {
@@ -196,7 +208,7 @@ static hipError_t copy_param_2d(const char *what, const hip_Memcpy2D *p, hipStre
     if (!p)
         return hipErrorInvalidValue;
     if (p->srcArray || p->dstArray)
-        return hipErrorNotSupported;
+        return soft_copy_param_2d(what, p, stream, wait == WAIT_AS_ASYNC);
     const char *src = base_of((int)p->srcMemoryType, p->srcHost, p->srcDevice);
     const char *dst = base_of((int)p->dstMemoryType, p->dstHost, p->dstDevice);
     struct soft_copy c = rows(dst, p->dstPitch, src, p->srcPitch, p->WidthInBytes, p->Height);
@@ -226,7 +238,7 @@ hipError_t soft_copy_from_3d(const hipMemcpy3DParms *p, struct soft_copy *out) {
     if (!p)
         return hipErrorInvalidValue;
     if (p->srcArray || p->dstArray)
-        return hipErrorNotSupported;
+        return soft_copy_from_3d_arrays(p, out);
     const hipPitchedPtr *src = &p->srcPtr, *dst = &p->dstPtr;
     if (!src->ptr || !dst->ptr)
         return hipErrorInvalidValue;

@@ -4,10 +4,15 @@
  * device_property.c. What is kept here is configuration that HIP lets a program set and read back
  * (flags, limits) and that changes nothing on this device. Thread-safe. */
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "soft/runtime/device.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
 
 /* What hipLimitStackSize may be on gfx90a: a wave's scratch is counted in 13 bits of 256 dwords. */
 enum { STACK_DEFAULT = 1024, STACK_MAX = 131056 };
@@ -89,7 +94,7 @@ hipError_t soft_hipDeviceGetName(char *name, int len, hipDevice_t device) {
         return r;
     if (!name || len <= 0)
         return hipErrorInvalidValue;
-    snprintf(name, (size_t)len, "%s", SOFT_DEVICE_NAME);
+    soft_device_name(name, (size_t)len);
     return hipSuccess;
 }
 

@@ -3,9 +3,10 @@
 #ifndef SOFT_RUNTIME_DEVICE_H
 #define SOFT_RUNTIME_DEVICE_H
 
-#include "soft/runtime/soft.h"
+#include "hip/hip_types.h"
 
-#define SOFT_DEVICE_NAME "greta software device"
+/* "greta software device (AMD Instinct MI210)", as snprintf() does. */
+int soft_device_name(char *out, size_t size);
 
 /* Priorities run from least to greatest downwards, as in HIP on AMD. */
 enum { SOFT_PRIORITY_LEAST = 1, SOFT_PRIORITY_GREATEST = -1 };

@@ -3,9 +3,14 @@
  * HIP has one context a device, the primary one; the hipCtx functions only hand it out and keep a
  * stack a thread. A handle is the address of the device's entry in `contexts`. Thread-safe. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "soft/runtime/device.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
 
 struct ihipCtx_t {
     _Atomic unsigned retained;

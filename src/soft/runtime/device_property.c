@@ -6,13 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "soft/runtime/device.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
 
 void soft_device_uuid(int device, hipUUID *out) {
     char text[sizeof out->bytes + 1];
     snprintf(text, sizeof text, "gretasoft%07u", soft_settings()->visible[device] % 10000000u);
     memcpy(out->bytes, text, sizeof out->bytes);
+}
+
+int soft_device_name(char *out, size_t size) {
+    return snprintf(out, size, "greta software device (%s)",
+                    soft_arch_info(soft_settings()->arch)->product);
 }
 
 /* Bus 0 is the host bridge's on real machines. */
@@ -23,7 +31,8 @@ static int device_bus(int device) {
 /* The figures that are the same expression in both layouts. */
 #define PROP_VARIABLES                                                                             \
     const size_t memory = soft_settings()->memory;                                                 \
-    const int cores = cpu_count(), bus = device_bus(device)
+    const struct soft_arch_info *gpu = soft_arch_info(soft_settings()->arch);                      \
+    const int bus = device_bus(device)
 
 hipError_t soft_hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *prop, int deviceId) {
     const int device = deviceId;
@@ -33,8 +42,8 @@ hipError_t soft_hipGetDevicePropertiesR0600(hipDeviceProp_tR0600 *prop, int devi
         return hipErrorInvalidDevice;
     PROP_VARIABLES;
     memset(prop, 0, sizeof *prop);
-    strcpy(prop->name, SOFT_DEVICE_NAME);
-    strcpy(prop->gcnArchName, soft_arch_target(soft_settings()->arch));
+    soft_device_name(prop->name, sizeof prop->name);
+    strcpy(prop->gcnArchName, gpu->target);
     soft_device_uuid(device, &prop->uuid);
 #define PROP(field, value) prop->field = value;
 #define PROP5(field, value)
@@ -53,8 +62,8 @@ hipError_t soft_hipGetDevicePropertiesR0000(hipDeviceProp_tR0000 *prop, int devi
         return hipErrorInvalidDevice;
     PROP_VARIABLES;
     memset(prop, 0, sizeof *prop);
-    strcpy(prop->name, SOFT_DEVICE_NAME);
-    strcpy(prop->gcnArchName, soft_arch_target(soft_settings()->arch));
+    soft_device_name(prop->name, sizeof prop->name);
+    strcpy(prop->gcnArchName, gpu->target);
 #define PROP(field, value)  prop->field = value;
 #define PROP5(field, value) prop->field = value;
 #define PROP6(field, value)

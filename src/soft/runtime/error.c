@@ -5,9 +5,15 @@
  * device while it works; no call is told until one synchronises (soft_error_observe). That call
  * reports it, and from then on every call of every thread does, until hipDeviceReset of that
  * device. Two calls do their work nevertheless, to get there: hipSetDevice and hipDeviceReset. */
+#include <stdatomic.h>
 #include <stdio.h>
 
-#include "soft/runtime/soft.h"
+#include <greta/soft.h>
+
+#include "soft/runtime/error.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
 
 static _Atomic int raised[SOFT_DEVICES_MAX];    /* hipError_t a device */
 static _Atomic bool reported[SOFT_DEVICES_MAX]; /* a call has returned it */

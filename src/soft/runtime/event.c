@@ -4,9 +4,17 @@
  * marker notes the time when it is reached. Waiting for an event is waiting for that place as it
  * was at the time of the call; recording the event again later does not change it. */
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/graph/capture.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/stream.h"
 
 enum { EVENTS_MAX = 1 << 20 };
 

@@ -10,8 +10,10 @@
  * A kernel argument that is neither device memory nor pinned must fault when used, though the host
  * could reach it. soft_fault_poison() moves such a pointer into a window that is never mapped and
  * the report moves the address back. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +21,17 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <greta/soft.h>
+
+#include "soft/runtime/error.h"
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/stream.h"
 
 struct guard {
     sigjmp_buf back;
@@ -132,9 +142,13 @@ static bool in_window(uint64_t address) {
 }
 
 /* How unlikely it is that an access went through a pointer: any pointer below the address is
- * likelier than all above it, and then the nearer is the likelier. */
+ * likelier than all above it, and then the nearer is the likelier. Likeliest of all is a pointer
+ * just above it, because blocks are further apart than JUST: an index below zero. */
 static uint64_t unlikelihood(uint64_t address, uint64_t pointer) {
+    enum { JUST = 4096 };
     const uint64_t above = (uint64_t)1 << 63;
+    if (pointer > address && pointer - address <= JUST)
+        return 0;
     return pointer <= address ? (address - pointer) & ~above : above | (pointer - address);
 }
 

@@ -1,9 +1,10 @@
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "soft/runtime/soft.h"
+#include "soft/runtime/handle.h"
 
 /* LeakSanitizer does not look for pointers in mapped memory unless it is told to. */
 #if defined(__SANITIZE_ADDRESS__)

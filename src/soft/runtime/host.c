@@ -7,7 +7,11 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "soft/runtime/soft.h"
+#include "soft/runtime/host.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/thread.h"
 
 enum { LINGER_S = 5 };
 

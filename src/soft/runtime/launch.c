@@ -3,12 +3,27 @@
  * Arguments are copied when the launch is queued, packed as hipcc packs them, with the program's
  * addresses. They are translated when the kernel runs: only then is it known what is mapped. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <greta/soft.h>
+
+#include "soft/runtime/defined.h"
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/function.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/pool.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/slack.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/stream.h"
 
 enum { PARAMS_MAX = 128, ARGUMENT_BYTES_MAX = 4096, THREADS_MAX = 1024, SHARED_MAX = 64 << 10 };
 
@@ -119,7 +134,11 @@ int greta_soft_check_of(const void *function, struct greta_soft_check *out) {
         out->how = GRETA_SOFT_CHECKED_GUARDS;
         soft_slack_limits(out);
     } else if (f->machine) {
-        out->how = GRETA_SOFT_CHECKED_EVERY_ACCESS;
+        out->how = soft_settings()->checks & SOFT_CHECK_BOUNDS ? GRETA_SOFT_CHECKED_EVERY_ACCESS
+                                                               : GRETA_SOFT_CHECKED_NOTHING;
+        out->barriers = out->how == GRETA_SOFT_CHECKED_EVERY_ACCESS;
+        out->init = (soft_settings()->checks & SOFT_CHECK_INIT) != 0;
+        out->races = (soft_settings()->checks & SOFT_CHECK_RACE) != 0;
     }
     return 0;
 }
@@ -268,6 +287,7 @@ bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind) {
         run_machine(op);
         return true;
     }
+    soft_defined_write_all();
     _Alignas(16) unsigned char data[ARGUMENT_BYTES_MAX];
     struct run run;
     run.kernel = k;
@@ -319,6 +339,39 @@ static hipError_t launch_host(const void *host, dim3 grid, dim3 block, void **ar
                : r;
 }
 
+/* As many groups as the GPU could hold at once, or fewer. */
+static bool fits_at_once(const struct soft_function *f, const uint32_t grid[3],
+                         const uint32_t block[3], size_t shared_bytes) {
+    int blocks = 0;
+    uint64_t groups = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (f->native || soft_hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+                         &blocks, (hipFunction_t)(uintptr_t)f,
+                         (int)(block[0] * block[1] * block[2]), shared_bytes) != hipSuccess)
+        return true;
+    return groups <= (uint64_t)blocks * (unsigned)soft_arch_info(soft_settings()->arch)->units;
+}
+
+/* The groups of a cooperative launch may wait for each other: all of them run at once. */
+static hipError_t launch_together(struct soft_function *f, const uint32_t grid[3],
+                                  const uint32_t block[3], size_t shared_bytes, hipStream_t stream,
+                                  void **params) {
+    struct soft_stream *st;
+    struct soft_op *op;
+    if (shared_bytes > SHARED_MAX)
+        return hipErrorInvalidConfiguration;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r == hipSuccess)
+        r = soft_op_launch(&op, f, grid, block, (uint32_t)shared_bytes, params, NULL);
+    if (r != hipSuccess)
+        return r;
+    if (!fits_at_once(f, grid, block, shared_bytes)) {
+        soft_op_free(op);
+        return hipErrorCooperativeLaunchTooLarge;
+    }
+    op->u.launch.cooperative = true;
+    return soft_submit(st, op, NULL);
+}
+
 static hipError_t with_events(hipError_t launched, hipEvent_t stop, hipStream_t stream) {
     return launched == hipSuccess && stop ? soft_hipEventRecord(stop, stream) : launched;
 }
@@ -334,8 +387,8 @@ hipError_t soft_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gx, u
                                                  unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                                  unsigned shared_bytes, hipStream_t stream,
                                                  void **params) {
-    return soft_hipModuleLaunchKernel(f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params,
-                                      NULL);
+    return launch_together((struct soft_function *)f, (uint32_t[]){ gx, gy, gz },
+                           (uint32_t[]){ bx, by, bz }, shared_bytes, stream, params);
 }
 
 /* Work sizes are in threads here; a size that the block does not divide is refused as by ROCm. */
@@ -386,12 +439,18 @@ hipError_t soft_hipExtLaunchKernel(const void *host, dim3 grid, dim3 block, void
 
 hipError_t soft_hipLaunchCooperativeKernel(const void *host, dim3 grid, dim3 block, void **args,
                                            unsigned shared_bytes, hipStream_t stream) {
-    return launch_host(host, grid, block, args, shared_bytes, stream);
+    struct soft_function *f;
+    hipError_t r = soft_function_for_host(host, &f);
+    return r == hipSuccess ? launch_together(f, (uint32_t[]){ grid.x, grid.y, grid.z },
+                                             (uint32_t[]){ block.x, block.y, block.z },
+                                             shared_bytes, stream, args)
+                           : r;
 }
 
 hipError_t soft_hipLaunchCooperativeKernel_spt(const void *host, dim3 grid, dim3 block, void **args,
                                                uint32_t shared_bytes, hipStream_t stream) {
-    return soft_hipLaunchKernel_spt(host, grid, block, args, shared_bytes, stream);
+    return soft_hipLaunchCooperativeKernel(host, grid, block, args, shared_bytes,
+                                           stream ? stream : hipStreamPerThread);
 }
 
 hipError_t soft_hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *host, void **args) {

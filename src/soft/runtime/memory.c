@@ -10,10 +10,11 @@
  * file for the rest: it can use huge pages, see docs/adr/0002.)
  *
  * Guards and quarantine. A block lies between unmapped guards at least as large as itself (up to
- * GUARD_MAX). In checked mode it ends at a page's end, so that the first byte behind it faults; its
- * address is then aligned to the largest power of two that divides its size, up to ALIGNMENT.
- * Addresses are handed out upwards by a cursor that starts again from below when it has come to the
- * end of the range, some four million small blocks later; it passes by what is alive. So an
+ * GUARD_MAX). Where native kernels are checked it ends at a page's end, so that the first byte
+ * behind it faults; its address is then aligned to the largest power of two that divides its size,
+ * up to ALIGNMENT. In a program with machine code, and with GRETA_SOFT_CHECK=off, it begins at a
+ * page. Addresses are handed out upwards by a cursor that starts again from below when it has come
+ * to the end of the range, some four million small blocks later; it passes by what is alive. So an
  * allocation takes the same time however many there were before. Of freed blocks the last
  * HISTORY_MAX are remembered, for reports; an access to an older one faults all the same, until the
  * cursor has come round.
@@ -22,6 +23,7 @@
  * registered host blocks are in it too, at their host addresses. Where somebody watches the host's
  * accesses (settings.watch_host), pinned blocks lie in the devices' range like managed ones, so
  * that their pages can be closed to the host while the device works on them. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +31,11 @@
 
 #include "base/rangemap.h"
 #include "base/spin.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/defined.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/slack.h"
 
 enum { PAGE = 4096, ALIGNMENT = 256, HISTORY_MAX = 1 << 16 };
 static const uint64_t huge_page = 2u << 20;
@@ -214,8 +220,18 @@ static uint64_t take_addresses(int device, uint64_t map_size) {
     }
 }
 
+static _Atomic bool gpu_alignment;
+
+void soft_memory_use_gpu_alignment(void) {
+    atomic_store(&gpu_alignment, true);
+}
+
+bool soft_memory_is_right_aligned(void) {
+    return soft_settings()->checks & SOFT_CHECK_BOUNDS && !atomic_load(&gpu_alignment);
+}
+
 static uint64_t block_address(uint64_t map, uint64_t map_size, uint64_t size) {
-    if (!soft_settings()->checked)
+    if (!soft_memory_is_right_aligned())
         return map;
     uint64_t lowest_bit = size & (~size + 1);
     uint64_t align = lowest_bit < ALIGNMENT ? lowest_bit : ALIGNMENT;
@@ -399,6 +415,7 @@ void soft_memory_free(struct soft_block *b) {
     if (!mine)
         return;
     soft_slack_tell(&found);
+    soft_defined_forget(b->addr);
     unmap_block(b);
     spin_lock(&table_lock); /* only now may its addresses be given away */
     remember(b);

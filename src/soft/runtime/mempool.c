@@ -4,8 +4,17 @@
  * there, and goes when hipFreeAsync's turn comes, so that a use that is not ordered behind the one
  * or before the other faults. A pool is a set of counters: addresses are never recycled early. */
 #include <pthread.h>
+#include <stdatomic.h>
 
-#include "soft/runtime/soft.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/graph/capture.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/mempool.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/stream.h"
 
 struct mempool {
     struct soft_handle handle;

@@ -1,14 +1,18 @@
 /* occupancy.c - function attributes, and how many blocks fit on a compute unit.
  *
- * The figures are those of the processor the code object is for (gfx90a), so that a program sizes
- * its grids as it would on the real device. A native kernel uses no registers and no fixed shared
- * memory. Pure functions of immutable data; thread-safe. */
+ * The figures are those of the GPU that the device says it is, so that a program sizes its grids as
+ * it would there; gfx90a and gfx942 differ in the number of compute units only. A native kernel
+ * uses no registers and no fixed shared memory. Pure functions of immutable data; thread-safe. */
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
+#include "soft/runtime/function.h"
+#include "soft/runtime/handle.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
 
 enum {
     WAVE = 64,
@@ -175,7 +179,8 @@ static void best_block(const struct soft_module_function *m, size_t dynamic, int
     limit = smaller(limit, max_threads(&m->function));
     int threads = threads_by_registers(m);
     *block = smaller(threads, round_up(limit, WAVE));
-    *grid = cpu_count() * smaller(threads / *block, blocks_by_shared(m, dynamic));
+    *grid = soft_arch_info(soft_settings()->arch)->units *
+            smaller(threads / *block, blocks_by_shared(m, dynamic));
 }
 
 static bool bad_flags(unsigned flags) {

@@ -1,9 +1,18 @@
 /* op.c - operations: their memory, and how one is run. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/spin.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/copy.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/launch.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/slack.h"
+#include "soft/runtime/stream.h"
 
 /* Freed operations wait here for the next soft_op_new: queueing a launch must not cost a malloc on
  * one thread and a free on another. */

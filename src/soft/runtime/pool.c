@@ -20,12 +20,16 @@
  * each must not meet on one. With more, workers have to take turns anyway. */
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/futex.h"
 #include "base/spin.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/pool.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/thread.h"
 
 enum { WORKERS_MAX = 256, SPIN_NS = 50000, LOOKS_A_CLOCK = 64 };
 

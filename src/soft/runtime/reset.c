@@ -1,6 +1,12 @@
 /* reset.c - hipDeviceReset: back to the state before the first call, and the only way out of a
  * sticky error. */
-#include "soft/runtime/soft.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/mempool.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/stream.h"
 
 static void close_stream(void *object, void *user) {
     struct soft_stream *st = object;

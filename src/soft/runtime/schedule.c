@@ -27,13 +27,20 @@
  * meet at the lock. */
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/futex.h"
 #include "base/spin.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/host.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/stream.h"
+#include "soft/runtime/thread.h"
 
 #define MS 1000000ll
 static const int64_t EAGER_NS = 200 * MS, RANDOM_NS = 50 * MS, TICK_NS = 20 * MS;

@@ -1,9 +1,10 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/env.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/settings.h"
 
 static struct soft_settings settings;
 
@@ -12,7 +13,7 @@ const struct soft_settings *soft_settings(void) {
 }
 
 static enum rc read_schedule(struct err *e) {
-    const char *text = env_get_str("GRETA_SOFT_SCHEDULE", "fast");
+    const char *text = env_text(ENV_GRETA_SOFT_SCHEDULE);
     if (!strcmp(text, "fast")) {
         settings.policy = SOFT_FAST;
     } else if (!strcmp(text, "eager")) {
@@ -30,7 +31,7 @@ static enum rc read_schedule(struct err *e) {
 }
 
 static enum rc read_fault(struct err *e) {
-    const char *text = env_get_str("GRETA_SOFT_FAULT", "sticky");
+    const char *text = env_text(ENV_GRETA_SOFT_FAULT);
     settings.fault_aborts = !strcmp(text, "abort");
     if (!settings.fault_aborts && strcmp(text, "sticky"))
         return err_set(e, RC_USAGE, "GRETA_SOFT_FAULT: expected sticky or abort, found '%s'", text);
@@ -38,19 +39,52 @@ static enum rc read_fault(struct err *e) {
 }
 
 static const struct {
-    const char *name, *target;
-} arches[SOFT_ARCHES] = {
-#define ARCH(name, target) { #name, target },
+    const char *name;
+    unsigned set;
+} checks[] = {
+#define CHECK(name, set) { #name, set },
+#include "soft/runtime/check.def"
+#undef CHECK
+};
+
+static bool add_check(const char *text, size_t length) {
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (strlen(checks[i].name) == length && !strncmp(text, checks[i].name, length)) {
+            settings.checks |= checks[i].set;
+            return true;
+        }
+    return false;
+}
+
+/* A list: what is named adds up. */
+static enum rc read_checks(struct err *e) {
+    const char *text = env_text(ENV_GRETA_SOFT_CHECK), *at = text;
+    settings.checks = 0;
+    for (bool more = true; more;) {
+        size_t length = strcspn(at, ",");
+        more = at[length] == ',';
+        if (!add_check(at, length))
+            return err_set(e, RC_USAGE,
+                           "GRETA_SOFT_CHECK: expected off, bounds, init, race, all or several of "
+                           "them separated by commas, found '%s'",
+                           text);
+        at += length + more;
+    }
+    return RC_OK;
+}
+
+static const struct soft_arch_info arches[SOFT_ARCHES] = {
+#define ARCH(name, ...) { #name, __VA_ARGS__ },
 #include "soft/runtime/arch.def"
 #undef ARCH
 };
 
-const char *soft_arch_target(enum soft_arch arch) {
-    return arches[arch].target;
+const struct soft_arch_info *soft_arch_info(enum soft_arch arch) {
+    return &arches[arch];
 }
 
 static enum rc read_arch(struct err *e) {
-    const char *text = env_get_str("GRETA_SOFT_ARCH", arches[0].name);
+    const char *text = env_text(ENV_GRETA_SOFT_ARCH);
     for (int i = 0; i < SOFT_ARCHES; i++)
         if (!strcmp(text, arches[i].name)) {
             settings.arch = (enum soft_arch)i;
@@ -62,7 +96,7 @@ static enum rc read_arch(struct err *e) {
 /* HIP_VISIBLE_DEVICES as ROCm reads it: a list of device numbers in the order the program shall see
  * them; the first entry that is no device, or a device named twice, ends the list. */
 static void filter_visible(unsigned physical) {
-    const char *text = env_get_str("HIP_VISIBLE_DEVICES", NULL);
+    const char *text = env_text(ENV_HIP_VISIBLE_DEVICES);
     settings.devices = 0;
     if (!text) {
         while (settings.devices < physical) {
@@ -88,32 +122,26 @@ static void filter_visible(unsigned physical) {
 
 static enum rc read_devices(struct err *e) {
     uint64_t physical;
-    if (env_read_u64("GRETA_SOFT_DEVICES", 1, &physical, e))
+    if (env_read_number(ENV_GRETA_SOFT_DEVICES, &physical, e))
         return RC_USAGE;
-    if (physical < 1 || physical > SOFT_DEVICES_MAX)
-        return err_set(e, RC_USAGE, "GRETA_SOFT_DEVICES: expected 1 to %d, found '%s'",
-                       SOFT_DEVICES_MAX, env_get_str("GRETA_SOFT_DEVICES", ""));
+    assert(physical <= SOFT_DEVICES_MAX);
     filter_visible((unsigned)physical);
     return RC_OK;
 }
 
 static enum rc read_memory(struct err *e) {
     uint64_t ram = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    if (env_read_u64("GRETA_SOFT_MEMORY", ram / 4 * 3, &settings.memory, e))
-        return RC_USAGE;
-    if (settings.memory < 1 << 20 || settings.memory > (uint64_t)1 << 42)
-        return err_set(e, RC_USAGE, "GRETA_SOFT_MEMORY: expected 1M to 4T, found '%s'",
-                       env_get_str("GRETA_SOFT_MEMORY", ""));
-    return RC_OK;
+    settings.memory = ram / 4 * 3;
+    return env_read_number(ENV_GRETA_SOFT_MEMORY, &settings.memory, e);
 }
 
 /* AMD_SERIALIZE_*: 1 waits before queueing, 2 after, 3 both. HIP_LAUNCH_BLOCKING=1 is "after". */
 static enum rc read_serialize(struct err *e) {
     uint64_t kernel, copy;
     bool blocking;
-    if (env_read_u64("AMD_SERIALIZE_KERNEL", 0, &kernel, e) ||
-        env_read_u64("AMD_SERIALIZE_COPY", 0, &copy, e) ||
-        env_read_bool("HIP_LAUNCH_BLOCKING", false, &blocking, e))
+    if (env_read_number(ENV_AMD_SERIALIZE_KERNEL, &kernel, e) ||
+        env_read_number(ENV_AMD_SERIALIZE_COPY, &copy, e) ||
+        env_read_flag(ENV_HIP_LAUNCH_BLOCKING, &blocking, e))
         return RC_USAGE;
     settings.serialize_kernel = (unsigned)(kernel & 3) | (blocking ? SOFT_SERIALIZE_AFTER : 0);
     settings.serialize_copy = (unsigned)(copy & 3);
@@ -122,12 +150,12 @@ static enum rc read_serialize(struct err *e) {
 
 enum rc soft_settings_read(struct err *e) {
     uint64_t threads;
-    if (read_schedule(e) || read_fault(e) || read_arch(e) || read_devices(e) || read_memory(e) ||
-        read_serialize(e) || env_read_u64("GRETA_SOFT_THREADS", 0, &threads, e) ||
-        env_read_bool("GRETA_SOFT_PIN", true, &settings.pin, e) ||
-        env_read_bool("GRETA_SOFT_CHECKED", true, &settings.checked, e) ||
-        env_read_bool("GCORE_WATCH_HOST", false, &settings.watch_host, e))
+    if (env_refuse_unknown("GRETA_SOFT_", e) || read_schedule(e) || read_fault(e) || read_arch(e) ||
+        read_checks(e) || read_devices(e) || read_memory(e) || read_serialize(e) ||
+        env_read_number(ENV_GRETA_SOFT_THREADS, &threads, e) ||
+        env_read_flag(ENV_GRETA_SOFT_PIN, &settings.pin, e) ||
+        env_read_flag(ENV_GCORE_WATCH_HOST, &settings.watch_host, e))
         return RC_USAGE;
-    settings.threads = threads > 1024 ? 1024 : (unsigned)threads;
+    settings.threads = (unsigned)threads;
     return RC_OK;
 }

@@ -11,9 +11,20 @@
  * Nothing is filled and nothing looked at unless somebody observes. Kernels whose arguments say
  * which bytes they touch (GRETA_SOFT_FOOTPRINT) are not looked at launch by launch: that is for
  * kernels of which nobody knows. A block that keeps being damaged is told DAMAGES_MAX times. */
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "soft/runtime/soft.h"
+#include <greta/soft.h>
+
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/launch.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/module/module.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/slack.h"
+#include "soft/runtime/start.h"
 
 enum { PAGE = 4096, DAMAGES_MAX = 16 };
 
@@ -46,9 +57,10 @@ void greta_soft_look_at_slack(void) {
 }
 
 void soft_slack_limits(struct greta_soft_check *out) {
-    bool checked = soft_settings()->checked;
-    out->before = checked ? PAGE - 1 : 0;
-    out->after = checked ? 0 : PAGE - 1;
+    bool right = soft_memory_is_right_aligned();
+    out->before =
+        soft_settings()->checks & SOFT_CHECK_BOUNDS ? PAGE - 1 : 0; /* also older blocks */
+    out->after = right ? 0 : PAGE - 1;
     out->pattern = is_observed();
 }
 
@@ -173,6 +185,56 @@ void soft_launch_done(const struct soft_op *op) {
     atomic_fetch_add(&runs, 1);
     if (op->u.launch.function->looks)
         look_at_arguments(op);
+}
+
+bool soft_touches_wanted(void) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    return o && o->touched && !soft_is_forked();
+}
+
+void soft_touches_tell(const struct soft_op *op, const struct greta_soft_touch *touched,
+                       size_t count) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    if (o && o->touched)
+        o->touched(op->tag, op->what, touched, count, atomic_load(&observer_user));
+}
+
+/* For who has no report: one line. */
+static void print_caught(const struct soft_op *op, const struct greta_soft_caught *c) {
+    static const char *const what[] = {
+        [GRETA_SOFT_CAUGHT_RACE] = "data race",
+        [GRETA_SOFT_CAUGHT_BARRIER_PARTIAL] = "barrier that not all threads of a wave reach",
+        [GRETA_SOFT_CAUGHT_BARRIER_DIFFERENT] = "waves wait at different barriers",
+        [GRETA_SOFT_CAUGHT_UNDEFINED_ADDRESS] = "undefined value used as an address",
+        [GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH] = "undefined value decides a branch",
+        [GRETA_SOFT_CAUGHT_UNDEFINED_STORE] = "undefined value stored to device memory",
+    };
+    const struct greta_soft_caught_at *a = &c->at[0], *b = &c->at[1];
+    fprintf(stderr, "greta: kernel %s: %s: block %u,%u,%u thread %u,%u,%u%s%s", op->what,
+            what[c->kind] ? what[c->kind] : "finding", a->block[0], a->block[1], a->block[2],
+            a->thread[0], a->thread[1], a->thread[2], a->place ? ", " : "",
+            a->place ? a->place : "");
+    if (b->pc)
+        fprintf(stderr, "; block %u,%u,%u thread %u,%u,%u%s%s", b->block[0], b->block[1],
+                b->block[2], b->thread[0], b->thread[1], b->thread[2], b->place ? ", " : "",
+                b->place ? b->place : "");
+    fputc('\n', stderr);
+}
+
+void soft_caught_tell(const struct soft_op *op, struct greta_soft_caught *caught) {
+    enum { PLACE_BYTES = 1024 };
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    char place[2][PLACE_BYTES];
+    caught->tag = op->tag;
+    caught->kernel = op->what;
+    for (int i = 0; i < 2; i++)
+        if (caught->at[i].pc &&
+            soft_module_place(op->u.launch.function, caught->at[i].pc, place[i], sizeof place[i]))
+            caught->at[i].place = place[i];
+    if (o && o->caught)
+        o->caught(caught, atomic_load(&observer_user));
+    else
+        print_caught(op, caught);
 }
 
 void soft_launch_skipped(const struct soft_op *op) {

@@ -12,13 +12,26 @@
  * lock that was not to be had is made anew in the child. */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/fault_signal.h"
+#include "soft/runtime/function.h"
+#include "soft/runtime/graph/graph.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/launch.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/mempool.h"
 #include "soft/runtime/module/module.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/stream.h"
 
 enum { NOT_STARTED = -1, LOCKS_MAX = 3 + SOFT_HANDLES_MAX, PATIENCE_NS = 100000000 };
 

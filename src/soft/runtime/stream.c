@@ -5,9 +5,21 @@
  * stream (the per-thread default streams are blocking too) depends on all that the legacy default
  * stream has been given; one in a hipStreamNonBlocking stream on neither. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "soft/runtime/soft.h"
+#include <greta/soft.h>
+
+#include "soft/runtime/error.h"
+#include "soft/runtime/graph/capture.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/host.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
+#include "soft/runtime/stream.h"
 
 /* 2^40 operations for each of 2^24 streams */
 enum { STREAMS_MAX = 65536, EPOCH_BITS = 40 };

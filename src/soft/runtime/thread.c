@@ -1,7 +1,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "soft/runtime/soft.h"
+#include "soft/runtime/thread.h"
 
 /* The program's signals are for the program's threads: ours block all but the ones an access of
  * their own can raise. */

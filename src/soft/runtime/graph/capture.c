@@ -11,9 +11,19 @@
  *
  * Everything is under the graph lock, except that stream->capture, event->capture_graph and
  * capture_count may be looked at without it. */
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/stream.h"
 
 struct branch {
     struct soft_stream *stream;

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/start.h"
 
 enum { GRAPHS_MAX = 1 << 18, NODES_MAX = 1 << 22 };
 

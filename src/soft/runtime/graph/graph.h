@@ -10,7 +10,14 @@
 #ifndef SOFT_RUNTIME_GRAPH_H
 #define SOFT_RUNTIME_GRAPH_H
 
-#include "soft/runtime/soft.h"
+#include "hip/hip_types.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/stream.h"
+
+/* Makes room for graphs; called once, at the start. */
+void soft_graph_prepare(void);
 
 void soft_graph_lock(void);
 void soft_graph_unlock(void);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
 
 static const char *type_name(hipGraphNodeType type) {
     static const char *const names[] = { "kernel", "memcpy", "memset",     "host",

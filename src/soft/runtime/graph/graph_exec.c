@@ -10,7 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/stream.h"
 
 enum { EXECS_MAX = 1 << 18 };
 

@@ -1,5 +1,6 @@
 /* graph_node.c - adding nodes to graphs, and changing nodes of graphs and executable graphs. */
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/runtime.h"
 
 /* ---- adding -------------------------------------------------------------------------------- */
 

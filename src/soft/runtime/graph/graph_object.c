@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/runtime.h"
 
 struct user_object {
     struct soft_handle handle;

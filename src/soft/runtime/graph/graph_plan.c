@@ -5,8 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <greta/soft.h>
+
+#include "soft/runtime/copy.h"
+#include "soft/runtime/event.h"
+#include "soft/runtime/function.h"
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/host.h"
+#include "soft/runtime/launch.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/runtime.h"
 
 /* A kernel node may name its kernel by host address or by hipFunction_t. */
 static hipError_t find_function(void *func, struct soft_function **out) {

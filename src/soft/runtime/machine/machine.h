@@ -3,6 +3,8 @@
  *   machine_launch.c  the launch: kernarg segment, dispatch packet, workgroups on all cores
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
+ *   machine_check.c   what checks find in a kernel: races, barriers
+ *   machine_touch.c   which bytes a launch has read and written
  *
  * All functions are thread-safe. */
 #ifndef SOFT_RUNTIME_MACHINE_H
@@ -11,8 +13,10 @@
 #include "base/spin.h"
 #include "codeobj/descriptor.h"
 #include "codeobj/kernarg.h"
+#include "hip/hip_types.h"
 #include "isa/isa.h"
-#include "soft/runtime/soft.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
 
 /* A kernel of a loaded code object. Belongs to its module and does not change. */
 struct soft_machine {
@@ -46,7 +50,12 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
 
 /* ---- between the parts ----------------------------------------------------------------------- */
 
-enum { MACHINE_WAVES_MAX = 16, MACHINE_LDS_MAX = 64 << 10, MACHINE_RANGES = 8 };
+enum {
+    MACHINE_WAVES_MAX = 16,
+    MACHINE_LDS_MAX = 64 << 10,
+    MACHINE_RANGES = 8,
+    MACHINE_TOLD_MAX = 16
+};
 
 /* Apertures: flat addresses that are LDS and scratch. No host address looks like them. */
 #define MACHINE_SHARED_BASE  UINT64_C(0x1000000000000)
@@ -56,18 +65,28 @@ enum { MACHINE_WAVES_MAX = 16, MACHINE_LDS_MAX = 64 << 10, MACHINE_RANGES = 8 };
 struct machine_range {
     uint64_t start, bytes;
     unsigned char *host;
+    struct machine_touch *touch; /* NULL: nobody wants to know */
+    bool is_the_programs;        /* not the runtime's own */
 };
+
+/* Where a wave is, and a group: RUNS if any of its waves does. */
+enum machine_turn { MACHINE_RUNS, MACHINE_WAITS, MACHINE_WAITS_FOR_GRID, MACHINE_ENDED };
 
 /* What one thread needs to run workgroups; kept from launch to launch. */
 struct machine_worker {
     struct machine_worker *next; /* of those that nobody uses */
     struct isa_wave *waves[MACHINE_WAVES_MAX];
+    enum machine_turn turns[MACHINE_WAVES_MAX];
+    unsigned wave_count; /* of the group */
     unsigned char *lds;
     struct soft_block *scratch; /* of all waves of a group; NULL: none yet */
     struct machine_range ranges[MACHINE_RANGES];
     unsigned next_range;
     struct isa_memory memory;
     struct isa_group group;
+    struct machine_touches *touches; /* of the launch; NULL: nobody wants to know */
+    struct machine_launch *launch;
+    struct machine_checks *checks; /* of the group it runs */
 };
 
 /* The launch as its workgroups see it. */
@@ -77,17 +96,29 @@ struct machine_launch {
     uint32_t lds_bytes, scratch_bytes; /* of a group; of a lane */
     uint64_t kernarg, packet, queue;   /* device addresses */
     int device;
+    bool cooperative;                /* all groups at once */
+    struct machine_touches *touches; /* NULL: nobody wants to know */
+    const struct soft_op *op;
+    struct isa_race *race;           /* NULL: races are not looked for */
+    uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
     _Atomic bool stopped;
-    struct spin lock; /* of stop */
+    struct spin lock; /* of stop and told */
     struct soft_machine_stop *stop;
 };
 
-/* Fills worker->memory: checks against the device's blocks. */
-void machine_memory_init(struct machine_worker *worker);
+/* Fills worker->memory: checks against the device's blocks, and keeps account of what is touched if
+ * the launch wants it. */
+void machine_memory_begin(struct machine_worker *worker, struct machine_launch *l);
 /* Forgets what it found: another launch may find it freed. */
 void machine_memory_forget(struct machine_worker *worker);
 
-/* Runs workgroup `index` (x fastest) to its end, or until the launch is stopped. */
+/* Makes workgroup `index` (x fastest) ready; false if that stopped the launch. */
+bool machine_group_start(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
+/* One turn of each of its waves. What comes next: another step, a release because all that is left
+ * waits for other groups, or nothing because it has ended or the launch is stopped. */
+enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker);
+void machine_group_release(struct machine_worker *worker);
+/* Runs workgroup `index` to its end, or until the launch is stopped. */
 void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
 
 #endif

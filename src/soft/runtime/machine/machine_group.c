@@ -1,12 +1,17 @@
 /* machine_group.c - one workgroup: what its waves start with, and whose turn it is.
  *
  * The waves of a group take turns on one thread. A wave runs until it ends, waits at a barrier, or
- * has used its budget; a barrier opens when every wave that has not ended has reached it. */
+ * has used its budget; a barrier opens when every wave that has not ended has reached it. Groups of
+ * a cooperative launch take turns too: see machine_launch.c. */
 #include <sched.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/settings.h"
 
 enum { BUDGET = 1 << 16 }; /* instructions of a turn: waves may wait for each other in a loop */
 
@@ -17,7 +22,18 @@ static uint64_t read_clock(void *context, bool real) {
     (void)context;
     return real ? clock_now_ns() / 10 : clock_now_ns();
 }
-static const struct isa_host host = { .clock = read_clock };
+
+/* The only message of compute kernels that asks for something: an interrupt, by which a wave says
+ * that it waits for the host. */
+static enum isa_result take_message(void *context, struct isa_wave *w, uint32_t message,
+                                    uint32_t m0) {
+    enum { MESSAGE_MASK = 15, MESSAGE_INTERRUPT = 1 };
+    (void)context, (void)w, (void)m0;
+    if ((message & MESSAGE_MASK) == MESSAGE_INTERRUPT)
+        soft_hostcall_serve();
+    return ISA_CONTINUE;
+}
+static const struct isa_host host = { .message = take_message, .clock = read_clock };
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
@@ -65,21 +81,21 @@ static void set_scalars(const struct machine_launch *l, struct isa_wave *w, uint
 /* Work-item ids, ten bits each, in v0. */
 static void set_ids(const struct machine_launch *l, struct isa_wave *w) {
     uint32_t threads = l->block[0] * l->block[1] * l->block[2];
-    uint64_t active = 0;
-    for (uint32_t lane = 0; lane < ISA_LANES; lane++) {
-        uint32_t n = w->index * ISA_LANES + lane;
-        uint32_t x = n % l->block[0], y = n / l->block[0] % l->block[1];
-        uint32_t z = n / l->block[0] / l->block[1];
-        if (n >= threads)
-            break;
-        active |= UINT64_C(1) << lane;
-        w->vgpr[0][lane] = x;
-        if (l->machine->descriptor.work_item_ids >= 1)
-            w->vgpr[0][lane] |= y << 10;
-        if (l->machine->descriptor.work_item_ids >= 2)
-            w->vgpr[0][lane] |= z << 20;
+    uint32_t first = w->index * ISA_LANES, left = threads - first;
+    uint32_t x = first % l->block[0], y = first / l->block[0] % l->block[1];
+    uint32_t z = first / l->block[0] / l->block[1];
+    unsigned ids = l->machine->descriptor.work_item_ids;
+    for (uint32_t lane = 0; lane < ISA_LANES && lane < left; lane++) {
+        w->vgpr[0][lane] = x | (ids >= 1 ? y << 10 : 0) | (ids >= 2 ? z << 20 : 0);
+        if (++x < l->block[0])
+            continue;
+        x = 0;
+        if (++y == l->block[1]) {
+            y = 0;
+            z++;
+        }
     }
-    ISA_WAVE_EXEC(w) = active;
+    ISA_WAVE_EXEC(w) = left < ISA_LANES ? (UINT64_C(1) << left) - 1 : ~UINT64_C(0);
 }
 
 static enum isa_result start_wave(struct machine_launch *l, struct machine_worker *worker,
@@ -119,17 +135,20 @@ static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
     spin_unlock(&l->lock);
 }
 
-enum turn { RUNS, WAITS, ENDED };
-
 /* One turn of a wave; false if it stopped the launch. */
-static bool take_turn(struct machine_launch *l, struct isa_wave *w, enum turn *turn) {
-    enum isa_result r = isa_run(w, BUDGET);
+static bool take_turn(struct machine_launch *l, struct machine_worker *worker, struct isa_wave *w,
+                      enum machine_turn *turn) {
+    enum isa_result r = machine_check_run(worker, w, BUDGET);
     switch (r) {
     case ISA_END:
-        *turn = ENDED;
+        *turn = MACHINE_ENDED;
         return true;
     case ISA_BARRIER:
-        *turn = WAITS;
+        machine_check_wait(worker, w);
+        *turn = MACHINE_WAITS;
+        return true;
+    case ISA_GRID_BARRIER:
+        *turn = MACHINE_WAITS_FOR_GRID;
         return true;
     case ISA_SLEEP:
         return true;
@@ -139,18 +158,17 @@ static bool take_turn(struct machine_launch *l, struct isa_wave *w, enum turn *t
     }
 }
 
-/* Everyone who has not ended waits: the barrier opens. True while somebody is left. */
-static bool open_barrier(enum turn turns[], unsigned count) {
-    bool left = false;
-    for (unsigned i = 0; i < count; i++)
-        if (turns[i] == RUNS)
+static bool has(const struct machine_worker *worker, enum machine_turn turn) {
+    for (unsigned i = 0; i < worker->wave_count; i++)
+        if (worker->turns[i] == turn)
             return true;
-    for (unsigned i = 0; i < count; i++)
-        if (turns[i] == WAITS) {
-            turns[i] = RUNS;
-            left = true;
-        }
-    return left;
+    return false;
+}
+
+static void change(struct machine_worker *worker, enum machine_turn from, enum machine_turn to) {
+    for (unsigned i = 0; i < worker->wave_count; i++)
+        if (worker->turns[i] == from)
+            worker->turns[i] = to;
 }
 
 static void set_group(const struct machine_launch *l, struct machine_worker *worker,
@@ -159,24 +177,52 @@ static void set_group(const struct machine_launch *l, struct machine_worker *wor
     worker->group.id[0] = (uint32_t)(index % l->grid[0]);
     worker->group.id[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
     worker->group.id[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
-    memset(worker->lds, 0, l->lds_bytes);
+    /* Whoever looks for undefined values wants them to show, too. */
+    memset(worker->lds, soft_settings()->checks & SOFT_CHECK_INIT ? 0xa5 : 0, l->lds_bytes);
+}
+
+bool machine_group_start(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
+    worker->wave_count = machine_waves(l);
+    set_group(l, worker, index);
+    machine_check_begin(worker, index);
+    for (unsigned i = 0; i < worker->wave_count; i++) {
+        enum isa_result r = start_wave(l, worker, i);
+        worker->turns[i] = MACHINE_RUNS;
+        if (r != ISA_CONTINUE) {
+            stop_launch(l, worker->waves[i], r);
+            return false;
+        }
+    }
+    return true;
+}
+
+enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker) {
+    for (unsigned i = 0; i < worker->wave_count; i++)
+        if (worker->turns[i] == MACHINE_RUNS &&
+            (l->stopped || !take_turn(l, worker, worker->waves[i], &worker->turns[i])))
+            return MACHINE_ENDED;
+    if (has(worker, MACHINE_RUNS))
+        return MACHINE_RUNS;
+    if (has(worker, MACHINE_WAITS_FOR_GRID))
+        return MACHINE_WAITS_FOR_GRID;
+    if (!has(worker, MACHINE_WAITS))
+        return MACHINE_ENDED;
+    change(worker, MACHINE_WAITS, MACHINE_RUNS); /* everyone is at the barrier: it opens */
+    machine_check_open(worker);
+    return MACHINE_RUNS;
+}
+
+void machine_group_release(struct machine_worker *worker) {
+    change(worker, MACHINE_WAITS_FOR_GRID, MACHINE_RUNS);
 }
 
 void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
-    unsigned threads = l->block[0] * l->block[1] * l->block[2];
-    unsigned count = (threads + ISA_LANES - 1) / ISA_LANES;
-    enum turn turns[MACHINE_WAVES_MAX] = { RUNS };
-    set_group(l, worker, index);
-    for (unsigned i = 0; i < count; i++) {
-        enum isa_result r = start_wave(l, worker, i);
-        if (r != ISA_CONTINUE) {
-            stop_launch(l, worker->waves[i], r);
-            return;
-        }
+    enum machine_turn turn = machine_group_start(l, worker, index) ? MACHINE_RUNS : MACHINE_ENDED;
+    while (turn == MACHINE_RUNS)
+        turn = machine_group_step(l, worker);
+    if (turn == MACHINE_WAITS_FOR_GRID) {
+        worker->waves[0]->stop.why = "a barrier of the grid needs a cooperative launch";
+        stop_launch(l, worker->waves[0], ISA_UNSUPPORTED);
     }
-    do {
-        for (unsigned i = 0; i < count; i++)
-            if (turns[i] == RUNS && (l->stopped || !take_turn(l, worker->waves[i], &turns[i])))
-                return;
-    } while (open_barrier(turns, count));
+    machine_check_end(worker);
 }

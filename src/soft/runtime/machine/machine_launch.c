@@ -6,12 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <greta/soft.h>
+
+#include "isa/race.h"
+#include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_touch.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/pool.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/slack.h"
 
 enum {
     STACK_BYTES = 16 << 10, /* per lane, for recursion and function pointers */
     FRAME_BYTES = 8 << 10,  /* packet, queue, kernarg segment */
     QUEUE_AT = 64,
+    GRID_AT = 384, /* of a cooperative launch */
     KERNARG_AT = 512,
 };
 
@@ -30,6 +42,7 @@ static struct frame *kept_frames;
 static void free_worker(struct machine_worker *w) {
     for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++)
         free(w->waves[i]);
+    machine_checks_free(w->checks);
     free(w->lds);
     free(w);
 }
@@ -39,8 +52,8 @@ static struct machine_worker *new_worker(void) {
     if (!w)
         return NULL;
     w->lds = malloc(MACHINE_LDS_MAX);
-    machine_memory_init(w);
-    if (!w->lds) {
+    w->checks = machine_checks_new();
+    if (!w->lds || !w->checks) {
         free_worker(w);
         return NULL;
     }
@@ -73,8 +86,9 @@ static struct soft_block *own_memory(int device, uint64_t bytes) {
     return b;
 }
 
-static bool prepare_worker(struct machine_worker *w, const struct machine_launch *l) {
+static bool prepare_worker(struct machine_worker *w, struct machine_launch *l) {
     uint64_t scratch = (uint64_t)l->scratch_bytes * ISA_LANES * MACHINE_WAVES_MAX;
+    machine_memory_begin(w, l);
     unsigned waves = (l->block[0] * l->block[1] * l->block[2] + ISA_LANES - 1) / ISA_LANES;
     for (unsigned i = 0; i < waves; i++)
         if (!w->waves[i] && !(w->waves[i] = aligned_alloc(64, sizeof *w->waves[i])))
@@ -166,6 +180,105 @@ static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worke
     keep_worker(w);
 }
 
+/* ---- cooperative launches: all groups at once, taking turns on one thread ---- */
+
+/* Every group one step, until each has ended. When all that are left wait for the grid, its barrier
+ * opens. */
+static void take_turns(struct machine_launch *l, struct machine_worker *workers[], uint64_t count) {
+    for (bool left = true; left && !l->stopped;) {
+        bool any_runs = false;
+        left = false;
+        for (uint64_t i = 0; i < count && !l->stopped; i++) {
+            enum machine_turn turn = machine_group_step(l, workers[i]);
+            any_runs |= turn == MACHINE_RUNS;
+            left |= turn != MACHINE_ENDED;
+        }
+        for (uint64_t i = 0; i < count && !any_runs; i++)
+            machine_group_release(workers[i]);
+    }
+}
+
+static void run_together(void *user, uint64_t first, uint64_t last, unsigned worker,
+                         unsigned worker_count) {
+    struct machine_launch *l = user;
+    uint64_t count = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], ready = 0;
+    struct machine_worker **workers = calloc(count, sizeof *workers);
+    (void)first, (void)last, (void)worker, (void)worker_count;
+    while (workers && ready < count && (workers[ready] = take_worker())) {
+        ready++;
+        if (!prepare_worker(workers[ready - 1], l) ||
+            !machine_group_start(l, workers[ready - 1], ready - 1))
+            break;
+    }
+    if (ready == count && !l->stopped)
+        take_turns(l, workers, count);
+    else if (!l->stopped) {
+        *l->stop = (struct soft_machine_stop){
+            .result = ISA_UNSUPPORTED, .text = "no memory for all groups of a cooperative launch"
+        };
+        l->stopped = true;
+    }
+    for (uint64_t i = 0; i < ready; i++)
+        keep_worker(workers[i]);
+    free(workers);
+}
+
+/* Without checks a bad access is a signal, as of native code: then nobody knows which lane it was.
+ */
+static void run_all(struct machine_launch *l) {
+    uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], address;
+    int kind;
+    soft_pool_fn run = l->cooperative ? run_together : run_groups;
+    groups = l->cooperative ? 1 : groups;
+    if (soft_settings()->checks & SOFT_CHECK_BOUNDS) {
+        soft_pool_run(run, l, groups);
+        return;
+    }
+    if (soft_pool_run_guarded(run, l, groups, &address, &kind))
+        return;
+    *l->stop = (struct soft_machine_stop){
+        .result = ISA_FAULT,
+        .where = { .address = soft_program_address(address),
+                   .kind = kind == GRETA_SOFT_FAULT_READ ? ISA_LOAD : ISA_STORE },
+        .text = "access to memory that is not mapped; GRETA_SOFT_CHECK=bounds says where",
+    };
+    l->stopped = true;
+}
+
+/* What a kernel of a cooperative launch finds out about its grid, and other grids: there are none.
+ */
+struct grid_info {
+    uint64_t together; /* what grids of several devices count in */
+    uint32_t grid, grids;
+    uint64_t threads_before, threads;
+    uint32_t count[2], groups, reserved;
+};
+
+static uint64_t fill_grid_info(const struct machine_launch *l, uint64_t base,
+                               unsigned char *frame) {
+    struct grid_info g = { .together = base + GRID_AT + offsetof(struct grid_info, count),
+                           .grids = 1,
+                           .groups = l->grid[0] * l->grid[1] * l->grid[2] };
+    g.threads = (uint64_t)g.groups * l->block[0] * l->block[1] * l->block[2];
+    memcpy(frame + GRID_AT, &g, sizeof g);
+    return base + GRID_AT;
+}
+
+/* What hidden arguments point at, as far as the kernel has them: it is made when first needed. */
+static void set_services(const struct codeobj_kernel *k, int device, struct codeobj_dispatch *d) {
+    for (uint32_t i = 0; i < k->argument_count; i++)
+        switch (k->arguments[i].kind) {
+        case CODEOBJ_HIDDEN_HOSTCALL_BUFFER:
+            d->hostcall_buffer = soft_hostcall_buffer(device);
+            break;
+        case CODEOBJ_HIDDEN_HEAP:
+            d->heap = soft_hostcall_heap(device);
+            break;
+        default:
+            break;
+        }
+}
+
 /* Fills the frame: what the kernel reads of its launch. False, with the stop, if an argument cannot
  * be given. */
 static bool fill_frame(const struct soft_op *op, struct machine_launch *l, struct frame *f) {
@@ -185,11 +298,14 @@ static bool fill_frame(const struct soft_op *op, struct machine_launch *l, struc
         d.block[i] = launch->block[i];
         d.grid[i] = launch->grid[i] * launch->block[i];
     }
+    set_services(m->kernel, l->device, &d);
     l->packet = base;
     l->queue = base + QUEUE_AT;
     l->kernarg = base + KERNARG_AT;
     memset(bytes, 0, f->block->size);
     memcpy(bytes + KERNARG_AT, op->data, op->bytes);
+    if (l->cooperative)
+        d.multigrid_sync = fill_grid_info(l, base, bytes);
     if (codeobj_kernarg_hide(m->kernel, &d, bytes + KERNARG_AT, &e)) {
         l->stop->result = ISA_UNSUPPORTED;
         snprintf(l->stop->text, sizeof l->stop->text, "%s", e.msg);
@@ -201,12 +317,22 @@ static bool fill_frame(const struct soft_op *op, struct machine_launch *l, struc
     return true;
 }
 
+/* Of a launch that was stopped it is not known what it would have touched. */
+static void tell_touches(const struct soft_op *op, struct machine_launch *l) {
+    struct greta_soft_touch touched[MACHINE_TOUCHES_MAX];
+    size_t count;
+    if (l->touches && !l->stopped && machine_touches_tell(l->touches, touched, &count))
+        soft_touches_tell(op, touched, count);
+    machine_touches_close(&l->touches);
+}
+
 bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
                       struct soft_machine_stop *stop) {
     const struct soft_launch *launch = &op->u.launch;
-    struct machine_launch l = { .machine = m, .device = op->device, .stop = stop };
+    struct machine_launch l = { .machine = m, .device = op->device, .op = op, .stop = stop };
     memcpy(l.grid, launch->grid, sizeof l.grid);
     memcpy(l.block, launch->block, sizeof l.block);
+    l.cooperative = launch->cooperative;
     l.lds_bytes = m->descriptor.group_bytes + launch->shared_bytes;
     l.scratch_bytes = m->descriptor.private_bytes;
     if (m->kernel->uses_dynamic_stack || m->descriptor.dynamic_stack)
@@ -223,8 +349,16 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
         return false;
     }
     bool ok = fill_frame(op, &l, f);
-    if (ok)
-        soft_pool_run(run_groups, &l, (uint64_t)l.grid[0] * l.grid[1] * l.grid[2]);
+    if (ok) {
+        if (soft_settings()->checks & SOFT_CHECK_BOUNDS && soft_touches_wanted())
+            l.touches = machine_touches_open(f->block->addr);
+        /* Barriers of a grid order what the check for races takes for unordered. */
+        if (soft_settings()->checks & SOFT_CHECK_RACE && !l.cooperative)
+            l.race = isa_race_open(machine_waves(&l));
+        run_all(&l);
+        isa_race_close(&l.race);
+        tell_touches(op, &l);
+    }
     keep_frame(f);
     return ok && !l.stopped;
 }

@@ -5,6 +5,10 @@
  * waves return to the same buffers; a block that is freed while a kernel runs is unmapped and
  * faults as every access to such memory does. */
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_touch.h"
+#include "soft/runtime/memory.h"
+#include "soft/runtime/settings.h"
 
 #include <string.h>
 
@@ -15,6 +19,12 @@ static const struct machine_range *recall(const struct machine_worker *w, uint64
     return NULL;
 }
 
+/* Memory that the program has made, or the variables of the kernel's module; the rest is the
+ * runtime's own. */
+static bool is_the_programs(const struct machine_launch *l, const struct soft_block *b) {
+    return b->kind != SOFT_GLOBAL || l->machine->object - b->addr < b->size;
+}
+
 static const struct machine_range *look_up(struct machine_worker *w, uint64_t address) {
     struct soft_block b;
     const struct machine_range *known = recall(w, address);
@@ -23,7 +33,10 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
     if (!soft_memory_find(address, &b) || b.state != SOFT_LIVE)
         return NULL;
     struct machine_range *r = &w->ranges[w->next_range++ % MACHINE_RANGES];
-    *r = (struct machine_range){ b.addr, b.size, soft_reach(b.addr) };
+    *r = (struct machine_range){ b.addr, b.size, soft_reach(b.addr), NULL,
+                                 is_the_programs(w->launch, &b) };
+    if (w->touches && !(w->scratch && w->scratch->addr == b.addr))
+        r->touch = machine_touch_of(w->touches, &b);
     return r;
 }
 
@@ -51,8 +64,135 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
     return true;
 }
 
-void machine_memory_init(struct machine_worker *w) {
-    w->memory = (struct isa_memory){ .context = w, .span = span, .lanes = lanes };
+/* ---- the same, with an account of what is touched ---------------------------------------------
+ */
+
+static void *touching_row(void *context, const struct isa_access *a, uint64_t address,
+                          uint64_t bytes) {
+    const struct machine_range *r = look_up(context, address);
+    if (!r || bytes > r->bytes - (address - r->start))
+        return NULL;
+    if (r->touch)
+        machine_touch_mark(r->touch, address, bytes, a->kind);
+    return r->host + (address - r->start);
+}
+
+/* Which bytes of a span are touched only lanes() sees; one element is all of it. */
+static void *touching_span(void *context, const struct isa_access *a, uint64_t address,
+                           uint64_t bytes) {
+    if (a->space == ISA_SPACE_SCRATCH)
+        return span(context, a, address, bytes);
+    return bytes == a->bytes ? touching_row(context, a, address, bytes) : NULL;
+}
+
+static bool touching_lanes(void *context, const struct isa_access *a,
+                           const uint64_t address[ISA_LANES], void *host[ISA_LANES], unsigned *lane,
+                           uint64_t *at) {
+    if (!lanes(context, a, address, host, lane, at))
+        return false;
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        const struct machine_range *r = look_up(context, address[l]);
+        if (r && r->touch)
+            machine_touch_mark(r->touch, address[l], a->bytes, a->kind);
+    }
+    return true;
+}
+
+/* ---- the same, with checks that see every lane -------------------------------------------------
+ */
+
+/* Nothing but the whole of a wave's scratch, of which watching_scratch() says more. */
+static void *watching_span(void *context, const struct isa_access *a, uint64_t address,
+                           uint64_t bytes) {
+    uint64_t all = (uint64_t)a->wave->scratch_bytes * ISA_LANES;
+    return a->space == ISA_SPACE_SCRATCH && bytes == all ? span(context, a, address, bytes) : NULL;
+}
+
+static bool watching_lanes(void *context, const struct isa_access *a,
+                           const uint64_t address[ISA_LANES], void *host[ISA_LANES], unsigned *lane,
+                           uint64_t *at) {
+    struct machine_worker *w = context;
+    struct isa_access seen = *a;
+    if (!touching_lanes(context, a, address, host, lane, at))
+        return false;
+    if (a->space == ISA_SPACE_SCRATCH) {
+        machine_check_scratch(w, a, -1, address);
+        return true;
+    }
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        const struct machine_range *r = look_up(w, address[l]);
+        if (!r || !r->is_the_programs)
+            seen.lanes &= ~(UINT64_C(1) << l);
+    }
+    if (seen.lanes)
+        machine_check_access(w, &seen, address);
+    return true;
+}
+
+/* Dword d of lane l is at (d * 64 + l) * 4. */
+static void watching_scratch(void *context, const struct isa_access *a,
+                             const uint32_t offset[ISA_LANES]) {
+    struct isa_access piece = *a;
+    uint64_t address[ISA_LANES];
+    for (uint32_t done = 0; done < a->bytes; done += 4) {
+        piece.bytes = a->bytes - done < 4 ? a->bytes - done : 4;
+        for (uint32_t l = 0; l < ISA_LANES; l++)
+            address[l] = a->wave->scratch_base +
+                         ((uint64_t)((offset[l] + done) / 4) * ISA_LANES + l) * 4 +
+                         (offset[l] + done) % 4;
+        machine_check_scratch(context, &piece, (int)(done / 4), address);
+    }
+}
+
+static bool watching_lds(void *context, const struct isa_access *a,
+                         const uint32_t offset[ISA_LANES], unsigned *lane, uint64_t *at) {
+    uint64_t address[ISA_LANES];
+    (void)lane, (void)at;
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        address[l] = offset[l];
+    machine_check_access(context, a, address);
+    return true;
+}
+
+/* ---- GRETA_SOFT_CHECK=off: whatever is mapped ------------------------------------------------ */
+
+static void *unchecked_span(void *context, const struct isa_access *a, uint64_t address,
+                            uint64_t bytes) {
+    (void)context, (void)a, (void)bytes;
+    return soft_reach(address);
+}
+
+static bool unchecked_lanes(void *context, const struct isa_access *a,
+                            const uint64_t address[ISA_LANES], void *host[ISA_LANES],
+                            unsigned *lane, uint64_t *at) {
+    (void)context, (void)lane, (void)at;
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        host[l] = soft_reach(address[l]);
+    }
+    return true;
+}
+
+void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
+    w->touches = l->touches;
+    w->launch = l;
+    w->memory = (struct isa_memory){ .context = w, .span = span, .row = span, .lanes = lanes };
+    if (!(soft_settings()->checks & SOFT_CHECK_BOUNDS)) {
+        w->memory.span = w->memory.row = unchecked_span;
+        w->memory.lanes = unchecked_lanes;
+    } else if (l->race || soft_settings()->checks & SOFT_CHECK_INIT) {
+        w->memory.span = watching_span;
+        w->memory.row = NULL;
+        w->memory.lanes = watching_lanes;
+        w->memory.lds = watching_lds;
+        w->memory.scratch = watching_scratch;
+    } else if (w->touches) {
+        w->memory.span = touching_span;
+        w->memory.row = touching_row;
+        w->memory.lanes = touching_lanes;
+    }
 }
 
 void machine_memory_forget(struct machine_worker *w) {

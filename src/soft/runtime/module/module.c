@@ -1,10 +1,20 @@
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codeobj/lines.h"
+#include "soft/runtime/error.h"
+#include "soft/runtime/function.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/image/texture.h"
+#include "soft/runtime/launch.h"
+#include "soft/runtime/machine/machine.h"
+#include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
 
 struct soft_module {
     struct soft_handle handle;
@@ -167,6 +177,7 @@ static hipError_t load(struct soft_module *m) {
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
     if (!m->functions)
         return hipErrorOutOfMemory;
+    soft_memory_use_gpu_alignment();
     hipError_t r = load_image_bytes(m);
     if (r == hipSuccess)
         r = open_code(m);
@@ -338,18 +349,29 @@ bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_mod
     return true;
 }
 
+/* What headers of HIP do was asked for by the function that they are inlined into. */
+static bool is_of_a_header(const struct codeobj_place *p) {
+    return p->inlined && (!p->file || !strncmp(p->file, "/usr/", 5) || strstr(p->file, "/hip/"));
+}
+
 bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out, size_t size) {
+    enum { FRAMES = 16 };
     const struct soft_module *m = function->module;
-    struct codeobj_place p = { 0 };
+    struct codeobj_place place[FRAMES] = { 0 };
     codeobj_lines *lines = NULL;
     if (!m || !m->block || pc - m->block->addr >= m->extent.bytes ||
         codeobj_lines_open(&lines, m->image.bytes, m->image.size, NULL) != RC_OK)
         return false;
     uint64_t address = pc - m->block->addr + m->extent.first;
-    bool known = codeobj_lines_find(lines, address, &p, 1) && p.file && p.line;
+    unsigned count = codeobj_lines_find(lines, address, place, FRAMES), at = 0;
+    count = count < FRAMES ? count : FRAMES;
+    while (at + 1 < count && is_of_a_header(&place[at]))
+        at++;
+    const struct codeobj_place *p = &place[at];
+    bool known = count && p->file && p->line;
     if (known)
-        snprintf(out, size, "%s at %s:%u", p.function ? p.function : function->name, p.file,
-                 p.line);
+        snprintf(out, size, "%s at %s:%u", p->function ? p->function : function->name, p->file,
+                 p->line);
     codeobj_lines_close(&lines);
     return known;
 }
@@ -450,5 +472,9 @@ hipError_t soft_hipModuleGetTexRef(textureReference **texRef, hipModule_t hmod, 
         return hipErrorInvalidValue;
     if (!hmod)
         return hipErrorInvalidResourceHandle;
-    return hipErrorNotFound; /* the device has no textures */
+    uint64_t addr, size;
+    if (!is_loaded(hmod) ||
+        soft_module_variable((struct soft_module *)hmod, name, &addr, &size) != hipSuccess)
+        return hipErrorNotFound;
+    return soft_texture_reference(addr, size, texRef);
 }

@@ -7,11 +7,14 @@
 #ifndef SOFT_RUNTIME_MODULE_H
 #define SOFT_RUNTIME_MODULE_H
 
+#include <greta/soft.h>
+
 #include "codeobj/bundle.h"
 #include "codeobj/codeobj.h"
 #include "codeobj/image.h"
+#include "hip/hip_types.h"
+#include "soft/runtime/function.h"
 #include "soft/runtime/machine/machine.h"
-#include "soft/runtime/soft.h"
 
 /* These eight bytes are an image: hipModuleLoadData gives a module with no code of its own, whose
  * functions are the kernels that greta_soft_kernel_register() has made known. So a program in C,

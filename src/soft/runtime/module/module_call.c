@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/runtime/function.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/runtime.h"
 
 /* Few: thread-local memory of this library must fit what dlopen() has left in the static TLS block,
  * some 1.6 KiB for all libraries together. */

@@ -2,10 +2,12 @@
 #include <string.h>
 
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/settings.h"
 
 /* In this order: code for the GPU that the device says it is, then for the others that it takes. */
 static const char *target(int i) {
-    return soft_arch_target((enum soft_arch)((soft_settings()->arch + (unsigned)i) % SOFT_ARCHES));
+    return soft_arch_info((enum soft_arch)((soft_settings()->arch + (unsigned)i) % SOFT_ARCHES))
+        ->target;
 }
 
 static hipError_t finish(enum rc rc, const struct codeobj_image *found, struct soft_image *out) {

@@ -9,10 +9,19 @@
  *
  * Lock order: registry, then those of module.c. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "soft/runtime/error.h"
+#include "soft/runtime/function.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
 
 struct managed {
     struct managed *next;
@@ -199,6 +208,7 @@ hip_fatbin_handle soft___hipRegisterFatBinary(const void *data) {
     if (!f)
         return NULL;
     f->binary = w->binary;
+    soft_memory_use_gpu_alignment();
     memset(f->module, 0, sizeof f->module);
     memset(f->error, 0, sizeof f->error);
     f->managed = NULL;

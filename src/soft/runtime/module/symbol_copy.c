@@ -2,7 +2,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "soft/runtime/function.h"
+#include "soft/runtime/handle.h"
 #include "soft/runtime/module/module.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/start.h"
 
 hipError_t soft_hipGetSymbolAddress(void **devPtr, const void *symbol) {
     uint64_t addr, size;

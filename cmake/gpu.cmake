@@ -1,0 +1,95 @@
+# The GPU kernels of src/kernels/hip: one bundle of code objects, embedded in the kernels layer by
+# src/kernels/hip/image.c. Without a clang that has the AMDGPU target the build goes on without them.
+
+set(GRETA_GPU_ARCHES gfx90a gfx942 gfx1100)
+set(GRETA_GPU_CLANG "" CACHE STRING "clang that compiles the GPU kernels (found if empty; OFF: none)")
+
+set(greta_gpu_flags -x hip --cuda-device-only --gpu-bundle-output -nogpulib -nogpuinc -O3)
+foreach(arch IN LISTS GRETA_GPU_ARCHES)
+    list(APPEND greta_gpu_flags --offload-arch=${arch})
+endforeach()
+
+# Whether a compiler makes a bundle for all architectures, with these flags more.
+function(greta_gpu_try clang out)
+    set(folder ${PROJECT_BINARY_DIR}/gpu)
+    file(MAKE_DIRECTORY ${folder})
+    file(WRITE ${folder}/try.hip "extern \"C\" __attribute__((global)) void f(int *p) { *p = 1; }\n")
+    execute_process(COMMAND ${clang} ${greta_gpu_flags} ${ARGN} -c try.hip -o try.bundle
+        WORKING_DIRECTORY ${folder} RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE said)
+    if(result STREQUAL "0" AND NOT said MATCHES "warning")
+        set(${out} TRUE PARENT_SCOPE)
+    else()
+        set(${out} FALSE PARENT_SCOPE)
+    endif()
+endfunction()
+
+# GRETA_GPU_COMPILER and GRETA_GPU_FLAGS, remembered; empty if there is none.
+function(greta_gpu_find)
+    if(DEFINED CACHE{GRETA_GPU_COMPILER} AND "${GRETA_GPU_TRIED}" STREQUAL "${GRETA_GPU_CLANG}")
+        return()
+    endif()
+    set(GRETA_GPU_TRIED "${GRETA_GPU_CLANG}" CACHE INTERNAL "")
+    set(candidates clang-19 clang-20 clang-21 clang-18 clang-17 clang /opt/rocm/llvm/bin/clang)
+    if(GRETA_GPU_CLANG)
+        set(candidates ${GRETA_GPU_CLANG})
+    elseif(NOT GRETA_GPU_CLANG STREQUAL "")
+        set(candidates)
+    endif()
+    foreach(name IN LISTS candidates)
+        find_program(clang ${name} NO_CACHE)
+        if(clang)
+            greta_gpu_try(${clang} works)
+            if(works)
+                greta_gpu_try(${clang} compresses --offload-compress)
+                set(GRETA_GPU_COMPILER ${clang} CACHE INTERNAL "")
+                set(GRETA_GPU_COMPRESSES ${compresses} CACHE INTERNAL "")
+                return()
+            endif()
+        endif()
+        unset(clang)
+    endforeach()
+    set(GRETA_GPU_COMPILER "" CACHE INTERNAL "")
+endfunction()
+
+# The source in one piece for rtc.c, which compiles it at run time.
+function(greta_gpu_source sources)
+    set(joined ${PROJECT_BINARY_DIR}/gpu/kernels.hip)
+    add_custom_command(OUTPUT ${joined}
+        COMMAND ${CMAKE_COMMAND} -DINPUT=kernels/hip/kernels.hip -DFOLDER=${PROJECT_SOURCE_DIR}/src
+            -DOUTPUT=${joined} -P ${PROJECT_SOURCE_DIR}/cmake/join_source.cmake
+        DEPENDS ${sources} ${PROJECT_SOURCE_DIR}/cmake/join_source.cmake
+        COMMENT "Joining the source of the GPU kernels" VERBATIM)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernels/hip/rtc.c PROPERTIES
+        COMPILE_DEFINITIONS "GRETA_GPU_SOURCE=\"${joined}\"" OBJECT_DEPENDS ${joined})
+endfunction()
+
+# The bundle, and its path in GRETA_GPU_IMAGE for image.c.
+function(greta_gpu_kernels)
+    greta_glob(sources src/kernels/hip/*.hip src/kernels/hip/*.def)
+    list(APPEND sources ${PROJECT_SOURCE_DIR}/src/model/quant/tensor_type.def)
+    greta_gpu_source("${sources}")
+    greta_gpu_find()
+    list(JOIN GRETA_GPU_ARCHES ", " arches)
+    if(NOT GRETA_GPU_COMPILER)
+        message(STATUS "GPU kernels: none. No clang with the AMDGPU target (${arches}) was found; "
+            "--exec isa will not work, and a GPU needs hiprtc. Debian: apt install clang-19")
+        return()
+    endif()
+    get_filename_component(name ${GRETA_GPU_COMPILER} NAME)
+    message(STATUS "GPU kernels: ${arches}, compiled by ${name}")
+    set(image ${PROJECT_BINARY_DIR}/gpu/kernels.bundle)
+    set(compress)
+    if(GRETA_GPU_COMPRESSES)
+        set(compress --offload-compress)
+    endif()
+    add_custom_command(OUTPUT ${image}
+        COMMAND ${GRETA_GPU_COMPILER} ${greta_gpu_flags} ${compress} -gline-tables-only
+            -Wall -Wextra -Wno-unused-parameter $<$<BOOL:${GRETA_WERROR}>:-Werror>
+            -I${PROJECT_SOURCE_DIR}/src -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
+            -c ${PROJECT_SOURCE_DIR}/src/kernels/hip/kernels.hip -o ${image}
+        DEPENDS ${sources}
+        COMMENT "Compiling the GPU kernels for ${arches}" VERBATIM COMMAND_EXPAND_LISTS)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernels/hip/image.c PROPERTIES
+        COMPILE_DEFINITIONS "GRETA_GPU_IMAGE=\"${image}\";GRETA_GPU_ORIGIN=\"${arches} (${name})\""
+        OBJECT_DEPENDS ${image})
+endfunction()

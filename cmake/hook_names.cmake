@@ -1,0 +1,15 @@
+# Stops the configuration if src/audit/hook_table.h has a hook for a function that hip_api.def does not have: the
+# preprocessor would ignore it, and the function would be recorded as a plain call.
+function(greta_check_hooks)
+    set(table ${PROJECT_SOURCE_DIR}/src/audit/hook_table.h)
+    set(api ${PROJECT_SOURCE_DIR}/src/hip/hip_api.def)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table} ${api})
+    file(STRINGS ${table} hooks REGEX "^#define HOOK_")
+    file(READ ${api} functions)
+    foreach(hook IN LISTS hooks)
+        string(REGEX REPLACE "^#define HOOK_([A-Za-z0-9_]+).*" "\\1" name "${hook}")
+        if(NOT functions MATCHES "[ (]${name},")
+            message(FATAL_ERROR "src/audit/hook_table.h: HOOK_${name}: hip_api.def has no such function")
+        endif()
+    endforeach()
+endfunction()

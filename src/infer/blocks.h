@@ -1,0 +1,54 @@
+/* blocks.h - who has which block of the KV cache.
+ *
+ * A block is KERN_BLOCK positions. It belongs to one sequence while that fills it; once full it is
+ * published under a hash of all tokens up to its end, and any sequence that begins with the same
+ * tokens may have it too. Blocks that nobody has any more stay published until the room is needed:
+ * the one that was given back first goes first. Nothing here touches a device. Used by one thread
+ * at a time. */
+#ifndef INFER_BLOCKS_H
+#define INFER_BLOCKS_H
+
+#include "base/err.h"
+#include "kernels/kern.h"
+
+enum { BLOCKS_NONE = -1 };
+
+struct block {
+    uint64_t parent, hash; /* of the tokens before it, and to its end */
+    int32_t tokens[KERN_BLOCK];
+    uint32_t users;
+    bool published;
+    int32_t before, behind; /* in the list of blocks that nobody has */
+    int32_t next;           /* of the same bucket */
+};
+
+struct blocks {
+    struct block *all;
+    uint32_t count, unused; /* unused: that nobody has */
+    int32_t first, last;    /* of those: the first is taken next */
+    int32_t *buckets;
+    uint32_t bucket_count; /* a power of 2 */
+};
+
+/* Makes room for blocks up to number count - 1; a zeroed struct is empty. On failure nothing has
+ * changed. */
+NODISCARD enum rc blocks_grow(struct blocks *b, uint32_t count, struct err *e);
+void blocks_close(struct blocks *b);
+
+/* A block that nobody has, for one user; BLOCKS_NONE if there is none. */
+int32_t blocks_take(struct blocks *b);
+/* One more user of a block that has one. */
+void blocks_share(struct blocks *b, int32_t block);
+/* One user less. */
+void blocks_give_back(struct blocks *b, int32_t block);
+
+/* The hash of a full block behind a parent (0: it is the first). */
+uint64_t blocks_hash(uint64_t parent, const int32_t tokens[KERN_BLOCK]);
+/* A published block with these tokens behind that parent, for one user more; BLOCKS_NONE if there
+ * is none. */
+int32_t blocks_find(struct blocks *b, uint64_t parent, const int32_t tokens[KERN_BLOCK]);
+/* Lets others find a full block. If an equal one is published already, nothing happens. */
+void blocks_publish(struct blocks *b, int32_t block, uint64_t parent,
+                    const int32_t tokens[KERN_BLOCK]);
+
+#endif

@@ -1,0 +1,563 @@
+/* forward.c - one pass through the model, top to bottom.
+ *
+ * T tokens, D = dim, Q = heads * head_size, K = kv_heads * head_size, H = hidden, V = vocab. All
+ * activations are F32; weights have the type of the file; the cache is F16 or Q8_0. */
+#include "infer/forward.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gcore/audit.h>
+
+/* Attention of few tokens to many positions is divided into ranges, so that all cores have
+ * something to do: if of all tokens together there are no more parts than these, or than one token
+ * can have. */
+enum { PARTS_AT_LEAST = 64 };
+
+struct forward {
+    const struct device *d;
+    const struct config *c;
+    const struct weights *w;
+    const struct kvcache *k;
+    trace *trace;
+    inject *inject;
+    struct forward_shape shape;
+    union {
+        struct {
+#define BUFFER(field, name, type, written, rows, width) struct kern_view field;
+#include "infer/forward.def"
+#undef BUFFER
+        };
+        struct kern_view buffer[FORWARD_BUFFERS];
+    };
+    const struct forward_batch *b; /* the batch that is running */
+};
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+static const struct forward_buffer buffers[FORWARD_BUFFERS] = {
+#define BUFFER(field, name, type, written, rows, width)                                            \
+    [FORWARD_##field] = { name, TENSOR_TYPE_##type, FORWARD_##written },
+#include "infer/forward.def"
+#undef BUFFER
+};
+
+const struct forward_buffer *forward_buffer_at(enum forward_buffer_id id) {
+    return &buffers[id];
+}
+
+static uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+
+static uint64_t parts_most(const struct forward_shape *s) {
+    return MOST(KERN_RANGES(s->context), PARTS_AT_LEAST);
+}
+
+/* Bytes of the longest row that is multiplied, quantised or split. */
+static uint64_t levels_row(const struct forward_shape *s) {
+    const struct config *c = s->config;
+    uint64_t longest = MOST(MOST(c->dim, c->hidden), (uint64_t)c->heads * c->head_size);
+    uint64_t slabs = (longest + KERN_SLAB - 1) / KERN_SLAB;
+    return slabs * (s->all_floats ? KERN_SPLIT_BYTES : KERN_SLAB_BYTES);
+}
+
+uint64_t forward_buffer_bytes(const struct forward_shape *s, enum forward_buffer_id id) {
+    const struct config *c = s->config;
+    const uint64_t T = s->tokens, W = s->wanted, D = c->dim, H = c->hidden, V = c->vocab;
+    const uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    const uint64_t S = s->sequences, B = KERN_BLOCKS(s->context);
+    const uint64_t PARTS = parts_most(s), LEVELS = levels_row(s);
+    const uint64_t elements[FORWARD_BUFFERS] = {
+#define BUFFER(field, name, type, written, rows, width) [FORWARD_##field] = times(rows, width),
+#include "infer/forward.def"
+#undef BUFFER
+    };
+    return times(elements[id], tensor_type_find(buffers[id].type)->block_bytes);
+}
+
+uint64_t forward_bytes(const struct forward_shape *s) {
+    uint64_t all = 0;
+    for (int id = 0; id < FORWARD_BUFFERS; id++)
+        if (__builtin_add_overflow(all, forward_buffer_bytes(s, (enum forward_buffer_id)id), &all))
+            return UINT64_MAX;
+    return all;
+}
+
+enum rc forward_open(forward **out, const struct device *d, const struct forward_shape *shape,
+                     const struct weights *w, const struct kvcache *k, trace *t, struct err *e) {
+    forward *f = calloc(1, sizeof *f);
+    if (!f)
+        return err_set(e, RC_MEMORY, "out of memory");
+    *f = (struct forward){ .d = d, .c = shape->config, .w = w, .k = k, .trace = t };
+    f->shape = *shape;
+    enum rc rc = RC_OK;
+    for (int id = 0; !rc && id < FORWARD_BUFFERS; id++)
+        rc = device_alloc(d, &f->buffer[id], buffers[id].name, buffers[id].type,
+                          forward_buffer_bytes(shape, (enum forward_buffer_id)id), e);
+    if (rc)
+        forward_close(&f);
+    else
+        *out = f;
+    return rc;
+}
+
+struct kern_view *forward_views(forward *f) {
+    return f->buffer;
+}
+
+void forward_set_inject(forward *f, inject *i) {
+    f->inject = i;
+}
+
+void forward_close(forward **f) {
+    if (!*f)
+        return;
+    for (int id = 0; id < FORWARD_BUFFERS; id++)
+        device_free((*f)->d, &(*f)->buffer[id]);
+    free(*f);
+    *f = NULL;
+}
+
+/* ---- the kernels with this model's sizes ----------------------------------------------------- */
+
+static enum rc rmsnorm(forward *f, const struct kern_view *out, const struct kern_view *x,
+                       const struct kern_view *weight, uint32_t rows, uint32_t dim, struct err *e) {
+    struct kern_rmsnorm a = {
+        .out = *out, .x = *x, .weight = *weight, .rows = rows, .dim = dim, .eps = f->c->norm_eps
+    };
+    return kern_rmsnorm(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* The family's norm of rows as wide as the model; bias->ptr may be NULL. */
+static enum rc normalise(forward *f, const struct kern_view *out, const struct kern_view *x,
+                         const struct kern_view *weight, const struct kern_view *bias,
+                         uint32_t rows, struct err *e) {
+    if (f->c->norm == CONFIG_RMS_NORM)
+        return rmsnorm(f, out, x, weight, rows, f->c->dim, e);
+    struct kern_layernorm a = { .out = *out,
+                                .x = *x,
+                                .weight = *weight,
+                                .bias = *bias,
+                                .rows = rows,
+                                .dim = f->c->dim,
+                                .biased = bias->ptr != NULL,
+                                .eps = f->c->norm_eps };
+    return kern_layernorm(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* How many activations share a scale. Weights of 256 elements a block have coarser levels: there 32
+ * is exact enough. Many rows for a model of floats are split, few are used as they are (0): so few
+ * do not pay for unpacking weights into parts. */
+static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
+                        uint32_t rows) {
+    enum { SPLIT_ROWS = 32 };
+    if (f->w->all_floats)
+        return rows >= SPLIT_ROWS ? KERN_SPLIT : 0;
+    for (size_t i = 0; i < count; i++)
+        if (tensor_type_find(weights[i]->type)->block_elements < 256)
+            return 16;
+    return 32;
+}
+
+/* x[rows, k] for matmuls with these weights. */
+static enum rc quantize(forward *f, const struct kern_view *x, uint32_t rows, uint64_t k,
+                        const struct kern_view *const *weights, size_t count, struct err *e) {
+    struct kern_quantize a = { .levels = f->levels,
+                               .x = *x,
+                               .tokens = rows,
+                               .k = (uint32_t)k,
+                               .run = run_for(f, weights, count, rows) };
+    return a.run ? kern_quantize(f->d->kernels, f->d->stream, &a, e) : RC_OK;
+}
+
+/* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
+static enum rc matmul(forward *f, const struct kern_view *out, const struct kern_view *weight,
+                      const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
+                      uint64_t n, uint64_t k, bool add, bool packed, struct err *e) {
+    struct kern_matmul a = { .out = *out,
+                             .weight = *weight,
+                             .x = *x,
+                             .levels = f->levels,
+                             .bias = bias ? *bias : *x,
+                             .tokens = rows,
+                             .n = (uint32_t)n,
+                             .k = (uint32_t)k,
+                             .biased = bias && bias->ptr,
+                             .added = add,
+                             .run = run_for(f, &weight, 1, rows),
+                             .packed = packed };
+    enum rc rc = quantize(f, x, rows, k, &weight, 1, e);
+    return rc ? rc : kern_matmul(f->d->kernels, f->d->stream, &a, e);
+}
+
+static enum rc upload_batch(forward *f, struct err *e) {
+    const struct forward_batch *b = f->b;
+    struct {
+        const struct kern_view *to;
+        const int32_t *from;
+        uint32_t count;
+    } in[] = { { &f->ids, b->ids, b->tokens },
+               { &f->pos, b->pos, b->tokens },
+               { &f->seqs, b->seqs, b->tokens },
+               { &f->tables, b->tables, b->sequences * b->table_width },
+               { &f->rows, b->rows, b->wanted } };
+    struct gcore_d2h_item items[5];
+    for (size_t i = 0; i < 5; i++)
+        items[i] = (struct gcore_d2h_item){
+            .to = in[i].to->ptr,
+            .from = in[i].from,
+            .kind = hipMemcpyHostToDevice,
+            .meta = { in[i].to->name, b->step, -1, 0, in[i].count * sizeof(int32_t),
+                      in[i].to->bytes },
+        };
+    struct gcore_d2h_result r;
+    if (gcore_d2h_batch(items, 5, f->d->stream, &r) == GCORE_D2H_OK)
+        return RC_OK;
+    return device_copy_failed("H2D", &r, e);
+}
+
+/* ---- one block ------------------------------------------------------------------------------ */
+
+enum { NO_LAYER = -1 };
+
+static enum rc look(forward *f, enum trace_point point, const char *part, int32_t layer,
+                    const struct kern_view *view, uint64_t rows, uint64_t width, struct err *e) {
+    struct trace_place at = { .step = f->b->step, .layer = layer, .sequence = -1, .part = part };
+    return trace_tensor(f->trace, f->d, point, view, rows, width, &at, e);
+}
+
+/* x[rows, D] normalised into out, which may be x; part says which norm it is. */
+static enum rc norm_and_look(forward *f, const char *part, int32_t layer,
+                             const struct kern_view *out, const struct kern_view *x,
+                             const struct kern_view *weight, const struct kern_view *bias,
+                             uint32_t rows, struct err *e) {
+    enum rc rc = look(f, TRACE_RMSNORM_IN, part, layer, x, rows, f->c->dim, e);
+    rc = rc ? rc : normalise(f, out, x, weight, bias, rows, e);
+    rc = rc ? rc : look(f, TRACE_RMSNORM_OUT, part, layer, out, rows, f->c->dim, e);
+    return rc ? rc : look(f, TRACE_RMSNORM_WEIGHT, part, layer, weight, 1, f->c->dim, e);
+}
+
+/* The cache of every sequence in the batch as far as it is filled. */
+static enum rc look_at_cache(forward *f, int32_t layer, struct err *e) {
+    const struct forward_batch *b = f->b;
+    const struct kvcache_layer *cache = &f->k->layers[layer];
+    uint64_t K = (uint64_t)f->c->kv_heads * f->c->head_size;
+    enum rc rc = RC_OK;
+    for (uint32_t t = 0; !rc && t < b->tokens; t++) {
+        if (t + 1 < b->tokens && b->seqs[t + 1] == b->seqs[t])
+            continue; /* not the last of its sequence */
+        struct trace_place at = { .step = b->step,
+                                  .layer = layer,
+                                  .sequence = b->numbers[b->seqs[t]],
+                                  .part = "keys",
+                                  .blocks = b->tables + (size_t)b->seqs[t] * b->table_width };
+        uint32_t rows = (uint32_t)b->pos[t] + 1;
+        rc = trace_tensor(f->trace, f->d, TRACE_KV_CACHE, &cache->keys, rows, K, &at, e);
+        at.part = "values";
+        rc =
+            rc ? rc : trace_tensor(f->trace, f->d, TRACE_KV_CACHE, &cache->values, rows, K, &at, e);
+    }
+    return rc;
+}
+
+/* A projection that is added to x as it is computed has no buffer of its own. To be looked at it is
+ * computed once more, into norm, which is free at that time. */
+static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point point,
+                               const struct kern_view *weight, const struct kern_view *bias,
+                               const struct kern_view *x, uint64_t k, struct err *e) {
+    if (!trace_wants(f->trace, point, f->b->step, (int32_t)layer))
+        return RC_OK;
+    enum rc rc = matmul(f, &f->norm, weight, bias, x, f->b->tokens, f->c->dim, k, false,
+                        f->w->layers[layer].packed, e);
+    return rc ? rc : look(f, point, NULL, (int32_t)layer, &f->norm, f->b->tokens, f->c->dim, e);
+}
+
+/* x += y[T, k] . weight + bias, a block's last projection; through the norm behind the block in
+ * families that have one. */
+static enum rc add_block(forward *f, uint32_t layer, enum trace_point point,
+                         const struct kern_view *weight, const struct kern_view *bias,
+                         const struct kern_view *norm, const struct kern_view *y, uint64_t k,
+                         struct err *e) {
+    const struct config *c = f->c;
+    uint32_t T = f->b->tokens;
+    bool packed = f->w->layers[layer].packed;
+    enum rc rc = look_at_product(f, layer, point, weight, bias, y, k, e);
+    if (rc || !norm->ptr)
+        return rc ? rc : matmul(f, &f->x, weight, bias, y, T, c->dim, k, true, packed, e);
+    struct kern_rmsnorm_add a = {
+        .out = f->x, .x = f->norm, .weight = *norm, .rows = T, .dim = c->dim, .eps = c->norm_eps
+    };
+    rc = matmul(f, &f->norm, weight, bias, y, T, c->dim, k, false, packed, e);
+    return rc ? rc : kern_rmsnorm_add(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* q, k, v = norm . Wq, Wk, Wv; heads normalised where the model does that, then rotated */
+static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    uint32_t T = f->b->tokens;
+    struct kern_matmul_qkv a = { .q = f->q,
+                                 .k = f->key,
+                                 .v = f->value,
+                                 .q_weight = w[CONFIG_TENSOR_ATTN_Q],
+                                 .k_weight = w[CONFIG_TENSOR_ATTN_K],
+                                 .v_weight = w[CONFIG_TENSOR_ATTN_V],
+                                 .x = f->norm,
+                                 .levels = f->levels,
+                                 .q_bias = w[CONFIG_TENSOR_ATTN_Q_BIAS],
+                                 .k_bias = w[CONFIG_TENSOR_ATTN_K_BIAS],
+                                 .v_bias = w[CONFIG_TENSOR_ATTN_V_BIAS],
+                                 .tokens = T,
+                                 .q_n = c->heads * c->head_size,
+                                 .kv_n = c->kv_heads * c->head_size,
+                                 .dim = c->dim,
+                                 .q_biased = w[CONFIG_TENSOR_ATTN_Q_BIAS].ptr != NULL,
+                                 .k_biased = w[CONFIG_TENSOR_ATTN_K_BIAS].ptr != NULL,
+                                 .v_biased = w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
+                                 .packed = f->w->layers[layer].packed };
+    const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
+    a.run = run_for(f, weights, 3, T);
+    enum rc rc = quantize(f, &f->norm, T, c->dim, weights, 3, e);
+    rc = rc ? rc : kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
+    if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
+        rc = rmsnorm(f, &f->q, &f->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, e);
+    if (!rc && w[CONFIG_TENSOR_ATTN_K_NORM].ptr)
+        rc = rmsnorm(f, &f->key, &f->key, &w[CONFIG_TENSOR_ATTN_K_NORM], T * c->kv_heads,
+                     c->head_size, e);
+    if (rc)
+        return rc;
+    bool own = config_is_local(c, layer) && f->w->rope_local_freqs.ptr;
+    struct kern_rope rope = { .q = f->q,
+                              .k = f->key,
+                              .pos = f->pos,
+                              .freqs = own ? f->w->rope_local_freqs : f->w->rope_freqs,
+                              .tokens = T,
+                              .heads = c->heads,
+                              .kv_heads = c->kv_heads,
+                              .head_size = c->head_size,
+                              .rope_dims = c->rope_dims,
+                              .halves = c->rope_style == CONFIG_ROPE_HALVES,
+                              .magnitude = own ? 1 : (float)c->rope_magnitude };
+    return kern_rope(f->d->kernels, f->d->stream, &rope, e);
+}
+
+/* Into how many ranges the contexts of this batch are divided: 1 if they are not. */
+static uint32_t ranges_for(const forward *f) {
+    uint64_t longest = 0, ranges;
+    for (uint32_t t = 0; t < f->b->tokens; t++)
+        longest = (uint64_t)f->b->pos[t] >= longest ? (uint64_t)f->b->pos[t] + 1 : longest;
+    ranges = KERN_RANGES(longest);
+    return ranges && ranges * f->b->tokens <= parts_most(&f->shape) ? (uint32_t)ranges : 1;
+}
+
+/* attn_out = softmax(q . keys) values, over this token and all before it in its sequence */
+static enum rc attend(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kvcache_layer *cache = &f->k->layers[layer];
+    uint32_t rows = f->k->blocks * KERN_BLOCK;
+    struct kern_kv_store store = { .keys = cache->keys,
+                                   .values = cache->values,
+                                   .k = f->key,
+                                   .v = f->value,
+                                   .pos = f->pos,
+                                   .seqs = f->seqs,
+                                   .tables = f->tables,
+                                   .tokens = f->b->tokens,
+                                   .width = c->kv_heads * c->head_size,
+                                   .rows = rows,
+                                   .sequences = f->b->sequences,
+                                   .table_width = f->b->table_width };
+    enum rc rc = kern_kv_store(f->d->kernels, f->d->stream, &store, e);
+    if (rc)
+        return rc;
+    /* Quantised weights want the same bits for any batch, floats the nearest to exact. */
+    bool fresh = f->w->all_floats && f->b->tokens > 1;
+    uint32_t ranges = ranges_for(f);
+    struct kern_attention a = { .out = f->attn_out,
+                                .parts = f->parts,
+                                .q = f->q,
+                                .k = f->key,
+                                .v = f->value,
+                                .keys = cache->keys,
+                                .values = cache->values,
+                                .pos = f->pos,
+                                .seqs = f->seqs,
+                                .tables = f->tables,
+                                .tokens = f->b->tokens,
+                                .heads = c->heads,
+                                .kv_heads = c->kv_heads,
+                                .head_size = c->head_size,
+                                .rows = rows,
+                                .sequences = f->b->sequences,
+                                .table_width = f->b->table_width,
+                                .window = config_is_local(c, layer) ? c->sliding_window : 0,
+                                .ranges = ranges,
+                                .fresh = fresh,
+                                .scale = c->attention_scale,
+                                .cap = c->attention_cap };
+    rc = kern_attention(f->d->kernels, f->d->stream, &a, e);
+    if (rc || ranges == 1)
+        return rc;
+    struct kern_attention_merge merge = { .out = f->attn_out,
+                                          .parts = f->parts,
+                                          .tokens = f->b->tokens,
+                                          .heads = c->heads,
+                                          .head_size = c->head_size,
+                                          .ranges = ranges };
+    return kern_attention_merge(f->d->kernels, f->d->stream, &merge, e);
+}
+
+/* x += attention(norm(x)) . Wo */
+static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    uint32_t T = f->b->tokens;
+    uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    int32_t l = (int32_t)layer;
+    enum rc rc = norm_and_look(f, "attn_norm", l, &f->norm, &f->x, &w[CONFIG_TENSOR_ATTN_NORM],
+                               &w[CONFIG_TENSOR_ATTN_NORM_BIAS], T, e);
+    rc = rc ? rc : project_qkv(f, layer, e);
+    rc = rc ? rc : look(f, TRACE_Q, NULL, l, &f->q, T, Q, e);
+    rc = rc ? rc : look(f, TRACE_K, NULL, l, &f->key, T, K, e);
+    rc = rc ? rc : look(f, TRACE_V, NULL, l, &f->value, T, K, e);
+    rc = rc ? rc : attend(f, layer, e);
+    rc = rc ? rc : look_at_cache(f, l, e);
+    rc = rc ? rc : look(f, TRACE_ATTN_OUT, NULL, l, &f->attn_out, T, Q, e);
+    return rc ? rc
+              : add_block(f, layer, TRACE_WO_OUT, &w[CONFIG_TENSOR_ATTN_OUTPUT],
+                          &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM],
+                          &f->attn_out, Q, e);
+}
+
+/* gate = activation(norm . Wgate) * (norm . Wup), or activation(norm . Wup + bias) in families that
+ * have no gate */
+static enum rc activate(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    uint32_t T = f->b->tokens;
+    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
+    struct kern_matmul_gate_up a = { .gate = f->gate,
+                                     .up = gated ? f->up : f->gate,
+                                     .gate_weight = w[CONFIG_TENSOR_FFN_GATE],
+                                     .up_weight = w[CONFIG_TENSOR_FFN_UP],
+                                     .x = f->norm,
+                                     .levels = f->levels,
+                                     .tokens = T,
+                                     .hidden = c->hidden,
+                                     .dim = c->dim,
+                                     .packed = f->w->layers[layer].packed };
+    const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
+    struct kern_swiglu swiglu = { .out = f->gate,
+                                  .gate = f->gate,
+                                  .up = gated ? f->up : f->gate,
+                                  .tokens = T,
+                                  .hidden = c->hidden,
+                                  .gelu = c->activation == CONFIG_GELU,
+                                  .ungated = !gated };
+    enum rc rc;
+    if (gated) {
+        a.run = run_for(f, weights, 2, T);
+        rc = quantize(f, &f->norm, T, c->dim, weights, 2, e);
+        rc = rc ? rc : kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e);
+    } else {
+        rc = matmul(f, &f->gate, &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_UP_BIAS], &f->norm,
+                    T, c->hidden, c->dim, false, f->w->layers[layer].packed, e);
+    }
+    return rc ? rc : kern_swiglu(f->d->kernels, f->d->stream, &swiglu, e);
+}
+
+/* x += activate(norm(x)) . Wdown */
+static enum rc feed_forward_half(forward *f, uint32_t layer, struct err *e) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    enum rc rc =
+        norm_and_look(f, "ffn_norm", (int32_t)layer, &f->norm, &f->x, &w[CONFIG_TENSOR_FFN_NORM],
+                      &w[CONFIG_TENSOR_FFN_NORM_BIAS], f->b->tokens, e);
+    rc = rc ? rc : activate(f, layer, e);
+    return rc ? rc
+              : add_block(f, layer, TRACE_MLP, &w[CONFIG_TENSOR_FFN_DOWN],
+                          &w[CONFIG_TENSOR_FFN_DOWN_BIAS], &w[CONFIG_TENSOR_FFN_POST_NORM],
+                          &f->gate, f->c->hidden, e);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+static enum rc embed(forward *f, struct err *e) {
+    struct kern_embed a = { .out = f->x,
+                            .table = f->w->tensor[CONFIG_TENSOR_TOKEN_EMBD],
+                            .ids = f->ids,
+                            .tokens = f->b->tokens,
+                            .dim = f->c->dim,
+                            .vocab = f->c->vocab,
+                            .packed = f->w->packed,
+                            .scale = f->c->embedding_scale };
+    return kern_embed(f->d->kernels, f->d->stream, &a, e);
+}
+
+static enum rc project_logits(forward *f, struct err *e) {
+    const struct config *c = f->c;
+    uint32_t W = f->b->wanted;
+    struct kern_take_rows take = {
+        .out = f->last, .x = f->x, .ids = f->rows, .count = W, .tokens = f->b->tokens, .dim = c->dim
+    };
+    enum rc rc = kern_take_rows(f->d->kernels, f->d->stream, &take, e);
+    rc = rc ? rc
+            : norm_and_look(f, "output_norm", NO_LAYER, &f->last, &f->last,
+                            &f->w->tensor[CONFIG_TENSOR_OUTPUT_NORM],
+                            &f->w->tensor[CONFIG_TENSOR_OUTPUT_NORM_BIAS], W, e);
+    rc = rc ? rc
+            : matmul(f, &f->logits, &f->w->output, NULL, &f->last, W, c->vocab, c->dim, false,
+                     f->w->packed, e);
+    struct kern_soft_cap cap = { .x = f->logits, .rows = W, .dim = c->vocab, .cap = c->logit_cap };
+    if (!rc && c->logit_cap != 0)
+        rc = kern_soft_cap(f->d->kernels, f->d->stream, &cap, e);
+    return rc ? rc : look(f, TRACE_LOGITS, NULL, NO_LAYER, &f->logits, W, c->vocab, e);
+}
+
+/* Launches are queued in no time and take long to run. A batch that would keep the user waiting
+ * after Ctrl-C does not run ahead by more than a layer. */
+static enum rc pause_between_layers(const forward *f, struct err *e) {
+    enum { LARGE = 32 };
+    const struct forward_batch *b = f->b;
+    if (b->tokens < LARGE || !b->interrupted)
+        return RC_OK;
+    enum rc rc = device_wait(f->d, "hipStreamSynchronize", e);
+    if (!rc && b->interrupted(b->user))
+        rc = err_set(e, RC_BUSY, "interrupted");
+    return rc;
+}
+
+enum rc forward_run(forward *f, const struct forward_batch *b, float *logits, struct err *e) {
+    if (b->tokens > f->shape.tokens || b->wanted > f->shape.wanted ||
+        b->sequences > f->shape.sequences || b->table_width > KERN_BLOCKS(f->shape.context))
+        return err_set(e, RC_RANGE,
+                       "a batch of %u tokens (%u wanted) exceeds the buffers for %u (%u)",
+                       b->tokens, b->wanted, f->shape.tokens, f->shape.wanted);
+    f->b = b;
+    gcore_mark("step", (uint64_t)b->step, b->tokens, b->wanted);
+    enum rc rc = upload_batch(f, e);
+    rc = rc ? rc : embed(f, e);
+    for (uint32_t layer = 0; !rc && layer < f->c->layers; layer++) {
+        gcore_mark("layer", layer, (uint64_t)b->step, 0);
+        rc = inject_point(f->inject, INJECT_BEFORE, layer, b, e);
+        rc = rc ? rc : attention_half(f, layer, e);
+        rc = rc ? rc : feed_forward_half(f, layer, e);
+        rc = rc ? rc : inject_point(f->inject, INJECT_AFTER, layer, b, e);
+        rc = rc ? rc : pause_between_layers(f, e);
+    }
+    gcore_mark("layer", (uint64_t)NO_LAYER, (uint64_t)b->step, 0);
+    if (!rc && b->wanted) {
+        rc = project_logits(f, e);
+        rc =
+            rc ? rc
+               : device_download(f->d, logits, &f->logits,
+                                 (uint64_t)b->wanted * f->c->vocab * sizeof(float), b->step, -1, e);
+    } else if (!rc) {
+        rc = device_wait(f->d, "hipStreamSynchronize", e);
+    }
+    f->b = NULL;
+    return rc;
+}

@@ -1,0 +1,45 @@
+/* sequence.h - one text under way: its tokens, position, sampler, stop rules and blocks of the
+ * cache. Belongs to an engine (engine_internal.h) and to its thread. */
+#ifndef INFER_SEQUENCE_H
+#define INFER_SEQUENCE_H
+
+#include "infer/engine.h"
+#include "infer/stopper.h"
+
+struct sequence {
+    struct sequence *next; /* that came after it */
+    struct engine_request r;
+    uint32_t number; /* what callbacks and traces call it */
+    sampler *sampler;
+    struct tokenizer_decoder decoder;
+    struct stopper stopper;
+    struct token_list tokens; /* prompt and what came */
+    uint32_t evaluated;       /* of them: what the cache holds */
+    uint32_t generated;
+    int32_t *blocks;  /* of the cache, in order */
+    uint64_t *hashes; /* of those that are full */
+    uint32_t block_count;
+    struct sequence *leader; /* has the same prompt and reads it for both; NULL: none */
+    uint64_t first_ns;       /* when the first token was drawn; 0: not yet */
+    bool interrupted;        /* its caller said so */
+    bool done;
+    enum engine_end end;
+};
+
+/* A sequence with the request's prompt behind `before`, which may be NULL. On failure *out is
+ * untouched. */
+NODISCARD enum rc sequence_open(struct sequence **out, const engine *g,
+                                const struct engine_request *r, uint32_t number,
+                                const struct token_list *before, struct err *e);
+/* Gives its blocks back. Sets *q to NULL; *q may be NULL. */
+void sequence_close(struct sequence **q, engine *g);
+void sequence_give_back_blocks(struct sequence *q, engine *g);
+
+/* Draws the next token behind logits, gives out the text it adds and decides whether the sequence
+ * goes on. */
+NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g, const float *logits,
+                                   struct err *e);
+/* Ends it: what text was held back is given out. */
+NODISCARD enum rc sequence_finish(struct sequence *q, enum engine_end end, struct err *e);
+
+#endif

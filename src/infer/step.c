@@ -1,0 +1,396 @@
+/* step.c - engine_step: one pass for all sequences that are under way.
+ *
+ * A step first takes the one token of every sequence that is being continued, then fills the batch
+ * with chunks of prompts, in the order in which sequences came. A sequence whose next block another
+ * one is about to compute waits for that. Where the cache has no block left, the sequence that came
+ * last gives its blocks back and reads its text again when there is room. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "infer/engine_internal.h"
+#include "infer/sequence.h"
+
+/* ---- joining and leaving --------------------------------------------------------------------- */
+
+static void append(engine *g, struct sequence *q) {
+    struct sequence **at = &g->first;
+    while (*at)
+        at = &(*at)->next;
+    *at = q;
+}
+
+enum rc engine_add(engine *g, const struct engine_request *r, const struct token_list *before,
+                   uint32_t copies, struct sequence **out, struct err *e) {
+    struct sequence *leader = NULL, *q = NULL;
+    for (uint32_t i = 0; i < copies; i++) {
+        enum rc rc = sequence_open(&q, g, r, r->number + i, before, e);
+        if (rc) {
+            engine_drop(g, r->number, i);
+            return rc;
+        }
+        if (i)
+            q->r.logits = NULL;
+        q->leader = leader;
+        leader = leader ? leader : q;
+        append(g, q);
+    }
+    *out = leader;
+    return RC_OK;
+}
+
+enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number, struct err *e) {
+    struct engine_request mine = *r;
+    struct sequence *q;
+    enum rc rc = r->append ? err_set(e, RC_USAGE, "only engine_generate() continues a conversation")
+                           : engine_check(g, r, e);
+    mine.number = g->next_number;
+    mine.hold = false;
+    rc = rc ? rc : engine_add(g, &mine, NULL, 1, &q, e);
+    if (!rc)
+        *number = g->next_number++;
+    return rc;
+}
+
+static struct sequence *find(const engine *g, uint32_t number) {
+    struct sequence *q = g->first;
+    while (q && q->number != number)
+        q = q->next;
+    return q;
+}
+
+enum rc engine_cancel(engine *g, uint32_t number, struct err *e) {
+    struct sequence *q = find(g, number);
+    return q && !q->done ? sequence_finish(q, ENGINE_INTERRUPTED, e) : RC_OK;
+}
+
+/* Whoever waits for it no longer does. */
+static void let_go_of(engine *g, const struct sequence *leader) {
+    for (struct sequence *q = g->first; q; q = q->next)
+        if (q->leader == leader)
+            q->leader = NULL;
+}
+
+/* Tells the caller that a sequence has ended, and lets it go. */
+static void end_sequence(engine *g, struct sequence **at) {
+    struct sequence *q = *at;
+    struct engine_finished f = { q->end, q->generated, q->evaluated, q->first_ns, &q->tokens };
+    let_go_of(g, q);
+    *at = q->next;
+    if (q->r.finished)
+        q->r.finished(q->number, &f, q->r.user);
+    if (q->r.hold && !g->held)
+        g->held = q;
+    else
+        sequence_close(&q, g);
+}
+
+static void sweep(engine *g) {
+    for (struct sequence **at = &g->first; *at;)
+        if ((*at)->done)
+            end_sequence(g, at);
+        else
+            at = &(*at)->next;
+}
+
+void engine_drop(engine *g, uint32_t number, uint32_t count) {
+    for (struct sequence **at = &g->first; *at;)
+        if ((*at)->number - number < count) {
+            (*at)->end = ENGINE_INTERRUPTED;
+            end_sequence(g, at);
+        } else {
+            at = &(*at)->next;
+        }
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* More blocks for the cache, as long as it may have more. */
+static enum rc grow(engine *g, struct err *e) {
+    uint32_t count = g->cache.blocks + g->cache.blocks / 4 + 8;
+    count = count < g->blocks ? count : g->blocks;
+    enum rc rc = kvcache_grow(&g->cache, &g->device, &g->config, count, e);
+    return rc ? rc : blocks_grow(&g->pool, count, e);
+}
+
+static bool is_planned(const engine *g, const struct sequence *q) {
+    for (uint32_t i = 0; i < g->planned; i++)
+        if (g->plan[i].q == q)
+            return true;
+    return false;
+}
+
+/* The sequence that came last, has blocks and no part in the step. */
+static struct sequence *find_victim(const engine *g, const struct sequence *needs) {
+    struct sequence *victim = NULL;
+    for (struct sequence *q = g->first; q; q = q->next)
+        if (q != needs && q->block_count && !is_planned(g, q))
+            victim = q;
+    return victim;
+}
+
+/* BLOCKS_NONE if the others need all there are. */
+static int32_t take_block(engine *g, const struct sequence *q, enum rc *rc, struct err *e) {
+    int32_t block = blocks_take(&g->pool);
+    if (block < 0 && g->cache.blocks < g->blocks) {
+        *rc = grow(g, e);
+        block = *rc ? BLOCKS_NONE : blocks_take(&g->pool);
+    }
+    if (block < 0 && !*rc && g->held) {
+        sequence_close(&g->held, g);
+        block = blocks_take(&g->pool);
+    }
+    while (block < 0 && !*rc) {
+        struct sequence *victim = find_victim(g, q);
+        if (!victim)
+            break;
+        sequence_give_back_blocks(victim, g);
+        block = blocks_take(&g->pool);
+    }
+    return block;
+}
+
+/* Room for the tokens up to a count; *room is false if there is none now. */
+static enum rc make_room(engine *g, struct sequence *q, uint32_t tokens, bool *room,
+                         struct err *e) {
+    enum rc rc = RC_OK;
+    while (!rc && q->block_count < KERN_BLOCKS(tokens)) {
+        int32_t block = take_block(g, q, &rc, e);
+        if (block < 0)
+            break;
+        q->blocks[q->block_count++] = block;
+    }
+    *room = q->block_count >= KERN_BLOCKS(tokens);
+    return rc;
+}
+
+static uint64_t parent_of(const struct sequence *q, uint32_t block) {
+    return block ? q->hashes[block - 1] : 0;
+}
+
+/* Whether blocks may be used that others computed: not if all logits are wanted. */
+static bool may_share(const engine *g, const struct sequence *q) {
+    return !q->r.unshared && !(g->all_logits && q->r.logits);
+}
+
+/* At the beginning of a block, with all its tokens and one more to come? */
+static bool wants_block(const engine *g, const struct sequence *q) {
+    return may_share(g, q) && q->evaluated == q->block_count * KERN_BLOCK &&
+           q->tokens.count - q->evaluated > KERN_BLOCK;
+}
+
+/* Takes over the blocks that are there already for the next tokens. */
+static void share_blocks(engine *g, struct sequence *q) {
+    while (wants_block(g, q)) {
+        const int32_t *tokens = q->tokens.ids + q->evaluated;
+        uint64_t parent = parent_of(q, q->block_count);
+        int32_t block = blocks_find(&g->pool, parent, tokens);
+        if (block < 0)
+            return;
+        q->hashes[q->block_count] = blocks_hash(parent, tokens);
+        q->blocks[q->block_count++] = block;
+        q->evaluated += KERN_BLOCK;
+    }
+}
+
+/* Offers the blocks that were filled since `from` tokens were evaluated. */
+static void publish(engine *g, struct sequence *q, uint32_t from) {
+    for (uint32_t b = from / KERN_BLOCK; b < q->evaluated / KERN_BLOCK; b++) {
+        const int32_t *tokens = q->tokens.ids + (size_t)b * KERN_BLOCK;
+        q->hashes[b] = blocks_hash(parent_of(q, b), tokens);
+        if (!q->r.unshared)
+            blocks_publish(&g->pool, q->blocks[b], parent_of(q, b), tokens);
+    }
+}
+
+/* ---- what a step does ------------------------------------------------------------------------ */
+
+static uint32_t pending(const struct sequence *q) {
+    return (uint32_t)q->tokens.count - q->evaluated;
+}
+
+static bool is_continued(const struct sequence *q) {
+    return q->generated && pending(q) == 1;
+}
+
+/* Does the step compute the block that q wants next? */
+static bool is_coming(const engine *g, const struct sequence *q) {
+    for (uint32_t i = 0; wants_block(g, q) && i < g->planned; i++) {
+        const struct sequence *other = g->plan[i].q;
+        uint32_t end = q->evaluated + KERN_BLOCK;
+        if (other->evaluated + g->plan[i].count >= end && other->evaluated <= q->evaluated &&
+            !other->r.unshared && !memcmp(other->tokens.ids, q->tokens.ids, end * sizeof(int32_t)))
+            return true;
+    }
+    return false;
+}
+
+static enum rc plan_sequence(engine *g, struct sequence *q, uint32_t *left, struct err *e) {
+    bool room;
+    if (!is_continued(q))
+        share_blocks(g, q);
+    uint32_t count = pending(q) < *left ? pending(q) : *left;
+    if (!count || q->leader || is_coming(g, q))
+        return RC_OK;
+    enum rc rc = make_room(g, q, q->evaluated + count, &room, e);
+    if (rc || !room)
+        return rc;
+    g->plan[g->planned++] = (struct engine_part){ .q = q, .count = count, .was = q->evaluated };
+    *left -= count;
+    return RC_OK;
+}
+
+/* Those that are under way: the first ones, as many as the buffers are for. */
+static enum rc make_plan(engine *g, struct err *e) {
+    enum rc rc = RC_OK;
+    uint32_t left = g->chunk;
+    g->planned = 0;
+    for (int continued = 1; !rc && continued >= 0; continued--) {
+        uint32_t live = 0;
+        for (struct sequence *q = g->first; !rc && q && live < g->sequences; q = q->next) {
+            live++;
+            if (is_continued(q) == (continued == 1) && !is_planned(g, q))
+                rc = plan_sequence(g, q, &left, e);
+        }
+    }
+    if (!rc && !g->planned)
+        rc = err_set(e, RC_RANGE, "the KV cache of %u positions has no room for a sequence",
+                     g->blocks * KERN_BLOCK);
+    return rc;
+}
+
+/* ---- the batch ------------------------------------------------------------------------------- */
+
+static bool any_interrupted(void *user) {
+    const engine *g = user;
+    bool any = false;
+    for (struct sequence *q = g->first; q; q = q->next) {
+        q->interrupted = q->interrupted || (q->r.interrupted && q->r.interrupted(q->r.user));
+        any |= q->interrupted;
+    }
+    return any;
+}
+
+static enum rc end_interrupted(engine *g, struct err *e) {
+    enum rc rc = RC_OK;
+    bool any = any_interrupted(g);
+    for (struct sequence *q = g->first; any && !rc && q; q = q->next)
+        if (!q->done && q->interrupted)
+            rc = sequence_finish(q, ENGINE_INTERRUPTED, e);
+    return rc;
+}
+
+/* Which of a part's tokens want logits: all, the last, or none. */
+static void want_rows(const engine *g, struct engine_part *p) {
+    bool ends = p->count == pending(p->q);
+    p->wanted = g->all_logits && p->q->r.logits ? p->count : ends;
+}
+
+static struct forward_batch make_batch(engine *g) {
+    int32_t *ids = g->numbers, *pos = ids + g->chunk, *seqs = pos + g->chunk;
+    int32_t *rows = seqs + g->chunk, *numbers = rows + g->chunk, *tables = numbers + g->sequences;
+    struct forward_batch b = { .ids = ids,
+                               .pos = pos,
+                               .seqs = seqs,
+                               .tables = tables,
+                               .numbers = numbers,
+                               .sequences = g->planned,
+                               .rows = rows,
+                               .step = g->step,
+                               .user = g };
+    for (uint32_t i = 0; i < g->planned; i++)
+        if (g->plan[i].q->block_count > b.table_width)
+            b.table_width = g->plan[i].q->block_count;
+    for (uint32_t i = 0; i < g->planned; i++) {
+        struct engine_part *p = &g->plan[i];
+        numbers[i] = (int32_t)p->q->number;
+        memset(tables + (size_t)i * b.table_width, 0, b.table_width * sizeof *tables);
+        memcpy(tables + (size_t)i * b.table_width, p->q->blocks,
+               p->q->block_count * sizeof *tables);
+        b.interrupted = p->q->r.interrupted ? any_interrupted : b.interrupted;
+        want_rows(g, p);
+        p->row = b.wanted;
+        for (uint32_t t = 0; t < p->count; t++, b.tokens++) {
+            ids[b.tokens] = p->q->tokens.ids[p->q->evaluated + t];
+            pos[b.tokens] = (int32_t)(p->q->evaluated + t);
+            seqs[b.tokens] = (int32_t)i;
+            if (p->count - t <= p->wanted)
+                rows[b.wanted++] = (int32_t)b.tokens;
+        }
+    }
+    return b;
+}
+
+/* Behind the first pass some of what the engine left in the file is packed before each. */
+static enum rc run_batch(engine *g, struct err *e) {
+    struct forward_batch b = make_batch(g);
+    const struct weights_pause pause = { any_interrupted, g };
+    g->step++;
+    enum rc rc = b.step ? weights_repack_more(&g->weights, &g->device, g->file, &pause, e) : RC_OK;
+    return rc ? rc : forward_run(g->forward, &b, g->logits, e);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+/* Gives a sequence what its leader has read, and a copy of the block that is not full. */
+static enum rc follow(engine *g, struct sequence *q, const struct sequence *leader,
+                      const float *logits, struct err *e) {
+    uint32_t full = leader->evaluated / KERN_BLOCK;
+    bool room;
+    q->leader = NULL;
+    if (q->block_count)
+        return RC_OK; /* it has begun by itself */
+    for (; q->block_count < full; q->block_count++) {
+        q->blocks[q->block_count] = leader->blocks[q->block_count];
+        q->hashes[q->block_count] = leader->hashes[q->block_count];
+        blocks_share(&g->pool, q->blocks[q->block_count]);
+    }
+    q->evaluated = full * KERN_BLOCK;
+    enum rc rc = make_room(g, q, leader->evaluated, &room, e);
+    if (rc || !room)
+        return rc; /* it reads the rest itself, later */
+    if (leader->evaluated % KERN_BLOCK)
+        rc = kvcache_copy(&g->cache, &g->device, (uint32_t)leader->blocks[full],
+                          (uint32_t)q->blocks[full], 1, e);
+    q->evaluated = leader->evaluated;
+    return rc ? rc : sequence_advance(q, g, logits, e);
+}
+
+static enum rc take_results(engine *g, const struct engine_part *p, struct err *e) {
+    struct sequence *q = p->q;
+    const size_t vocab = g->config.vocab;
+    const float *logits = g->logits + (size_t)p->row * vocab;
+    enum rc rc = RC_OK;
+    q->evaluated += p->count;
+    publish(g, q, p->was);
+    for (uint32_t i = 0; !rc && q->r.logits && i < p->wanted; i++) {
+        uint32_t at = q->evaluated - p->wanted + i;
+        rc = q->r.logits(at, q->tokens.ids[at], logits + i * vocab, q->r.user, e);
+    }
+    if (rc || pending(q))
+        return rc;
+    const float *last = logits + (p->wanted - 1) * vocab;
+    bool prompt = !q->generated;
+    rc = sequence_advance(q, g, last, e);
+    for (struct sequence *s = q->next; !rc && prompt && s; s = s->next)
+        if (s->leader == q)
+            rc = follow(g, s, q, last, e);
+    return rc;
+}
+
+enum rc engine_step(engine *g, bool *more, struct err *e) {
+    enum rc rc = end_interrupted(g, e);
+    sweep(g);
+    if (!rc && g->first) {
+        rc = make_plan(g, e);
+        rc = rc ? rc : run_batch(g, e);
+        if (rc == RC_BUSY) /* nothing of the batch has counted: the others do it again */
+            rc = end_interrupted(g, e);
+        else
+            for (uint32_t i = 0; !rc && i < g->planned; i++)
+                rc = take_results(g, &g->plan[i], e);
+        g->planned = 0;
+        sweep(g);
+    }
+    *more = g->first != NULL;
+    return rc;
+}

@@ -1,0 +1,426 @@
+/* race.c - data races within one launch.
+ *
+ * Every memory instruction that a wave executes is written down once (struct done). Of every four
+ * bytes of memory is kept which instructions wrote them last and read them last, two readers of
+ * different waves; a bit per byte says which of the four are meant. Where that is not enough room,
+ * the older one is forgotten: a race may be missed then.
+ *
+ * What is released at an address is a list of waves, each with a time: everything that the wave did
+ * up to then is before whoever takes it over. */
+#include "isa/race.h"
+
+#include "base/spin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CELL = 4, PAGE_CELLS = 1024, BUCKETS = 1 << 14, PAIRS_MAX = 64, CHUNK = 1 << 14 };
+enum { CHUNKS_MAX = 1 << 12, WAVES_MAX = 16, RELEASED_MAX = 4096 };
+
+/* An instruction that was executed by a wave. */
+struct done {
+    uint64_t group, pc, time, released;
+    uint32_t epoch;
+    uint8_t wave, kind;
+    bool past_caches;
+};
+
+/* Who touched the bytes of a cell: 1 + index of struct done, 0: nobody. */
+struct mark {
+    uint32_t done;
+    uint8_t lane, bytes; /* bytes: one bit each */
+};
+
+struct cell {
+    struct mark write, read[2];
+};
+
+struct page {
+    struct page *next;
+    uint64_t number;
+    struct cell cell[PAGE_CELLS];
+};
+
+struct entry { /* all that the wave did until then */
+    uint64_t group, time;
+    uint32_t wave;
+};
+
+struct list {
+    struct entry *at;
+    uint32_t count, room;
+};
+
+struct place { /* an address at which something was released */
+    struct place *next;
+    uint64_t address;
+    struct list released;
+};
+
+struct memory {
+    struct page *page[BUCKETS];
+    struct place *place[BUCKETS];
+};
+
+struct isa_race {
+    struct spin lock;
+    uint32_t waves;
+    uint64_t time;
+    struct memory memory;
+    struct done *chunk[CHUNKS_MAX];
+    uint32_t count;
+    uint64_t pair[PAIRS_MAX][2]; /* instructions that were told */
+    unsigned pairs;
+};
+
+struct isa_race_group {
+    struct isa_race *race;
+    uint64_t number;
+    uint32_t epoch;
+    struct memory lds;
+    uint64_t waited[WAVES_MAX];           /* when a wave last waited for its stores */
+    uint64_t knows[WAVES_MAX][WAVES_MAX]; /* of each other wave of the group: until when */
+    struct list others;                   /* of other groups */
+};
+
+/* ---- making and ending ----------------------------------------------------------------------- */
+
+struct isa_race *isa_race_open(uint32_t waves) {
+    struct isa_race *r = calloc(1, sizeof *r);
+    if (r)
+        r->waves = waves;
+    return r;
+}
+
+struct spin *isa_race_lock(struct isa_race *r) {
+    return &r->lock;
+}
+
+static void free_memory(struct memory *m) {
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct page *p = m->page[i], *next; p; p = next) {
+            next = p->next;
+            free(p);
+        }
+        for (struct place *p = m->place[i], *next; p; p = next) {
+            next = p->next;
+            free(p->released.at);
+            free(p);
+        }
+    }
+}
+
+void isa_race_close(struct isa_race **race) {
+    struct isa_race *r = *race;
+    *race = NULL;
+    if (!r)
+        return;
+    free_memory(&r->memory);
+    for (size_t i = 0; i < CHUNKS_MAX; i++)
+        free(r->chunk[i]);
+    free(r);
+}
+
+struct isa_race_group *isa_race_begin(struct isa_race *r, uint64_t number) {
+    struct isa_race_group *g = calloc(1, sizeof *g);
+    if (g) {
+        g->race = r;
+        g->number = number;
+    }
+    return g;
+}
+
+void isa_race_end(struct isa_race_group **group) {
+    struct isa_race_group *g = *group;
+    *group = NULL;
+    if (!g)
+        return;
+    free_memory(&g->lds);
+    free(g->others.at);
+    free(g);
+}
+
+void isa_race_barrier(struct isa_race_group *g) {
+    spin_lock(&g->race->lock);
+    g->epoch++;
+    spin_unlock(&g->race->lock);
+}
+
+void isa_race_wait(struct isa_race_group *g, uint32_t wave) {
+    spin_lock(&g->race->lock);
+    g->waited[wave] = g->race->time;
+    spin_unlock(&g->race->lock);
+}
+
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static size_t bucket(uint64_t key) {
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 50);
+}
+
+static struct cell *cell_at(struct memory *m, uint64_t address) {
+    uint64_t number = address / CELL / PAGE_CELLS;
+    struct page **first = &m->page[bucket(number)], *p = *first;
+    while (p && p->number != number)
+        p = p->next;
+    if (!p) {
+        if (!(p = calloc(1, sizeof *p)))
+            return NULL;
+        p->number = number;
+        p->next = *first;
+        *first = p;
+    }
+    return &p->cell[address / CELL % PAGE_CELLS];
+}
+
+static struct place *place_at(struct memory *m, uint64_t address, bool make) {
+    struct place **first = &m->place[bucket(address)], *p = *first;
+    while (p && p->address != address)
+        p = p->next;
+    if (p || !make || !(p = calloc(1, sizeof *p)))
+        return p;
+    p->address = address;
+    p->next = *first;
+    *first = p;
+    return p;
+}
+
+static struct done *done_at(struct isa_race *r, uint32_t n) {
+    return &r->chunk[(n - 1) / CHUNK][(n - 1) % CHUNK];
+}
+
+/* 1 + the index of a new one; 0 if there is no room: the access is not followed then. */
+static uint32_t add_done(struct isa_race *r, const struct done *d) {
+    uint32_t at = r->count / CHUNK;
+    if (at == CHUNKS_MAX || (!r->chunk[at] && !(r->chunk[at] = malloc(CHUNK * sizeof *d))))
+        return 0;
+    r->chunk[at][r->count % CHUNK] = *d;
+    return ++r->count;
+}
+
+static void raise_entry(struct list *l, uint64_t group, uint32_t wave, uint64_t time) {
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->at[i].group == group && l->at[i].wave == wave) {
+            l->at[i].time = time > l->at[i].time ? time : l->at[i].time;
+            return;
+        }
+    if (l->count == l->room) {
+        uint32_t room = l->room ? 2 * l->room : 4;
+        struct entry *at = room > RELEASED_MAX ? NULL : realloc(l->at, room * sizeof *at);
+        if (!at)
+            return;
+        l->at = at;
+        l->room = room;
+    }
+    l->at[l->count++] = (struct entry){ group, time, wave };
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static void release(struct isa_race_group *g, struct memory *m, uint64_t address, uint32_t wave,
+                    uint64_t time) {
+    struct place *p = place_at(m, address, true);
+    if (!p)
+        return;
+    raise_entry(&p->released, g->number, wave, time);
+    for (uint32_t i = 0; i < g->race->waves; i++)
+        if (g->knows[wave][i])
+            raise_entry(&p->released, g->number, i, g->knows[wave][i]);
+    for (uint32_t i = 0; i < g->others.count; i++)
+        raise_entry(&p->released, g->others.at[i].group, g->others.at[i].wave,
+                    g->others.at[i].time);
+}
+
+static void take_over(struct isa_race_group *g, uint32_t wave, const struct entry *e) {
+    if (e->group != g->number)
+        raise_entry(&g->others, e->group, 0, e->time);
+    else if (e->time > g->knows[wave][e->wave])
+        g->knows[wave][e->wave] = e->time;
+}
+
+static void acquire(struct isa_race_group *g, struct memory *m, uint64_t address, uint32_t wave) {
+    const struct place *p = place_at(m, address, false);
+    for (uint32_t i = 0; p && i < p->released.count; i++)
+        take_over(g, wave, &p->released.at[i]);
+}
+
+static bool is_before(const struct isa_race_group *g, const struct done *old,
+                      const struct done *now) {
+    if (old->group == now->group)
+        return old->wave == now->wave || old->epoch != now->epoch ||
+               g->knows[now->wave][old->wave] >= old->time;
+    for (uint32_t i = 0; i < g->others.count; i++)
+        if (g->others.at[i].group == old->group)
+            return g->others.at[i].time >= old->time;
+    return false;
+}
+
+static bool is_atomic(const struct done *d) {
+    return d->kind == ISA_ATOMIC || d->past_caches;
+}
+
+static bool may_meet(const struct done *a, const struct done *b) {
+    if (a->kind == ISA_LOAD && b->kind == ISA_LOAD)
+        return true;
+    /* A store may be one of an atomic: compilers write both as the same instruction. */
+    return (is_atomic(a) && b->kind != ISA_LOAD) || (is_atomic(b) && a->kind != ISA_LOAD) ||
+           (is_atomic(a) && is_atomic(b));
+}
+
+/* ---- one access ------------------------------------------------------------------------------ */
+
+struct look {
+    struct isa_race_group *g;
+    struct memory *memory;
+    const struct isa_access *a;
+    const struct done *now;
+    uint32_t number; /* of now */
+    struct isa_race_found *found;
+    bool is_found;
+};
+
+static bool is_told(struct isa_race *r, uint64_t a, uint64_t b) {
+    uint64_t low = a < b ? a : b, high = a < b ? b : a;
+    for (unsigned i = 0; i < r->pairs; i++)
+        if (r->pair[i][0] == low && r->pair[i][1] == high)
+            return true;
+    if (r->pairs == PAIRS_MAX)
+        return true;
+    r->pair[r->pairs][0] = low;
+    r->pair[r->pairs++][1] = high;
+    return false;
+}
+
+static struct isa_race_side side_of(const struct done *d, unsigned lane) {
+    return (struct isa_race_side){ d->group, d->pc, d->wave, lane, d->kind };
+}
+
+static void tell(struct look *l, uint64_t address, const struct done *old, unsigned old_lane,
+                 unsigned lane) {
+    if (l->is_found || is_told(l->g->race, old->pc, l->now->pc))
+        return;
+    l->is_found = true;
+    *l->found =
+        (struct isa_race_found){ .space = l->a->space,
+                                 .address = address,
+                                 .side = { side_of(old, old_lane), side_of(l->now, lane) } };
+}
+
+static void compare(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
+                    uint8_t bytes) {
+    if (!m->done || !(m->bytes & bytes) || m->done == l->number)
+        return;
+    const struct done *old = done_at(l->g->race, m->done);
+    if (may_meet(old, l->now) || is_before(l->g, old, l->now))
+        return;
+    tell(l, base + (unsigned)__builtin_ctz((unsigned)(m->bytes & bytes)), old, m->lane, lane);
+}
+
+/* The data registers of a store, where there is one set of them; NULL: not known. */
+static const uint32_t (*data_of(const struct isa_access *a))[ISA_LANES] {
+    const struct isa_insn *i = a->insn;
+    unsigned encoding = isa_info[i->op].encoding;
+    unsigned code = encoding == ISA_ENC_MUBUF ? i->dst : i->src[1];
+    bool single = encoding == ISA_ENC_FLAT || encoding == ISA_ENC_GLOBAL ||
+                  encoding == ISA_ENC_MUBUF ||
+                  (encoding == ISA_ENC_DS && isa_info[i->op].type[3] == ISA_TYPE_NONE);
+    if (!single || code < ISA_VGPR0 || code - ISA_VGPR0 + 4 > ISA_VGPRS ||
+        isa_info[i->op].forms & ISA_FORM_TOLDS)
+        return NULL;
+    return (const uint32_t(*)[ISA_LANES])a->wave->vgpr[code - ISA_VGPR0];
+}
+
+/* Do two lanes of one store write different values to the same bytes? */
+static void compare_lanes(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
+                          uint8_t bytes) {
+    const uint32_t(*data)[ISA_LANES] = data_of(l->a);
+    if (m->done != l->number || !(m->bytes & bytes) || m->lane == lane || !data ||
+        l->now->kind != ISA_STORE)
+        return;
+    uint32_t mask = l->a->bytes >= 4 ? ~0u : (1u << 8 * l->a->bytes) - 1;
+    bool differ = false;
+    for (unsigned d = 0; d < (l->a->bytes + 3) / 4; d++)
+        differ |= ((data[d][lane] ^ data[d][m->lane]) & mask) != 0;
+    if (differ)
+        tell(l, base, l->now, m->lane, lane);
+}
+
+static void put(struct mark *m, uint32_t number, unsigned lane, uint8_t bytes) {
+    if (m->done == number)
+        bytes |= m->bytes;
+    *m = (struct mark){ number, (uint8_t)lane, bytes };
+}
+
+static void enter(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) {
+    struct isa_race *r = l->g->race;
+    if (l->now->kind != ISA_LOAD) {
+        put(&c->write, l->number, lane, bytes);
+        return;
+    }
+    const struct done *first = c->read[0].done ? done_at(r, c->read[0].done) : NULL;
+    if (first && (first->group != l->now->group || first->wave != l->now->wave))
+        c->read[1] = c->read[0];
+    put(&c->read[0], l->number, lane, bytes);
+}
+
+/* The bytes of one lane, cell by cell. */
+static void visit(struct look *l, uint64_t address, unsigned lane) {
+    for (uint64_t at = address, end = address + l->a->bytes; at < end;) {
+        uint64_t base = at / CELL * CELL, stop = base + CELL < end ? base + CELL : end;
+        struct cell *c = cell_at(l->memory, base);
+        uint8_t bytes = (uint8_t)(((1u << (stop - at)) - 1) << (at - base));
+        if (!c)
+            return;
+        compare(l, base, &c->write, lane, bytes);
+        compare_lanes(l, base, &c->write, lane, bytes);
+        if (l->now->kind != ISA_LOAD) {
+            compare(l, base, &c->read[0], lane, bytes);
+            compare(l, base, &c->read[1], lane, bytes);
+        }
+        enter(l, c, lane, bytes);
+        at = stop;
+    }
+}
+
+/* What the lane takes over and gives on at this address. */
+static void synchronise(struct look *l, uint64_t address) {
+    const struct done *now = l->now;
+    uint32_t wave = now->wave;
+    bool lds = l->a->space == ISA_SPACE_LDS;
+    acquire(l->g, l->memory, address, wave);
+    const struct cell *c = cell_at(l->memory, address / CELL * CELL);
+    const struct done *old = c && c->write.done ? done_at(l->g->race, c->write.done) : NULL;
+    if (old)
+        take_over(l->g, wave, &(struct entry){ old->group, old->released, old->wave });
+    if (now->kind == ISA_ATOMIC)
+        release(l->g, l->memory, address, wave, lds ? now->time : now->released);
+}
+
+bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint64_t pc,
+                     const uint64_t address[ISA_LANES], struct isa_race_found *found) {
+    struct isa_race *r = g->race;
+    uint32_t wave = a->wave->index;
+    struct done now = { .group = g->number,
+                        .pc = pc,
+                        .time = ++r->time,
+                        .released = g->waited[wave],
+                        .epoch = g->epoch,
+                        .wave = (uint8_t)wave,
+                        .kind = a->kind,
+                        .past_caches = a->kind == ISA_LOAD && a->space == ISA_SPACE_GLOBAL &&
+                                       !a->scalar &&
+                                       a->insn->memory & (ISA_MEM_GLC | ISA_MEM_SCC) };
+    struct look l = { .g = g,
+                      .memory = a->space == ISA_SPACE_LDS ? &g->lds : &r->memory,
+                      .a = a,
+                      .now = &now,
+                      .number = add_done(r, &now),
+                      .found = found };
+    for (uint64_t left = a->lanes; left && l.number; left &= left - 1) {
+        unsigned lane = (unsigned)__builtin_ctzll(left);
+        if (now.kind == ISA_ATOMIC || now.past_caches)
+            synchronise(&l, address[lane]);
+        visit(&l, address[lane], lane);
+    }
+    return l.is_found;
+}

@@ -1,0 +1,60 @@
+/* race.h - data races within one launch: accesses to the same bytes that nothing orders.
+ *
+ * A wave's own instructions are ordered; so are the lanes of one instruction, unless two of them
+ * store different values to the same byte. Waves of a group are ordered by barriers. Otherwise
+ * waves are ordered by what they say to each other through memory:
+ *
+ *   An atomic that writes releases what its wave had done when it last waited for its stores
+ *   (s_waitcnt vmcnt(0), which is what a release fence comes down to), and a store does the same
+ *   for whoever reads it with a load that passes by the caches (glc, sc0, sc1: loads of atomics and
+ *   of volatile variables). An atomic that returns a value, and such a load, take over what was
+ *   released at that address.
+ *
+ * Between groups, what one wave takes over counts for its whole group, and what it releases for
+ * all of it. So some races are missed; none is invented. Atomics do not race with each other, nor
+ * with loads past the caches, nor with stores, because compilers make plain stores of atomic ones.
+ *
+ * One isa_race belongs to one launch. isa_race_access() and the instruction that it is about have
+ * to be one step to everybody else: the caller holds isa_race_lock() over both. The other functions
+ * lock by themselves, or touch nothing that is shared. */
+#ifndef ISA_RACE_H
+#define ISA_RACE_H
+
+#include "isa/isa.h"
+
+struct isa_race;
+struct isa_race_group;
+
+/* NULL without memory. */
+struct isa_race *isa_race_open(uint32_t waves_per_group);
+void isa_race_close(struct isa_race **r);
+
+struct spin *isa_race_lock(struct isa_race *r);
+
+/* A workgroup begins; its number among all of the launch. NULL without memory. */
+struct isa_race_group *isa_race_begin(struct isa_race *r, uint64_t number);
+void isa_race_end(struct isa_race_group **g);
+/* All its waves have reached a barrier. */
+void isa_race_barrier(struct isa_race_group *g);
+/* The wave has waited for its stores. */
+void isa_race_wait(struct isa_race_group *g, uint32_t wave);
+
+struct isa_race_side {
+    uint64_t group; /* its number */
+    uint64_t pc;
+    uint32_t wave, lane;
+    uint8_t kind; /* enum isa_access_kind */
+};
+
+struct isa_race_found {
+    uint8_t space;                /* enum isa_space: GLOBAL or LDS */
+    uint64_t address;             /* the first byte; of LDS its offset */
+    struct isa_race_side side[2]; /* the earlier one first */
+};
+
+/* Enters an access to global memory or LDS. True with a race that was not found before at these
+ * two instructions. pc: of the instruction. */
+bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint64_t pc,
+                     const uint64_t address[ISA_LANES], struct isa_race_found *found);
+
+#endif

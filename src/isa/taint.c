@@ -1,0 +1,274 @@
+/* taint.c - values that nothing has defined: vector and scalar instructions. Memory:
+ * taint_memory.c.
+ */
+#include "isa/taint.h"
+
+#include "isa/exec.h"
+#include "isa/taint_parts.h"
+#include "isa/valu.h"
+
+void isa_taint_reset(struct isa_taint *t, const struct isa_taint_host *host, unsigned sgprs) {
+    memset(t, 0, sizeof *t);
+    t->host = host;
+    for (unsigned i = 1; i < ISA_VGPRS; i++) {
+        t->vgpr[i] = ~UINT64_C(0);
+        t->vgpr_origin[i] = (struct isa_origin){ ISA_TAINT_VGPR, i };
+    }
+    for (unsigned i = sgprs; i < ISA_FLAT_SCRATCH; i++) {
+        t->sgpr[i] = ~0u;
+        t->sgpr_origin[i] = (struct isa_origin){ ISA_TAINT_SGPR, i };
+    }
+}
+
+/* ---- reading and writing --------------------------------------------------------------------- */
+
+uint64_t isa_taint_rows(struct isa_taint *t, unsigned code, unsigned dwords) {
+    uint64_t mask = 0;
+    for (unsigned d = 0; d < dwords && code - ISA_VGPR0 + d < ISA_VGPRS; d++)
+        if (t->vgpr[code - ISA_VGPR0 + d]) {
+            mask |= t->vgpr[code - ISA_VGPR0 + d];
+            t->origin = t->vgpr_origin[code - ISA_VGPR0 + d];
+        }
+    return mask;
+}
+
+uint64_t isa_taint_scalars(struct isa_taint *t, unsigned code, unsigned dwords) {
+    uint64_t bits = 0;
+    for (unsigned d = 0; d < dwords && code + d < ISA_SGPRS; d++)
+        if (t->sgpr[code + d]) {
+            bits |= (uint64_t)t->sgpr[code + d] << 32 * (d & 1);
+            t->origin = t->sgpr_origin[code + d];
+        }
+    return bits;
+}
+
+void isa_taint_use(struct isa_taint *t, const struct isa_wave *w, const struct isa_insn *i,
+                   enum isa_taint_use how, unsigned lane) {
+    t->host->used(t->host->context, w, i, how, t->origin, lane);
+}
+
+static void write_scalars(struct isa_taint *t, const struct isa_wave *w, const struct isa_insn *i,
+                          unsigned code, unsigned dwords, uint64_t bits) {
+    if (code == ISA_EXEC) {
+        if (bits)
+            isa_taint_use(t, w, i, ISA_TAINT_BRANCH, (unsigned)__builtin_ctzll(bits));
+        return;
+    }
+    for (unsigned d = 0; d < dwords && code + d < ISA_SGPRS; d++) {
+        t->sgpr[code + d] = (uint32_t)(bits >> 32 * (d & 1));
+        t->sgpr_origin[code + d] = t->origin;
+    }
+}
+
+void isa_taint_write_row(struct isa_taint *t, unsigned code, uint64_t lanes, uint64_t mask) {
+    unsigned r = code - ISA_VGPR0;
+    if (r >= ISA_VGPRS)
+        return;
+    t->vgpr[r] = (t->vgpr[r] & ~lanes) | (mask & lanes);
+    if (mask & lanes)
+        t->vgpr_origin[r] = t->origin;
+}
+
+/* ---- vector instructions --------------------------------------------------------------------- */
+
+static uint64_t source(struct isa_taint *t, const struct isa_insn *i, unsigned s) {
+    const struct isa_info *info = &isa_info[i->op];
+    unsigned type = s < 3 && info->type[s + 1] != ISA_TYPE_NONE ? info->type[s + 1] : info->type[0];
+    unsigned code = i->src[s], dwords = isa_type_dwords(type);
+    if (code >= ISA_VGPR0)
+        return s == 0 && i->form == ISA_AS_DPP ? 0 : isa_taint_rows(t, code, dwords);
+    if (code >= ISA_SGPRS)
+        return 0;
+    uint64_t bits = isa_taint_scalars(t, code, dwords);
+    if (type == ISA_TYPE_M64)
+        return bits;
+    return bits ? ~UINT64_C(0) : 0;
+}
+
+static bool cancels(const struct isa_insn *i) {
+    bool same = i->src[0] == i->src[1];
+    return same && (i->op == ISA_OP_v_xor_b32 || i->op == ISA_OP_v_sub_u32);
+}
+
+static uint64_t select(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    uint64_t chosen = i->src[2] < ISA_SGPRS ? isa_scalar64(w, i, i->src[2], ISA_TYPE_M64) : 0;
+    uint64_t zero = source(t, i, 0), one = source(t, i, 1), by = source(t, i, 2);
+    return (one & chosen) | (zero & ~chosen) | by;
+}
+
+static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    unsigned sources = (unsigned)isa_valu_sources(i->op);
+    if (i->op == ISA_OP_v_cndmask_b32) {
+        t->mask = select(t, w, i);
+        return;
+    }
+    for (unsigned s = 0; s < sources && s < 3 && !cancels(i); s++)
+        t->mask |= source(t, i, s);
+}
+
+static void vector_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    uint64_t mask = t->mask & t->exec;
+    if (info->type[0] == ISA_TYPE_M64) {
+        write_scalars(t, w, i, i->dst, 2, mask);
+        if (isa_valu_is_cmpx(i->op) && mask)
+            isa_taint_use(t, w, i, ISA_TAINT_BRANCH, (unsigned)__builtin_ctzll(mask));
+        return;
+    }
+    for (unsigned d = 0; d < isa_type_dwords(info->type[0]) && i->dst >= ISA_VGPR0; d++)
+        isa_taint_write_row(t, i->dst + d, t->exec, mask);
+    if (info->forms & ISA_FORM_SDST)
+        write_scalars(t, w, i, i->sdst, 2, mask);
+}
+
+/* Between lanes and scalars. */
+static bool lanes_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    unsigned first = t->exec ? (unsigned)__builtin_ctzll(t->exec) : 0;
+    unsigned lane =
+        i->op == ISA_OP_v_readfirstlane_b32 ? first : isa_scalar32(w, i, i->src[1]) & 63;
+    switch (i->op) {
+    case ISA_OP_v_readfirstlane_b32:
+    case ISA_OP_v_readlane_b32:
+        t->bits = source(t, i, 0) >> lane & 1 ? ~UINT64_C(0) : 0;
+        return true;
+    case ISA_OP_v_writelane_b32:
+        t->mask = source(t, i, 0);
+        t->exec = UINT64_C(1) << lane;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- scalar instructions --------------------------------------------------------------------- */
+
+/* Bits of and, or and their kin are defined where one side decides them. */
+static uint64_t decided(const struct isa_insn *i, uint64_t a, uint64_t b, uint64_t ta,
+                        uint64_t tb) {
+    const char *name = isa_info[i->op].name;
+    if (strstr(name, "n2_"))
+        b = ~b;
+    if (strstr(name, "and"))
+        return (ta & tb) | (ta & b) | (tb & a);
+    return (ta & tb) | (ta & ~b) | (tb & ~a);
+}
+
+static bool is_logical(const struct isa_insn *i) {
+    const char *name = isa_info[i->op].name;
+    return strstr(name, "s_and") == name || strstr(name, "s_or") == name ||
+           strstr(name, "s_nand") == name || strstr(name, "s_nor") == name;
+}
+
+static bool is_bit_by_bit(const struct isa_insn *i) {
+    const char *name = isa_info[i->op].name;
+    return strstr(name, "s_xor") == name || strstr(name, "s_not") == name ||
+           strstr(name, "s_mov_b") == name || strstr(name, "s_xnor") == name;
+}
+
+static uint64_t value_of(const struct isa_wave *w, const struct isa_insn *i, unsigned s) {
+    return isa_type_dwords(isa_info[i->op].type[s + 1]) == 2
+               ? isa_scalar64(w, i, i->src[s], ISA_TYPE_B64)
+               : isa_scalar32(w, i, i->src[s]);
+}
+
+static uint64_t taint_of(struct isa_taint *t, const struct isa_insn *i, unsigned s) {
+    unsigned dwords = isa_type_dwords(isa_info[i->op].type[s + 1]);
+    return dwords && i->src[s] < ISA_SGPRS ? isa_taint_scalars(t, i->src[s], dwords) : 0;
+}
+
+static void scalar_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    bool sopk = info->encoding == ISA_ENC_SOPK;
+    uint64_t ta = sopk ? 0 : taint_of(t, i, 0), tb = sopk ? 0 : taint_of(t, i, 1);
+    if (sopk && i->op != ISA_OP_s_movk_i32 && i->op != ISA_OP_s_getreg_b32)
+        ta = isa_taint_scalars(t, i->dst, isa_type_dwords(info->type[0]));
+    bool by_scc = strstr(info->semantics, "+ SCC") || strstr(info->semantics, "- SCC") ||
+                  strstr(info->semantics, "SCC ?") || strstr(info->semantics, "if (SCC)");
+    if (by_scc && t->scc)
+        t->origin = t->scc_origin;
+    bool saves = strstr(info->name, "saveexec") != NULL;
+    if (saves)
+        t->bits = decided(i, value_of(w, i, 0), t->exec, ta, 0);
+    else if (is_logical(i) && !sopk)
+        t->bits = decided(i, value_of(w, i, 0), value_of(w, i, 1), ta, tb);
+    else if (is_bit_by_bit(i))
+        t->bits = ta | tb;
+    else
+        t->bits = ta | tb ? ~UINT64_C(0) : 0;
+    if (by_scc && t->scc)
+        t->bits = ~UINT64_C(0);
+    t->any = t->bits != 0;
+}
+
+static void scalar_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    bool compares = info->encoding == ISA_ENC_SOPC || strstr(info->name, "s_cmpk") == info->name;
+    if (strstr(info->name, "saveexec")) {
+        write_scalars(t, w, i, ISA_EXEC, 2, t->bits);
+        write_scalars(t, w, i, i->dst, 2, 0);
+    } else if (!compares && info->type[0] != ISA_TYPE_NONE) {
+        write_scalars(t, w, i, i->dst, isa_type_dwords(info->type[0]), t->bits);
+    }
+    if (compares || strstr(info->semantics, "SCC =")) {
+        t->scc = t->any;
+        t->scc_origin = t->origin;
+    }
+}
+
+static void branch(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    switch (i->op) {
+    case ISA_OP_s_cbranch_scc0:
+    case ISA_OP_s_cbranch_scc1:
+        if (!t->scc)
+            return;
+        t->origin = t->scc_origin;
+        t->scc = false;
+        break;
+    case ISA_OP_s_cbranch_vccz:
+    case ISA_OP_s_cbranch_vccnz:
+        if (!isa_taint_scalars(t, ISA_VCC, 2))
+            return;
+        t->sgpr[ISA_VCC] = t->sgpr[ISA_VCC + 1] = 0;
+        break;
+    default:
+        return;
+    }
+    isa_taint_use(t, w, i, ISA_TAINT_BRANCH, t->exec ? (unsigned)__builtin_ctzll(t->exec) : 0);
+}
+
+/* ---- around an instruction ------------------------------------------------------------------- */
+
+void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    unsigned encoding = isa_info[i->op].encoding;
+    t->exec = ISA_WAVE_EXEC(w);
+    t->mask = t->bits = 0;
+    t->any = false;
+    t->accesses = 0;
+    if (encoding == ISA_ENC_SOPP)
+        branch(t, w, i);
+    else if (encoding >= ISA_ENC_SOP2 && encoding <= ISA_ENC_SOPC)
+        scalar_before(t, w, i);
+    else if (encoding == ISA_ENC_SMEM || encoding >= ISA_ENC_DS)
+        isa_taint_memory_before(t, w, i);
+    else if (encoding != ISA_ENC_NONE && !lanes_before(t, w, i) &&
+             (encoding != ISA_ENC_MAI || isa_info[i->op].type[0] == ISA_TYPE_B32))
+        vector_before(t, w, i);
+}
+
+void isa_taint_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    unsigned encoding = info->encoding;
+    if (encoding == ISA_ENC_SOPP || encoding == ISA_ENC_NONE)
+        return;
+    if (encoding >= ISA_ENC_SOP2 && encoding <= ISA_ENC_SOPC)
+        scalar_after(t, w, i);
+    else if (encoding == ISA_ENC_SMEM || encoding >= ISA_ENC_DS)
+        isa_taint_memory_after(t, w, i);
+    else if (i->op == ISA_OP_v_readlane_b32 || i->op == ISA_OP_v_readfirstlane_b32)
+        write_scalars(t, w, i, i->dst, 1, t->bits);
+    else {
+        if (encoding == ISA_ENC_MAI && info->type[0] != ISA_TYPE_B32)
+            t->exec = ~UINT64_C(0);
+        vector_after(t, w, i);
+    }
+}

@@ -1,0 +1,26 @@
+/* watch.h - runs a wave and says what happens on the way. */
+#ifndef ISA_WATCH_H
+#define ISA_WATCH_H
+
+#include "base/spin.h"
+#include "isa/taint.h"
+
+struct isa_watch {
+    void *context;
+    /* Lanes that were off when the wave waited at a barrier. */
+    uint64_t idle;
+    /* One of them takes part again: it has passed the barrier by. */
+    void (*woken)(void *context, struct isa_wave *w);
+    /* The wave has waited for its memory instructions. May be NULL. */
+    void (*waited)(void *context, struct isa_wave *w);
+    /* Held while a memory instruction is executed, its callbacks included, so that what callbacks
+     * see happens in the order in which it does. NULL: none. */
+    struct spin *lock;
+    struct isa_taint *taint; /* follows undefined values; NULL: nobody does */
+    bool whole_wave;         /* all lanes are on, to save or restore a register of the whole wave */
+};
+
+/* As isa_run(). */
+enum isa_result isa_run_watched(struct isa_wave *w, uint64_t budget, struct isa_watch *watch);
+
+#endif

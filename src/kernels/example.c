@@ -1,0 +1,128 @@
+#include "kernels/example.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/native.h"
+#include "kernels/spec.h"
+#include "model/quant/quant.h"
+
+void example_close(struct example *x) {
+    for (unsigned i = 0; i < x->count; i++)
+        free(x->memory[i]);
+    *x = (struct example){ .seed = x->seed };
+}
+
+static void *take(struct example *x, uint64_t bytes) {
+    void *p = x->count < EXAMPLE_VIEWS ? calloc(1, bytes + 1) : NULL;
+    if (p)
+        x->memory[x->count++] = p;
+    else
+        x->failed = true;
+    return p;
+}
+
+/* A sum of four uniform numbers: near enough to a bell curve of deviation 1. */
+static float draw(struct example *x) {
+    float sum = 0;
+    for (int i = 0; i < 4; i++) {
+        x->seed = x->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sum += (float)(x->seed >> 40) / (float)(1 << 24) - 0.5f;
+    }
+    return sum * 1.7f;
+}
+
+struct kern_view example_room(struct example *x, enum tensor_type type, uint64_t bytes) {
+    void *p = take(x, bytes);
+    return (struct kern_view){ p, p ? bytes : 0, type, "example" };
+}
+
+struct kern_view example_tensor(struct example *x, enum tensor_type type, uint64_t rows,
+                                uint64_t width) {
+    uint64_t n = rows * width, bytes = rows * tensor_type_row_bytes(type, width);
+    struct kern_view v = example_room(x, type, bytes);
+    float *floats = malloc((n + 1) * sizeof *floats);
+    x->failed |= !floats;
+    for (uint64_t i = 0; floats && i < n; i++)
+        floats[i] = draw(x);
+    if (floats && v.ptr)
+        quant_encoder(type)(floats, v.ptr, n, QUANT_FAST);
+    free(floats);
+    return v;
+}
+
+struct kern_view example_ints(struct example *x, const int32_t *values, uint64_t n) {
+    struct kern_view v = example_room(x, TENSOR_TYPE_I32, n * sizeof *values);
+    if (v.ptr)
+        memcpy(v.ptr, values, n * sizeof *values);
+    return v;
+}
+
+struct kern_view example_levels(struct example *x, const struct kern_view *numbers, uint32_t tokens,
+                                uint32_t k, uint32_t run) {
+    struct kern_quantize a = { .x = *numbers, .tokens = tokens, .k = k, .run = run };
+    a.levels =
+        example_room(x, TENSOR_TYPE_I8, run ? spec_table[KERN_quantize].views[0].bytes(&a) : 0);
+    struct greta_soft_work work = { .last = tokens, .workers = 1 };
+    if (run && a.levels.ptr && numbers->ptr)
+        cpu_quantize(&work, &a);
+    return a.levels;
+}
+
+/* How many activations share a scale, as the engine chooses it. */
+static uint32_t run_for(const enum tensor_type *types, size_t count) {
+    uint32_t run = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!tensor_type_is_float(types[i])) {
+            uint32_t own = tensor_type_find(types[i])->block_elements < 256 ? 16 : 32;
+            run = run && run < own ? run : own;
+        }
+    return run;
+}
+
+struct kern_matmul example_matmul(struct example *x, enum tensor_type type, uint32_t tokens,
+                                  uint32_t n, uint32_t k, bool biased, bool added) {
+    struct kern_matmul a = { .tokens = tokens, .n = n, .k = k, .biased = biased, .added = added };
+    a.run = run_for(&type, 1);
+    a.out = example_tensor(x, TENSOR_TYPE_F32, tokens, n);
+    a.weight = example_tensor(x, type, n, k);
+    a.x = example_tensor(x, TENSOR_TYPE_F32, tokens, k);
+    a.levels = example_levels(x, &a.x, tokens, k, a.run);
+    a.bias = example_tensor(x, TENSOR_TYPE_F32, 1, n);
+    return a;
+}
+
+struct kern_matmul_qkv example_matmul_qkv(struct example *x, const enum tensor_type types[3],
+                                          uint32_t tokens, uint32_t q_n, uint32_t kv_n,
+                                          uint32_t dim, bool biased) {
+    struct kern_matmul_qkv a = { .tokens = tokens, .q_n = q_n, .kv_n = kv_n, .dim = dim };
+    a.q_biased = a.k_biased = a.v_biased = biased;
+    a.run = run_for(types, 3);
+    a.q = example_tensor(x, TENSOR_TYPE_F32, tokens, q_n);
+    a.k = example_tensor(x, TENSOR_TYPE_F32, tokens, kv_n);
+    a.v = example_tensor(x, TENSOR_TYPE_F32, tokens, kv_n);
+    a.q_weight = example_tensor(x, types[0], q_n, dim);
+    a.k_weight = example_tensor(x, types[1], kv_n, dim);
+    a.v_weight = example_tensor(x, types[2], kv_n, dim);
+    a.x = example_tensor(x, TENSOR_TYPE_F32, tokens, dim);
+    a.levels = example_levels(x, &a.x, tokens, dim, a.run);
+    a.q_bias = example_tensor(x, TENSOR_TYPE_F32, 1, q_n);
+    a.k_bias = example_tensor(x, TENSOR_TYPE_F32, 1, kv_n);
+    a.v_bias = example_tensor(x, TENSOR_TYPE_F32, 1, kv_n);
+    return a;
+}
+
+struct kern_matmul_gate_up example_matmul_gate_up(struct example *x,
+                                                  const enum tensor_type types[2], uint32_t tokens,
+                                                  uint32_t hidden, uint32_t dim) {
+    struct kern_matmul_gate_up a = { .tokens = tokens, .hidden = hidden, .dim = dim };
+    a.run = run_for(types, 2);
+    a.gate = example_tensor(x, TENSOR_TYPE_F32, tokens, hidden);
+    a.up = example_tensor(x, TENSOR_TYPE_F32, tokens, hidden);
+    a.gate_weight = example_tensor(x, types[0], hidden, dim);
+    a.up_weight = example_tensor(x, types[1], hidden, dim);
+    a.x = example_tensor(x, TENSOR_TYPE_F32, tokens, dim);
+    a.levels = example_levels(x, &a.x, tokens, dim, a.run);
+    return a;
+}

@@ -1,0 +1,37 @@
+/* event.h - HIP events. They come from a pool of handles. Thread-safe where nothing else is said.
+ */
+#ifndef SOFT_RUNTIME_EVENT_H
+#define SOFT_RUNTIME_EVENT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "hip/hip_types.h"
+#include "soft/runtime/handle.h"
+#include "soft/runtime/op.h"
+#include "soft/runtime/stream.h"
+
+struct soft_event {
+    struct soft_handle handle;
+    unsigned flags;
+    int device;
+    /* The last record, under the scheduler's lock; stream NULL: never recorded. */
+    struct soft_stream *stream;
+    uint64_t seq;
+    uint64_t generation;      /* counts records */
+    _Atomic uint64_t time_ns; /* of the last completed record */
+    /* Recorded into a capture: graph/capture.h */
+    void *_Atomic capture_graph;
+    void *capture_nodes;
+};
+struct soft_handles *soft_events(void);
+void soft_event_completed(struct soft_event *event, uint64_t generation);
+/* hipEventRecord and hipStreamWaitEvent on streams that do not capture. */
+hipError_t soft_event_record(struct soft_event *event, struct soft_stream *stream);
+/* The same with op, a new SOFT_OP_RECORD, for a caller that holds the scheduler's lock. On failure
+ * op is still the caller's. */
+hipError_t soft_event_record_locked(struct soft_event *event, struct soft_stream *stream,
+                                    struct soft_op *op);
+hipError_t soft_event_wait(struct soft_event *event, struct soft_stream *stream);
+
+#endif

@@ -1,0 +1,105 @@
+/* memory.h - device addresses: ranges, blocks, their guards and their history.
+ *
+ * The table owns every struct soft_block; a pointer to one stays valid until its free has been
+ * followed by many others. Thread-safe, except for soft_memory_init(). */
+#ifndef SOFT_RUNTIME_MEMORY_H
+#define SOFT_RUNTIME_MEMORY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "hip/hip_types.h"
+
+enum soft_block_kind {
+    SOFT_DEVICE,     /* hipMalloc and relatives */
+    SOFT_MANAGED,    /* both sides see it at the same address */
+    SOFT_PINNED,     /* hipHostMalloc */
+    SOFT_REGISTERED, /* hipHostRegister: the program's own memory */
+    SOFT_GLOBAL,     /* a module's variable */
+};
+
+enum soft_block_state {
+    SOFT_PENDING, /* hipMallocAsync returned it, its stream has not reached it: not accessible */
+    SOFT_LIVE,
+    SOFT_FREED, /* in the history: the address range stays inaccessible */
+};
+
+struct soft_block {
+    uint64_t addr, size;    /* what the program sees; size as it asked */
+    uint64_t map, map_size; /* whole pages that hold it, program addresses */
+    enum soft_block_kind kind;
+    enum soft_block_state state;
+    int device;      /* ordinal */
+    unsigned flags;  /* of the HIP call that made it */
+    void *pool;      /* hipMemPool_t, or NULL */
+    bool claimed;    /* somebody frees it: waits for the device or for a stream */
+    bool keep;       /* belongs to a module: hipDeviceReset leaves it */
+    bool in_history; /* freed, and nobody else's any more */
+    struct soft_block *next_freed, *prev_freed; /* history, oldest first */
+    /* slack.c; under the table's lock */
+    bool has_pattern;
+    uint8_t damages;              /* that were told */
+    uint64_t good_tag, good_runs; /* the last look that found it whole: after which launch */
+};
+
+/* Reserves the address ranges; called once. */
+enum rc soft_memory_init(struct err *e);
+
+/* A new block of size > 0 bytes; *out is its address. hipErrorOutOfMemory when the device is full.
+ * pending: reserve only, soft_memory_commit() makes it accessible later. */
+hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t size, unsigned flags,
+                             bool pending, struct soft_block **out);
+/* From now on blocks begin at a page, as aligned as those of a GPU, instead of ending at one: the
+ * program has machine code, whose accesses are checked byte by byte and not by guard pages. */
+void soft_memory_use_gpu_alignment(void);
+/* Whether blocks end where their pages end. */
+bool soft_memory_is_right_aligned(void);
+/* Makes a pending block accessible. */
+hipError_t soft_memory_commit(struct soft_block *block);
+/* Unmaps. The struct is the table's from now on, which forgets it after many others. */
+void soft_memory_free(struct soft_block *block);
+/* The block that starts at addr and is of one of the kinds (bits 1 << kind), if the program may
+ * free it and nobody does so yet; else NULL. It is the caller's to free, or to give back. */
+struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds);
+void soft_memory_unclaim(struct soft_block *block);
+hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
+/* Frees everything of a device but module variables (hipDeviceReset). */
+void soft_memory_reset(int device);
+
+/* Changes whenever an answer of soft_memory_find() may have: who remembers answers asks this first.
+ */
+extern _Atomic uint64_t soft_memory_generation;
+/* A copy of the block that contains addr and is not freed; false if there is none. */
+bool soft_memory_find(uint64_t addr, struct soft_block *out);
+/* The block that starts at addr, in any state but freed; NULL if none. */
+struct soft_block *soft_memory_at(uint64_t addr);
+/* The block nearest to addr, freed ones included, for fault reports; false if there is none. */
+bool soft_memory_nearest(uint64_t addr, struct soft_block *out);
+/* True for every address of the device ranges, allocated or not. */
+bool soft_memory_is_device_address(uint64_t addr);
+void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total);
+/* Looks at the slack of the block in whose pages addr lies, after the launch with that tag. */
+void soft_memory_look(uint64_t addr, uint64_t tag);
+/* The same for all blocks (tag 0), or gives them a pattern if fill. */
+void soft_memory_look_at_all(bool fill);
+
+/* The address at which host code (kernels, copies) reaches a program address. */
+static inline void *soft_reach(uint64_t addr);
+/* The inverse, for fault addresses. */
+uint64_t soft_program_address(uint64_t reached);
+
+struct soft_layout {
+    uint64_t base, span; /* program addresses of all devices: [base, base + span) */
+    uint64_t device_span;
+    uint64_t alias; /* added to a program address to reach it */
+};
+extern struct soft_layout soft_layout;
+
+static inline void *soft_reach(uint64_t addr) {
+    return (void *)(uintptr_t)(addr - soft_layout.base < soft_layout.span ? addr + soft_layout.alias
+                                                                          : addr);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* op.h - one queued operation: a copy, a fill, a launch, a host function, an event's record.
+ *
+ * An operation belongs to its builder until it is submitted, then to the scheduler, which frees it.
+ * Not thread-safe: whoever owns an operation uses it alone. */
+#ifndef SOFT_RUNTIME_OP_H
+#define SOFT_RUNTIME_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hip/hip_types.h"
+#include "soft/runtime/memory.h"
+
+struct soft_event;
+struct soft_function; /* function.h */
+struct soft_stream;
+
+struct soft_dep {
+    struct soft_stream *stream;
+    uint64_t seq;
+};
+
+enum soft_op_kind {
+    SOFT_OP_COPY,
+    SOFT_OP_FILL,
+    SOFT_OP_LAUNCH,
+    SOFT_OP_HOST,    /* a host function: runs on a thread of its own, may block */
+    SOFT_OP_RECORD,  /* event record */
+    SOFT_OP_BARRIER, /* only waits for its dependencies */
+    SOFT_OP_COMMIT,  /* hipMallocAsync */
+    SOFT_OP_UNMAP,   /* hipFreeAsync */
+};
+
+/* Rectangles: a plain copy has height = depth = 1. Addresses are the program's. */
+struct soft_copy {
+    uint64_t dst, src;
+    size_t width, height, depth; /* bytes, rows, slices */
+    size_t dst_pitch, src_pitch; /* bytes from row to row */
+    size_t dst_slice, src_slice; /* bytes from slice to slice */
+};
+
+struct soft_fill {
+    uint64_t dst;
+    size_t width, height, depth; /* elements, rows, slices */
+    size_t pitch, slice;         /* bytes */
+    uint32_t value, element;     /* element: 1, 2 or 4 bytes */
+};
+
+struct soft_launch {
+    struct soft_function *function;
+    uint32_t grid[3], block[3]; /* blocks; threads per block */
+    uint32_t shared_bytes;
+    bool cooperative; /* groups may wait for each other */
+};
+
+struct soft_host_call {
+    void (*fn)(void *user);                                              /* hipLaunchHostFunc */
+    void (*callback)(hipStream_t stream, hipError_t status, void *user); /* hipStreamAddCallback */
+    void *user;
+    hipStream_t stream;
+};
+
+enum { SOFT_OP_DEPS = 4, SOFT_OP_BYTES = 256 };
+
+/* A graph node keeps one as a template and submits copies. */
+struct soft_op {
+    struct soft_op *next;      /* in its stream */
+    struct soft_op *host_next; /* among host functions whose turn has come */
+    struct soft_stream *stream;
+    uint64_t seq;     /* in its stream, from 1 */
+    uint64_t tag;     /* greta_soft_tag of the submitting thread */
+    const char *what; /* HIP function or kernel name, static or owned by the function */
+    enum soft_op_kind kind;
+    bool running;
+    bool stuck;       /* running for so long that lazy goes on without it */
+    bool pageable;    /* a copy with pageable host memory on one side */
+    bool device_only; /* a copy or fill that touches device memory only */
+    int device;       /* whose error it raises */
+
+    uint32_t dep_count, dep_room;
+    struct soft_dep *deps; /* deps_inline or on the heap */
+
+    union {
+        struct soft_copy copy;
+        struct soft_fill fill;
+        struct soft_launch launch;
+        struct soft_host_call host;
+        struct {
+            struct soft_event *event;
+            uint64_t generation;
+        } record;
+        struct soft_block *block;
+    } u;
+
+    uint32_t bytes;      /* of kernel arguments in data */
+    unsigned char *data; /* data_inline or on the heap */
+
+    /* Cleared up to here in a new operation: what follows is written before it is read. */
+    struct soft_dep deps_inline[SOFT_OP_DEPS];
+    unsigned char data_inline[SOFT_OP_BYTES];
+};
+
+struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what); /* NULL: no memory */
+struct soft_op *soft_op_clone(const struct soft_op *op); /* payload only, not the dependencies */
+void soft_op_free(struct soft_op *op);
+void soft_op_free_list(struct soft_op *first, struct soft_op *last); /* linked by next */
+/* Room for n bytes in op->data; false without memory. */
+bool soft_op_reserve(struct soft_op *op, uint32_t n);
+/* Adds a dependency to an operation that is not yet submitted; false without memory. */
+bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq);
+
+/* Runs one operation's payload on this thread (no dependencies, no queue). Faults are raised. */
+void soft_op_run(struct soft_op *op);
+
+#endif

@@ -1,0 +1,208 @@
+/* rtc_link.c - hiprtcLink... and hipLink...: code objects out of bitcode, by the installed clang.
+ *
+ * Thread-safe as far as HIP is: different links in different threads. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft/runtime/handle.h"
+#include "soft/runtime/rtc/rtc_tool.h"
+#include "soft/runtime/runtime.h"
+#include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
+
+enum { LINKS_MAX = 1 << 12, INPUTS_MAX = 100, NAME_BYTES = 24 };
+
+struct link {
+    struct soft_handle handle;
+    struct rtc_job *job;
+    char inputs[INPUTS_MAX][NAME_BYTES];
+    size_t count;
+    char *code; /* once complete */
+    size_t size;
+};
+
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+static struct soft_handles *pool;
+
+static void make_pool(void) {
+    pool = soft_handles_new(sizeof(struct link), LINKS_MAX);
+}
+
+static struct link *as_link(const void *handle) {
+    pthread_once(&pool_once, make_pool);
+    return soft_handle_valid(pool, handle) ? (struct link *)(uintptr_t)handle : NULL;
+}
+
+static struct link *create(void) {
+    pthread_once(&pool_once, make_pool);
+    struct link *l = soft_start() == hipSuccess && pool ? soft_handle_alloc(pool) : NULL;
+    if (l && !(l->job = rtc_job_open())) {
+        soft_handle_free(pool, l);
+        l = NULL;
+    }
+    return l;
+}
+
+static void destroy(struct link *l) {
+    rtc_job_close(&l->job);
+    free(l->code);
+    soft_handle_free(pool, l);
+}
+
+static bool add(struct link *l, const void *data, size_t size) {
+    if (l->count >= INPUTS_MAX)
+        return false;
+    snprintf(l->inputs[l->count], NAME_BYTES, "input%zu.bc", l->count);
+    return rtc_job_write(l->job, l->inputs[l->count], data, size) && ++l->count;
+}
+
+static bool add_file(struct link *l, const char *path) {
+    FILE *f = fopen(path, "rb");
+    char *text = NULL, part[4096];
+    size_t size = 0, n;
+    FILE *all = f ? open_memstream(&text, &size) : NULL;
+    while (all && (n = fread(part, 1, sizeof part, f)))
+        fwrite(part, 1, n, all);
+    bool ok = all && !fclose(all) && add(l, text, size);
+    if (f)
+        fclose(f);
+    free(text);
+    return ok;
+}
+
+static bool complete(struct link *l) {
+    const char *arguments[INPUTS_MAX + 8] = { "-target", "amdgcn-amd-amdhsa", "-O3", "-o", "code" };
+    char gpu[32], *log = NULL;
+    size_t n = 5;
+    snprintf(gpu, sizeof gpu, "-mcpu=%s", soft_arch_info(soft_settings()->arch)->name);
+    arguments[n++] = gpu;
+    for (size_t i = 0; i < l->count; i++)
+        arguments[n++] = l->inputs[i];
+    free(l->code);
+    l->code = NULL;
+    if (l->count && rtc_job_run(l->job, arguments, &log))
+        l->code = rtc_job_read(l->job, "code", &l->size);
+    else if (log)
+        fprintf(stderr, "%s", log);
+    free(log);
+    return l->code;
+}
+
+/* ---- hiprtc's ---- */
+
+static bool is_bitcode(unsigned type) {
+    return type >= HIPRTC_JIT_INPUT_LLVM_BITCODE &&
+           type <= HIPRTC_JIT_INPUT_LLVM_ARCHIVES_OF_BUNDLED_BITCODE;
+}
+
+hiprtcResult soft_hiprtcLinkCreate(unsigned int num_options, hiprtcJIT_option *option_ptr,
+                                   void **option_vals_pptr, hiprtcLinkState *hip_link_state_ptr) {
+    if (!hip_link_state_ptr || (num_options && (!option_ptr || !option_vals_pptr)))
+        return HIPRTC_ERROR_INVALID_INPUT;
+    struct link *l = create();
+    if (!l)
+        return HIPRTC_ERROR_OUT_OF_MEMORY;
+    *hip_link_state_ptr = (hiprtcLinkState)l;
+    return HIPRTC_SUCCESS;
+}
+
+hiprtcResult soft_hiprtcLinkAddData(hiprtcLinkState hip_link_state, hiprtcJITInputType input_type,
+                                    void *image, size_t image_size, const char *name,
+                                    unsigned int num_options, hiprtcJIT_option *options_ptr,
+                                    void **option_values) {
+    struct link *l = as_link(hip_link_state);
+    (void)name, (void)num_options, (void)options_ptr, (void)option_values;
+    if (!l || !image || !image_size || !is_bitcode(input_type))
+        return HIPRTC_ERROR_INVALID_INPUT;
+    return add(l, image, image_size) ? HIPRTC_SUCCESS : HIPRTC_ERROR_PROGRAM_CREATION_FAILURE;
+}
+
+hiprtcResult soft_hiprtcLinkAddFile(hiprtcLinkState hip_link_state, hiprtcJITInputType input_type,
+                                    const char *file_path, unsigned int num_options,
+                                    hiprtcJIT_option *options_ptr, void **option_values) {
+    struct link *l = as_link(hip_link_state);
+    (void)num_options, (void)options_ptr, (void)option_values;
+    if (!l || !file_path || !is_bitcode(input_type))
+        return HIPRTC_ERROR_INVALID_INPUT;
+    return add_file(l, file_path) ? HIPRTC_SUCCESS : HIPRTC_ERROR_PROGRAM_CREATION_FAILURE;
+}
+
+hiprtcResult soft_hiprtcLinkComplete(hiprtcLinkState hip_link_state, void **bin_out,
+                                     size_t *size_out) {
+    struct link *l = as_link(hip_link_state);
+    if (!l || !bin_out || !size_out)
+        return HIPRTC_ERROR_INVALID_INPUT;
+    if (!complete(l))
+        return HIPRTC_ERROR_LINKING;
+    *bin_out = l->code;
+    *size_out = l->size;
+    return HIPRTC_SUCCESS;
+}
+
+hiprtcResult soft_hiprtcLinkDestroy(hiprtcLinkState hip_link_state) {
+    struct link *l = as_link(hip_link_state);
+    if (!l)
+        return HIPRTC_ERROR_INVALID_INPUT;
+    destroy(l);
+    return HIPRTC_SUCCESS;
+}
+
+/* ---- hip's, with other errors ---- */
+
+hipError_t soft_hipLinkCreate(unsigned int numOptions, hipJitOption *options, void **optionValues,
+                              hipLinkState_t *stateOut) {
+    if (!stateOut || (numOptions && (!options || !optionValues)))
+        return hipErrorInvalidValue;
+    struct link *l = create();
+    if (!l)
+        return hipErrorOutOfMemory;
+    *stateOut = (hipLinkState_t)l;
+    return hipSuccess;
+}
+
+hipError_t soft_hipLinkAddData(hipLinkState_t state, hipJitInputType type, void *data, size_t size,
+                               const char *name, unsigned int numOptions, hipJitOption *options,
+                               void **optionValues) {
+    struct link *l = as_link(state);
+    (void)name, (void)numOptions, (void)options, (void)optionValues;
+    if (!l)
+        return hipErrorInvalidHandle;
+    if (!data || !size || !is_bitcode(type))
+        return hipErrorInvalidValue;
+    return add(l, data, size) ? hipSuccess : hipErrorInvalidConfiguration;
+}
+
+hipError_t soft_hipLinkAddFile(hipLinkState_t state, hipJitInputType type, const char *path,
+                               unsigned int numOptions, hipJitOption *options,
+                               void **optionValues) {
+    struct link *l = as_link(state);
+    (void)numOptions, (void)options, (void)optionValues;
+    if (!l)
+        return hipErrorInvalidHandle;
+    if (!path || !is_bitcode(type))
+        return hipErrorInvalidValue;
+    return add_file(l, path) ? hipSuccess : hipErrorFileNotFound;
+}
+
+hipError_t soft_hipLinkComplete(hipLinkState_t state, void **hipBinOut, size_t *sizeOut) {
+    struct link *l = as_link(state);
+    if (!l)
+        return hipErrorInvalidHandle;
+    if (!hipBinOut || !sizeOut)
+        return hipErrorInvalidValue;
+    if (!complete(l))
+        return hipErrorInvalidImage;
+    *hipBinOut = l->code;
+    *sizeOut = l->size;
+    return hipSuccess;
+}
+
+hipError_t soft_hipLinkDestroy(hipLinkState_t state) {
+    struct link *l = as_link(state);
+    if (!l)
+        return hipErrorInvalidHandle;
+    destroy(l);
+    return hipSuccess;
+}

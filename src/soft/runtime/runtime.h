@@ -1,0 +1,47 @@
+/* runtime.h - the HIP functions of the software device, and where to find what.
+ *
+ * The device is a queue of operations (struct soft_op) per stream and a scheduler that runs them in
+ * an order HIP permits. A HIP function of the runtime, soft_hipXxx(), builds an operation, submits
+ * it and, where HIP says so, waits for it. src/soft/entry exports soft_hipXxx as hipXxx; a function
+ * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
+ *
+ * Each module has a header of its own name; this one only declares what hip_api.def lists. All of
+ * it is thread-safe, as HIP is.
+ *
+ *   settings.c      what the environment says
+ *   handle.c        objects that programs hold by opaque pointers
+ *   memory.c        address ranges, blocks, guards, history
+ *   slack.c         patterns beside blocks, and who is told about launches
+ *   alloc.c         the hipMalloc family
+ *   mempool.c       memory in the order of streams
+ *   op.c            operations: building and running one
+ *   schedule.c      the scheduler: dispatcher, watchdog, four policies
+ *   stream.c        streams and their rules
+ *   copy.c          copies and fills
+ *   event.c         events
+ *   launch.c        launches (function.h: what is launched)
+ *   host.c          host functions on a stream
+ *   pool.c          one kernel on all cores
+ *   fault_signal.c  SIGSEGV becomes a fault
+ *   error.c         last and sticky errors
+ *   start.c         the start, and forks
+ *   device.c        properties
+ *   module/         code objects, symbols
+ *   machine/        kernels that are machine code
+ *   graph/          capture and replay
+ *
+ * Lock order: stream registry, scheduler, memory table. No lock is held while an operation runs. */
+#ifndef SOFT_RUNTIME_RUNTIME_H
+#define SOFT_RUNTIME_RUNTIME_H
+
+#include "hip/hip_api.h"
+#include "hip/hip_types.h"
+
+/* Every function the runtime may implement; see src/soft/entry for how missing ones answer. */
+#define HIP_FN(ret, name, params, args, cls, since) ret soft_##name params;
+#define HIP_VOID_FN(name, params, args, cls, since) void soft_##name params;
+#include "hip/hip_api.def"
+#undef HIP_FN
+#undef HIP_VOID_FN
+
+#endif

@@ -1,0 +1,17 @@
+/* start.h - the start of the runtime, and forks. Thread-safe. */
+#ifndef SOFT_RUNTIME_START_H
+#define SOFT_RUNTIME_START_H
+
+#include <stdbool.h>
+
+#include "hip/hip_types.h"
+
+/* Starts the runtime on the first call of any function; cheap afterwards. */
+hipError_t soft_start(void);
+/* True in a child that was forked when the runtime had started, or was starting: nothing works, and
+ * no lock may be touched. */
+bool soft_is_forked(void);
+/* 5, 6 or 7: which ABI the exported library speaks (src/soft/entry). */
+int soft_hip_major(void);
+
+#endif

@@ -1,0 +1,121 @@
+/* caught.c - what checks of the device found in kernels: races within a launch, barriers that not
+ * all reach, values that nothing has defined. The device says it, so it is a finding. */
+#include <stdio.h>
+
+#include "verdict/replay.h"
+
+struct caught {
+    struct replay *r;
+    const struct reader_event *e;
+    struct event_caught at;
+    const struct block *block; /* of the bytes; NULL: none */
+    const struct sentence *call;
+};
+
+/* "3,0,0" of a string that lives as long as the words of this event. */
+static struct sentence_value triple(struct replay *r, const uint32_t at[3]) {
+    char *text = arena_alloc(&r->words, 48);
+    if (!text) {
+        r->no_memory = true;
+        return A_NAME("?");
+    }
+    snprintf(text, 48, "%u,%u,%u", at[0], at[1], at[2]);
+    return A_NAME(text);
+}
+
+static struct sentence_value place(const struct caught *c, int i) {
+    uint32_t text = c->at.place[i];
+    return A_SENTENCE(text ? SAY(&c->r->words, CAUGHT_PLACE, A_NAME(reader_string(c->r->r, text)))
+                           : sentence_plain(SENTENCE_NOTHING));
+}
+
+static struct sentence_value side(const struct caught *c, int i) {
+    enum sentence_id did = c->at.access[i] == DETAIL_ACCESS_READ         ? SENTENCE_CAUGHT_READS
+                           : c->at.access[i] == DETAIL_ACCESS_READ_WRITE ? SENTENCE_CAUGHT_UPDATES
+                                                                         : SENTENCE_CAUGHT_WRITES;
+    return A_SENTENCE(SAY(&c->r->words, CAUGHT_SIDE, triple(c->r, c->at.thread[i]),
+                          triple(c->r, c->at.block[i]), A_SENTENCE(sentence_plain(did)),
+                          place(c, i)));
+}
+
+static uint64_t offset_of(const struct caught *c) {
+    return c->block ? c->e->event.dst - c->block->base : c->e->event.dst;
+}
+
+static struct sentence_value memory(const struct caught *c) {
+    return A_SENTENCE(findings_memory(c->r, NULL, c->block ? c->block->bytes : 0));
+}
+
+static struct sentence_value origin(const struct caught *c) {
+    struct arena *words = &c->r->words;
+    const struct sentence_value at = A_NUMBER(c->e->event.dst);
+    switch (c->at.space) {
+    case EVENT_SPACE_LDS:
+        return A_SENTENCE(SAY(words, ORIGIN_LDS, at));
+    case EVENT_SPACE_SCRATCH:
+        return A_SENTENCE(SAY(words, ORIGIN_SCRATCH, at));
+    case EVENT_SPACE_VGPR:
+        return A_SENTENCE(SAY(words, ORIGIN_VGPR, at));
+    case EVENT_SPACE_SGPR:
+        return A_SENTENCE(SAY(words, ORIGIN_SGPR, at));
+    default:
+        return A_SENTENCE(SAY(words, ORIGIN_GLOBAL, A_NUMBER(offset_of(c)), memory(c)));
+    }
+}
+
+static const struct sentence *undefined(const struct caught *c, enum sentence_id how) {
+    return SAY(&c->r->words, CAUGHT_UNDEFINED, A_SENTENCE(c->call), origin(c),
+               A_SENTENCE(sentence_plain(how)), triple(c->r, c->at.thread[0]),
+               triple(c->r, c->at.block[0]), place(c, 0));
+}
+
+static const struct sentence *say(const struct caught *c, enum verdict_hypothesis_id *id) {
+    struct arena *words = &c->r->words;
+    const struct sentence_value call = A_SENTENCE(c->call), count = A_NUMBER(c->at.count),
+                                all = A_NUMBER(c->at.all), block = triple(c->r, c->at.block[0]);
+    *id = HYPOTHESIS_BARRIER_DIVERGENCE;
+    switch (event_detail(&c->e->event)) {
+    case DETAIL_CAUGHT_RACE:
+        *id = HYPOTHESIS_KERNEL_RACE;
+        return SAY(words, CAUGHT_RACE, call, A_NUMBER(c->at.space == EVENT_SPACE_LDS), memory(c),
+                   A_NUMBER(offset_of(c)), side(c, 0), side(c, 1));
+    case DETAIL_CAUGHT_BARRIER_PARTIAL:
+        return SAY(words, CAUGHT_PARTIAL, call, count, all, block, place(c, 0));
+    case DETAIL_CAUGHT_BARRIER_DIFFERENT:
+        return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
+    default:
+        *id = HYPOTHESIS_UNINITIALISED_READ;
+        return undefined(c, event_detail(&c->e->event) == DETAIL_CAUGHT_UNDEFINED_ADDRESS
+                                ? SENTENCE_USED_ADDRESS
+                            : event_detail(&c->e->event) == DETAIL_CAUGHT_UNDEFINED_BRANCH
+                                ? SENTENCE_USED_BRANCH
+                                : SENTENCE_USED_STORE);
+    }
+}
+
+void caught_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    const struct event_extra *x = reader_extra(e, EXTRA_CAUGHT);
+    struct caught c = { .r = r, .e = e };
+    if (x)
+        c.at = event_caught_of(x);
+    if (c.at.space == EVENT_SPACE_GLOBAL)
+        c.block = space_at(t->space, e->event.dst);
+    c.call = findings_event(r, e->event.src);
+    struct found f = {
+        .culprit = e->event.src,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = e->event.src != EVENT_NO_SEQ ? e->event.src : e->seq,
+        .argument = -1,
+        .kernel = e->event.name,
+        .culprit_writes = c.at.access[0] != DETAIL_ACCESS_READ,
+        .address = e->event.dst,
+        .len = e->event.len,
+        .process = t->space->process,
+    };
+    f.said = say(&c, &f.hypothesis);
+    findings_set_block(r, &f, t->space, c.block, e->event.dst);
+    findings_evidence(&f, e->event.src);
+    findings_evidence(&f, e->seq);
+    findings_add(r, &f);
+}

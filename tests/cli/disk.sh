@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Full disks and limits on the size of files: the program runs to its end, every file of a report is
+# whole or not there, and events that found no room are counted and said first.
+set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
+audit=$BUILD_DIR/bin/greta_audit
+programs=$BUILD_DIR/programs
+cd "$TMPDIR" || exit 1
+
+if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+    skip "greta_audit run" "a build with sanitizers has no libgcore_preload.so"
+    finish
+fi
+
+# whole DIR - nothing in it is half a file, by what stands at the end of each kind.
+whole() {
+    local file
+    for file in "$1"/*; do
+        [ -e "$file" ] || continue
+        case $file in
+        */record.gcr) "$audit" dump "$file" >dump || return 1 ;;
+        */report.json) [ "$(tail -n 1 "$file")" = '}' ] || { echo "$file is cut"; return 1; } ;;
+        */report.html) tail -n 1 "$file" | grep -q '</html>' || { echo "$file is cut"; return 1; } ;;
+        */report.txt | */report.md) tail -c 1 "$file" | cmp -s - <(echo) || { echo "$file is cut"; return 1; } ;;
+        *) echo "$file is left behind"; return 1 ;;
+        esac
+    done
+}
+
+# A limit on files: too small for any recording, or for the reports alone.
+limited() { # KIB STATUS
+    rm -rf out
+    (ulimit -f "$1" && "$audit" run --device soft --out out -- "$programs/rounds" 20) >stdout 2>stderr
+    is "$2" $? && whole out && { [ "$2" -eq 0 ] || says "no room for a recording" cat stderr; } || { cat stderr; return 1; }
+}
+
+# A disk of that size, in a name space of its own: on_disk KIB ROUNDS.
+on_disk() {
+    mkdir -p disk
+    # shellcheck disable=SC2016 # the inner shell's
+    unshare --user --map-root-user --mount bash -c 'mount -t tmpfs -o size="$1k" none disk && shift && exec "$@"' \
+        - "$1" bash -c '"$1" run --device soft --out disk/out -- "$2" "$3" && cp -r disk/out found' \
+        - "$audit" "$programs/rounds" "$2" >stdout 2>stderr
+}
+
+full_for_reports() { # KIB - the recording has room, the HTML page has not
+    rm -rf found
+    on_disk "$1" 20 && whole found && [ -s found/report.json ] && [ ! -e found/report.html ] &&
+        grep -Eq 'HTML report could not be written|report.html.*No space left' stderr || { cat stderr; ls found; return 1; }
+}
+
+full_for_events() {
+    rm -rf found
+    on_disk 700 3000 && whole found && grep -q '^INCONCLUSIVE: .*events found no room' found/report.txt &&
+        grep -Eq '^# .* [1-9][0-9]* lost' dump || { cat stderr; ls found; return 1; }
+}
+
+check "no room for a recording is said before the program starts" limited 64 1
+check "a limit that leaves room changes nothing" limited 2000 0
+if on_disk 2000 1; then
+    check "a disk that is full for the HTML page leaves none" full_for_reports 690
+    check "nor where its last bytes do not fit" full_for_reports 760
+    check "events that find no room are counted" full_for_events
+else
+    skip "full disks" "no name space with a file system of its own here"
+fi
+finish

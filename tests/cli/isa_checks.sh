@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# What the checks of the software device find in programs of hipcc, and that their fixed twins are clean.
+set -u
+# shellcheck source=tests/support/tap.sh
+. "$SOURCE_DIR/tests/support/tap.sh"
+audit=$BUILD_DIR/bin/greta_audit
+sources=$SOURCE_DIR/tests/hip
+cd "$TMPDIR" || exit 1
+
+if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+    skip "checks" "a sanitizer build cannot be loaded into programs of hipcc"
+    finish
+fi
+if ! command -v hipcc >/dev/null; then
+    skip "checks" "there is no hipcc"
+    finish
+fi
+
+# compile PROGRAM FLAGS...: its name is that of the program and the first flag.
+compile() { hipcc -g -O2 "-D$2" --offload-arch=gfx90a "$sources/$1.hip" -o "$1-$2"; }
+# finds PATTERN COMMAND...: as says, with a pattern.
+finds() {
+    local pattern=$1 text code
+    shift
+    text=$("$@" 2>&1)
+    code=$?
+    printf '%s\n' "$text"
+    grep -qE -- "$pattern" <<<"$text" || { echo "no '$pattern' in it"; return 99; }
+    return $code
+}
+clean() { finds "^greta_audit: CLEAN" "$@"; }
+judge() { "$audit" run --device soft --out "$1.out" -- "./$1"; }
+
+# ---- what kernels touched ----
+for variant in RACY FIXED APART PARTIAL; do
+    check "order compiles as $variant" compile order $variant
+done
+check "a kernel that reads what another stream writes is named" \
+    finds "STREAM_UNSYNCED: kernel [^ ]*twice.* reads 4000 bytes that kernel" judge order-RACY
+check "an event orders the two" clean judge order-FIXED
+check "so do different halves of one buffer" clean judge order-APART
+check "no race is ruled out by what kernels touched" \
+    finds "STREAM_UNSYNCED +RULED_OUT" cat order-APART.out/report.txt
+check "a kernel that reads past what was written is named" \
+    finds "UNINITIALISED_READ: .* of which nothing has written 2000 bytes \(from offset 2000\)" \
+    judge order-PARTIAL
+
+# ---- races within a launch, barriers ----
+export GRETA_SOFT_CHECK=race
+for program in races barriers; do
+    for variant in BUG FIXED; do
+        check "$program compiles as $variant" compile $program $variant
+    done
+done
+check "races are found" finds "FINDINGS KERNEL_RACE" judge races-BUG
+found=races-BUG.out/report.txt
+check "between waves in LDS, with both lines" finds \
+    "neighbour.* has a data race in LDS at offset .*races.hip:2[35].*races.hip:2[35]" cat $found
+check "between blocks in device memory" finds "total.* has a data race .*races.hip:31.*races.hip:31" cat $found
+check "between lanes of one store" finds "winner.* has a data race .*races.hip:39.*races.hip:39" cat $found
+check "where a fence is missing" finds "last_block.* has a data race .*races.hip:47.*races.hip:55" cat $found
+check "and nowhere else" status 1 grep -E "(reduce|histogram|locked|bytes)[^ ]* \(event [0-9]+\) has a data race" $found
+check "not in the twin: barriers, atomics, fences and locks order" clean judge races-FIXED
+check "for which races are ruled out" finds "KERNEL_RACE +RULED_OUT" cat races-FIXED.out/report.txt
+unset GRETA_SOFT_CHECK
+check "a barrier in a condition is found" finds \
+    "BARRIER_DIVERGENCE.*within_a_wave.* waits at a barrier in .*barriers.hip:15 with 32 of 64 threads" judge barriers-BUG
+check "so are waves that wait at different ones" finds \
+    "between_waves.* wait at different barriers: in .*barriers.hip:[0-9]+, and in .*barriers.hip:[0-9]+" \
+    cat barriers-BUG.out/report.txt
+check "threads that have returned do not count" clean judge barriers-FIXED
+check "for which it is ruled out" finds "BARRIER_DIVERGENCE +RULED_OUT" cat barriers-FIXED.out/report.txt
+
+# ---- undefined values ----
+export GRETA_SOFT_CHECK=init
+check "undefined compiles as a bug, without optimisation" \
+    hipcc -g -O0 --offload-arch=gfx90a "$sources/undefined.hip" -o undefined-BUG
+check "undefined compiles as FIXED" compile undefined FIXED
+check "undefined values are found" finds "FINDINGS UNINITIALISED_READ" judge undefined-BUG
+found=undefined-BUG.out/report.txt
+check "of device memory, stored on, with the line" finds \
+    "copies.* uses what it read at offset .*, by storing it to device memory in .*undefined.hip:14" cat $found
+check "of LDS, deciding a branch" finds \
+    "branches.* uses what it read at offset .* of LDS, .* to decide a branch" cat $found
+check "of a private array, becoming an address" finds \
+    "indexes.* uses .* as an address in .*undefined.hip:42" cat $found
+check "copies that nobody uses are no finding" status 1 grep -E "(unused|padded)[^ ]* .* uses" $found
+check "nor is anything in the twin" clean judge undefined-FIXED
+
+# ---- all of it on the other GPU ----
+export GRETA_SOFT_CHECK=all
+libraries=/usr/lib/$(uname -m)-linux-gnu/amdgcn/bitcode
+if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
+    [ -e "$libraries/oclc_isa_version_940.bc" ]; then
+    cp -r "$libraries" bitcode
+    cp bitcode/oclc_isa_version_940.bc bitcode/oclc_isa_version_942.bc
+    compile_942() {
+        clang-19 -x hip -g -O2 "-D$2" --offload-arch=gfx942 "--rocm-device-lib-path=$PWD/bitcode" \
+            --rocm-path=/usr "$sources/$1.hip" -o "$1-$2-942" -lamdhip64 -lstdc++ -lm
+    }
+    check "races compiles for gfx942" compile_942 races BUG
+    check "races are found there, too" finds "FINDINGS (KERNEL_RACE|UNINITIALISED_READ)" \
+        with GRETA_SOFT_ARCH=gfx942 "$audit" run --device soft --out races-942.out -- ./races-BUG-942
+    check "with a missing fence among them" finds \
+        "last_block.* has a data race .*races.hip:47.*races.hip:55" cat races-942.out/report.txt
+    for program in races undefined; do
+        check "the twin of $program compiles for gfx942" compile_942 $program FIXED
+        check "and is clean" clean with GRETA_SOFT_ARCH=gfx942 \
+            "$audit" run --device soft --out $program-942.out -- ./$program-FIXED-942
+    done
+else
+    skip "checks on gfx942" "there is no clang-19 with device libraries"
+fi
+finish

@@ -1,0 +1,488 @@
+/* The GPU code of every kernel against its native twin, on the software device's interpreter. The
+ * architecture is GRETA_SOFT_ARCH; every access is checked against buffers of exactly the
+ * footprint. */
+#include "test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gcore/audit.h>
+
+#include "codeobj/codeobj.h"
+#include "infer/device.h"
+#include "kernels/example.h"
+#include "kernels/hip/image.h"
+#include "kernels/spec.h"
+#include "kernels/twin.h"
+
+/* Float arithmetic in another order; sums of products of halves. */
+#define FLOATS 2e-6
+#define SUMS   2e-5
+#define HALVES 4e-3
+
+static struct device device;
+static struct example x = { .seed = 1 };
+
+static int open_device(void **state) {
+    (void)state;
+    struct err e = { 0 };
+    if (!strcmp(image_origin(), "none"))
+        return 0;
+    if (device_open(&device, "soft", "isa", &e))
+        fail_msg("%s", e.msg);
+    return 0;
+}
+
+static int close_device(void **state) {
+    (void)state;
+    device_close(&device);
+    gcore_close();
+    return 0;
+}
+
+static int need_code(void **state) {
+    (void)state;
+    if (!device.kernels)
+        print_message("no clang with the AMDGPU target when this was built\n");
+    return 0;
+}
+
+static int forget(void **state) {
+    (void)state;
+    example_close(&x);
+    return 0;
+}
+
+/* Compares, and frees the arguments. */
+static void assert_twins(enum kern_id id, const void *arguments, double limit, const char *what,
+                         uint32_t a, uint32_t b, uint32_t c) {
+    double distance = 0;
+    struct err e = { 0 };
+    assert_false(x.failed);
+    if (twin_compare(device.kernels, device.hip, id, arguments, &distance, &e))
+        fail_msg("%s %s %u %u %u: %s", kern_name(id), what, a, b, c, e.msg);
+    if (!(distance <= limit))
+        fail_msg("%s %s %u %u %u: distance %.3g, expected at most %.3g", kern_name(id), what, a, b,
+                 c, distance, limit);
+    example_close(&x);
+}
+
+#define SKIP_WITHOUT_CODE                                                                          \
+    (void)state;                                                                                   \
+    if (!device.kernels)                                                                           \
+    skip()
+
+static const struct tensor_type_info *next_type(const struct tensor_type_info *t) {
+    do
+        t = tensor_type_next(t);
+    while (t && t->use != TENSOR_TYPE_COMPUTE);
+    return t;
+}
+
+/* ---- small kernels --------------------------------------------------------------------------- */
+
+static void every_kernel_has_gpu_code_with_its_arguments(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const char *const targets[] = { "gfx90a:sramecc+:xnack-", "gfx942:sramecc+:xnack-",
+                                           "gfx1100" };
+    for (size_t t = 0; t < sizeof targets / sizeof *targets; t++) {
+        struct codeobj_image image = { 0 };
+        struct codeobj_list *list = NULL;
+        struct err e = { 0 };
+        if (image_find(targets[t], &image, &e) ||
+            codeobj_list_open(&list, image.bytes, image.size, &e))
+            fail_msg("%s: %s", targets[t], e.msg);
+        for (int k = 0; k < KERN_COUNT; k++) {
+            const struct spec *s = &spec_table[k];
+            const struct codeobj_kernel *code = codeobj_list_kernel(list, s->name);
+            if (k == KERN_repack) /* this device multiplies weights as they are in the file */
+                continue;
+            if (!code)
+                fail_msg("%s: no code for %s", targets[t], s->name);
+            assert_int_equal(code->max_threads, s->threads);
+            assert_int_equal(code->private_bytes, 0); /* nothing is spilled */
+            uint32_t n = 0;
+            for (uint32_t i = 0; i < code->argument_count; i++)
+                n += !code->arguments[i].is_hidden;
+            assert_int_equal(n, s->param_count);
+        }
+        codeobj_list_close(&list);
+        free(image.bytes);
+    }
+}
+
+static void embed_agrees_for_every_type(void **state) {
+    SKIP_WITHOUT_CODE;
+    const int32_t ids[] = { 0, 6, 3, 7, -1, 1000 };
+    for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
+        for (uint32_t dim = 256; dim <= 768; dim += 256) {
+            struct kern_embed a = { .tokens = 6, .dim = dim, .vocab = 7 };
+            a.scale = dim == 512 ? 3.5f : 0;
+            a.out = example_room(&x, TENSOR_TYPE_F32, (uint64_t)6 * dim * 4);
+            a.table = example_tensor(&x, t->type, 7, dim);
+            a.ids = example_ints(&x, ids, 6);
+            assert_twins(KERN_embed, &a, FLOATS, t->name, dim, 0, 0);
+        }
+}
+
+static void rmsnorm_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    for (uint32_t rows = 1; rows <= 3; rows += 2)
+        for (uint32_t dim = 1; dim <= 2000; dim = dim * 3 + 1) {
+            struct kern_rmsnorm a = { .rows = rows, .dim = dim, .eps = 1e-5f };
+            a.x = example_tensor(&x, TENSOR_TYPE_F32, rows, dim);
+            a.out = example_room(&x, TENSOR_TYPE_F32, a.x.bytes);
+            a.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+            if (dim % 2)
+                a.out = a.x; /* in place */
+            assert_twins(KERN_rmsnorm, &a, FLOATS, "", rows, dim, 0);
+        }
+}
+
+static void norms_of_other_families_agree(void **state) {
+    SKIP_WITHOUT_CODE;
+    for (uint32_t dim = 1; dim <= 2000; dim = dim * 3 + 1) {
+        struct kern_rmsnorm_add a = { .rows = 3, .dim = dim, .eps = 1e-5f };
+        a.x = example_tensor(&x, TENSOR_TYPE_F32, 3, dim);
+        a.out = example_tensor(&x, TENSOR_TYPE_F32, 3, dim);
+        a.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+        assert_twins(KERN_rmsnorm_add, &a, FLOATS, "", dim, 0, 0);
+        struct kern_layernorm b = { .rows = 2, .dim = dim, .biased = dim % 2, .eps = 1e-5f };
+        b.x = example_tensor(&x, TENSOR_TYPE_F32, 2, dim);
+        b.out = dim % 4 == 1 ? b.x : example_room(&x, TENSOR_TYPE_F32, b.x.bytes);
+        b.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+        b.bias = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+        assert_twins(KERN_layernorm, &b, FLOATS, "", dim, 0, 0);
+        struct kern_soft_cap c = { .rows = 2, .dim = dim, .cap = dim % 2 ? 0.5f : 30 };
+        c.x = example_tensor(&x, TENSOR_TYPE_F32, 2, dim);
+        assert_twins(KERN_soft_cap, &c, FLOATS, "", dim, 0, 0);
+    }
+}
+
+static void quantize_gives_the_same_bytes(void **state) {
+    SKIP_WITHOUT_CODE;
+    const float nasty[] = { 0, -0.0f, 1e-38f, 3e38f, 1e-31f, -65504, 1e-45f, -1e30f };
+    for (uint32_t run = 16; run <= 32; run += 16)
+        for (uint32_t k = 32; k <= 1024; k = k * 2 + 32)
+            for (int odd = 0; odd < 2; odd++) {
+                struct kern_quantize a = { .tokens = 3, .k = k, .run = run };
+                a.x = example_tensor(&x, TENSOR_TYPE_F32, 3, k);
+                a.levels =
+                    example_room(&x, TENSOR_TYPE_I8, spec_table[KERN_quantize].views[0].bytes(&a));
+                for (uint32_t i = 0; odd && i < 8 && i * 32 < k; i++)
+                    ((float *)a.x.ptr)[i * 32 + i] = nasty[i];
+                if (!odd)
+                    memset(a.x.ptr, 0, 32 * sizeof(float));
+                assert_twins(KERN_quantize, &a, 0, "", run, k, 0);
+            }
+}
+
+/* What the levels are then does not matter: their scale is no number. */
+static void quantize_spoils_only_the_run_that_is_not_finite(void **state) {
+    SKIP_WITHOUT_CODE;
+    const double run_of_20 = 1.0 / 20;
+    const float bad[] = { INFINITY, -INFINITY, NAN };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct kern_quantize a = { .tokens = 1, .k = 512, .run = 16 };
+        a.x = example_tensor(&x, TENSOR_TYPE_F32, 1, 512);
+        a.levels = example_room(&x, TENSOR_TYPE_I8, spec_table[KERN_quantize].views[0].bytes(&a));
+        ((float *)a.x.ptr)[100] = bad[i];
+        assert_twins(KERN_quantize, &a, run_of_20, "", (uint32_t)i, 0, 0);
+        struct kern_matmul b = example_matmul(&x, TENSOR_TYPE_Q8_0, 2, 3, 512, false, false);
+        ((float *)b.x.ptr)[100] = bad[i];
+        b.levels = example_levels(&x, &b.x, 2, 512, 16);
+        assert_twins(KERN_matmul, &b, SUMS, "not finite", (uint32_t)i, 0, 0);
+    }
+}
+
+static void rope_agrees_up_to_distant_positions(void **state) {
+    SKIP_WITHOUT_CODE;
+    const int32_t pos[] = { 0, 1, 77, 4095, 131071, 1000003 };
+    static const uint32_t shapes[][4] = { /* heads, kv_heads, head_size, rope_dims */
+                                          { 4, 2, 64, 64 },
+                                          { 1, 1, 128, 64 },
+                                          { 3, 1, 80, 80 },
+                                          { 2, 2, 600, 600 },
+                                          { 8, 1, 2, 2 }
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (uint32_t halves = 0; halves < 2; halves++) {
+            struct kern_rope a = { .tokens = 6, .heads = shapes[s][0], .kv_heads = shapes[s][1] };
+            a.head_size = shapes[s][2];
+            a.rope_dims = shapes[s][3];
+            a.halves = halves;
+            a.magnitude = 1.1f;
+            a.q = example_tensor(&x, TENSOR_TYPE_F32, 6, (uint64_t)a.heads * a.head_size);
+            a.k = example_tensor(&x, TENSOR_TYPE_F32, 6, (uint64_t)a.kv_heads * a.head_size);
+            a.pos = example_ints(&x, pos, 6);
+            a.freqs = example_tensor(&x, TENSOR_TYPE_F32, 1, a.rope_dims / 2);
+            assert_twins(KERN_rope, &a, FLOATS, "", a.heads, a.head_size, halves);
+        }
+}
+
+static void swiglu_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    const float nasty[] = { 0, 100, -100, 90, -90, 1e30f, -1e30f, -87.5f };
+    for (uint32_t hidden = 1; hidden < 3000; hidden = hidden * 5 + 3) {
+        struct kern_swiglu a = { .tokens = 2, .hidden = hidden };
+        a.gelu = hidden / 2 % 2;
+        a.ungated = hidden / 4 % 2;
+        a.gate = example_tensor(&x, TENSOR_TYPE_F32, 2, hidden);
+        a.up = example_tensor(&x, TENSOR_TYPE_F32, 2, hidden);
+        a.out = hidden % 2 ? a.gate : example_room(&x, TENSOR_TYPE_F32, a.up.bytes);
+        assert_twins(KERN_swiglu, &a, FLOATS, "", hidden, 0, 0);
+    }
+    struct kern_swiglu a = { .tokens = 1, .hidden = 8 };
+    a.gate = example_tensor(&x, TENSOR_TYPE_F32, 1, 8);
+    memcpy(a.gate.ptr, nasty, sizeof nasty);
+    a.up = example_tensor(&x, TENSOR_TYPE_F32, 1, 8);
+    a.out = example_room(&x, TENSOR_TYPE_F32, 32);
+    assert_twins(KERN_swiglu, &a, FLOATS, "nasty", 0, 0, 0);
+}
+
+static void take_rows_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    const int32_t ids[] = { 4, 0, 4 };
+    for (uint32_t dim = 1; dim < 1000; dim = dim * 4 + 1) {
+        struct kern_take_rows a = { .count = 3, .tokens = 5, .dim = dim };
+        a.x = example_tensor(&x, TENSOR_TYPE_F32, 5, dim);
+        a.out = example_room(&x, TENSOR_TYPE_F32, (uint64_t)3 * dim * 4);
+        a.ids = example_ints(&x, ids, 3);
+        assert_twins(KERN_take_rows, &a, 0, "", dim, 0, 0);
+    }
+}
+
+/* ---- matmul ---------------------------------------------------------------------------------- */
+
+static double limit_for(enum tensor_type type, uint32_t tokens) {
+    return tokens <= KERN_FEW || tensor_type_is_float(type) ? SUMS : HALVES;
+}
+
+static void matmul_of_every_type_agrees_for_few_tokens(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const uint32_t n[] = { 1, 7, 8, 33 };
+    for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
+        for (uint32_t tokens = 1; tokens <= KERN_FEW; tokens++) {
+            uint32_t rows = n[tokens - 1], k = 256 * (tokens % 3 + 1);
+            struct kern_matmul a =
+                example_matmul(&x, t->type, tokens, rows, k, tokens % 2, tokens > 2);
+            assert_twins(KERN_matmul, &a, limit_for(t->type, tokens), t->name, tokens, rows, k);
+        }
+}
+
+static void matmul_of_every_type_agrees_for_many_tokens(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const uint32_t tokens[] = { 5, 64, 70 }, n[] = { 65, 64, 5 };
+    for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
+        for (int i = 0; i < 3; i++) {
+            uint32_t k = i ? 256 : 512;
+            struct kern_matmul a = example_matmul(&x, t->type, tokens[i], n[i], k, i == 1, i == 2);
+            assert_twins(KERN_matmul, &a, limit_for(t->type, tokens[i]), t->name, tokens[i], n[i],
+                         k);
+        }
+}
+
+/* Blocks of 32 elements, and floats, come in rows that are no multiples of 256. */
+static void matmul_agrees_for_odd_widths(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const enum tensor_type types[] = { TENSOR_TYPE_Q4_0, TENSOR_TYPE_Q8_0, TENSOR_TYPE_Q5_1,
+                                              TENSOR_TYPE_IQ4_NL };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (uint32_t tokens = 2; tokens <= 9; tokens += 7)
+            for (uint32_t k = 32; k <= 352; k += 160) {
+                struct kern_matmul a = example_matmul(&x, types[i], tokens, 9, k, false, true);
+                assert_twins(KERN_matmul, &a, limit_for(types[i], tokens), "", tokens, types[i], k);
+            }
+    static const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
+    for (size_t i = 0; i < 3; i++)
+        for (uint32_t tokens = 3; tokens <= 6; tokens += 3)
+            for (uint32_t k = 1; k <= 603; k = k * 8 + 3) {
+                struct kern_matmul a = example_matmul(&x, floats[i], tokens, 11, k, true, false);
+                assert_twins(KERN_matmul, &a, SUMS, "", tokens, floats[i], k);
+            }
+}
+
+static void fused_matmuls_agree_for_mixed_types(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const enum tensor_type mixed[][3] = {
+        { TENSOR_TYPE_Q4_K, TENSOR_TYPE_Q4_K, TENSOR_TYPE_Q6_K },
+        { TENSOR_TYPE_F16, TENSOR_TYPE_F16, TENSOR_TYPE_F16 },
+        { TENSOR_TYPE_Q8_0, TENSOR_TYPE_F32, TENSOR_TYPE_Q3_K },
+    };
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        for (uint32_t tokens = 1; tokens <= 66; tokens = tokens * 5 + 1) {
+            struct kern_matmul_qkv a =
+                example_matmul_qkv(&x, mixed[i], tokens, 72, 40, 256, i == 1);
+            assert_twins(KERN_matmul_qkv, &a, HALVES, "", tokens, (uint32_t)i, 0);
+            struct kern_matmul_gate_up b = example_matmul_gate_up(&x, mixed[i], tokens, 70, 256);
+            assert_twins(KERN_matmul_gate_up, &b, HALVES, "", tokens, (uint32_t)i, 0);
+        }
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+enum { TEXTS = 3 };
+
+/* Texts of these lengths, of which the last `tokens` positions are in the batch, with their blocks
+ * scattered over a cache that has a few more. */
+struct texts {
+    uint32_t count, length[TEXTS], tokens[TEXTS];
+};
+
+struct paged {
+    struct kern_view pos, seqs, tables;
+    uint32_t tokens, width, rows, longest;
+};
+
+static struct paged scatter(const struct texts *t) {
+    struct paged p = { 0 };
+    int32_t pos[512], seqs[512], tables[512];
+    uint32_t blocks = 0, next = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        p.longest = t->length[i] > p.longest ? t->length[i] : p.longest;
+        blocks += (uint32_t)KERN_BLOCKS(t->length[i]);
+    }
+    p.width = (uint32_t)KERN_BLOCKS(p.longest) + 1;
+    p.rows = (blocks + 2) * KERN_BLOCK;
+    memset(tables, 0, sizeof tables);
+    for (uint32_t i = 0; i < t->count; i++)
+        for (uint32_t b = 0; b < KERN_BLOCKS(t->length[i]); b++)
+            tables[i * p.width + b] = (int32_t)(blocks - next++);
+    for (uint32_t i = 0; i < t->count; i++)
+        for (uint32_t j = 0; j < t->tokens[i]; j++, p.tokens++) {
+            assert_true(p.tokens < 512);
+            pos[p.tokens] = (int32_t)(t->length[i] - t->tokens[i] + j);
+            seqs[p.tokens] = (int32_t)i;
+        }
+    p.pos = example_ints(&x, pos, p.tokens);
+    p.seqs = example_ints(&x, seqs, p.tokens);
+    p.tables = example_ints(&x, tables, (uint64_t)t->count * p.width);
+    return p;
+}
+
+static const struct texts batches[] = {
+    { 1, { 1 }, { 1 } },
+    { 1, { 33 }, { 33 } },
+    { 1, { 300 }, { 1 } },
+    { 3, { 70, 5, 129 }, { 1, 1, 1 } },
+    { 3, { 40, 64, 90 }, { 7, 1, 30 } },
+};
+enum { BATCHES = sizeof batches / sizeof *batches };
+
+static void kv_store_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const enum tensor_type types[] = { TENSOR_TYPE_F16, TENSOR_TYPE_Q8_0 };
+    for (int i = 0; i < 2 * BATCHES; i++) {
+        const struct texts *t = &batches[i / 2];
+        struct paged p = scatter(t);
+        uint32_t width = i % 3 ? 64 : 288;
+        struct kern_kv_store a = { .tokens = p.tokens, .width = width, .rows = p.rows };
+        a.sequences = t->count;
+        a.table_width = p.width;
+        a.pos = p.pos;
+        a.seqs = p.seqs;
+        a.tables = p.tables;
+        a.keys = example_tensor(&x, types[i % 2], p.rows, width);
+        a.values = example_tensor(&x, types[i % 2], p.rows, width);
+        a.k = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, width);
+        a.v = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, width);
+        ((float *)a.k.ptr)[1] = 1e-6f; /* a subnormal half */
+        memset(a.v.ptr, 0, 32 * sizeof(float));
+        assert_twins(KERN_kv_store, &a, 0, "", (uint32_t)i, width, 0);
+    }
+}
+
+struct heads {
+    uint32_t heads, kv_heads, size, window;
+    float cap;
+};
+
+static void assert_attention(const struct texts *t, const struct heads *h, enum tensor_type type,
+                             bool fresh, bool divided) {
+    struct paged p = scatter(t);
+    uint64_t Q = (uint64_t)h->heads * h->size, K = (uint64_t)h->kv_heads * h->size;
+    uint32_t ranges = divided ? (uint32_t)KERN_RANGES(p.longest) : 1;
+    struct kern_attention a = { .tokens = p.tokens, .heads = h->heads, .kv_heads = h->kv_heads };
+    a.head_size = h->size;
+    a.rows = p.rows;
+    a.sequences = t->count;
+    a.table_width = p.width;
+    a.window = h->window;
+    a.ranges = ranges;
+    a.fresh = fresh;
+    a.cap = h->cap;
+    a.scale = 2 / sqrtf((float)h->size);
+    a.pos = p.pos;
+    a.seqs = p.seqs;
+    a.tables = p.tables;
+    a.out = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, Q);
+    a.parts = example_tensor(&x, TENSOR_TYPE_F32, p.tokens * h->heads * ranges, KERN_PART(h->size));
+    a.q = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, Q);
+    a.k = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, K);
+    a.v = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, K);
+    a.keys = example_tensor(&x, type, p.rows, K);
+    a.values = example_tensor(&x, type, p.rows, K);
+    assert_twins(KERN_attention, &a, SUMS, divided ? "divided" : "whole", p.tokens, h->size, type);
+}
+
+static void attention_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const struct heads shapes[] = {
+        { 4, 2, 64, 0, 0 },  { 8, 1, 128, 0, 0 },  { 10, 1, 32, 20, 0 },
+        { 2, 2, 256, 0, 5 }, { 3, 3, 96, 100, 0 }, { 1, 1, 32, 1, 0 },
+    };
+    for (size_t h = 0; h < sizeof shapes / sizeof *shapes; h++)
+        for (int b = 0; b < BATCHES; b++) {
+            enum tensor_type type = (h + b) % 2 ? TENSOR_TYPE_Q8_0 : TENSOR_TYPE_F16;
+            bool fresh = (h + b) % 3 == 0;
+            assert_attention(&batches[b], &shapes[h], type, fresh, false);
+            if (KERN_RANGES(batches[b].length[0]) > 1)
+                assert_attention(&batches[b], &shapes[h], type, fresh, true);
+        }
+    static const struct heads odd = { 2, 1, 20, 0, 0 }; /* no multiple of 8 */
+    assert_attention(&batches[3], &odd, TENSOR_TYPE_F16, false, false);
+}
+
+static void attention_merge_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    for (uint32_t ranges = 1; ranges <= 5; ranges++)
+        for (uint32_t size = 20; size <= 128; size += 54) {
+            struct kern_attention_merge a = { .tokens = 2, .heads = 3, .head_size = size };
+            a.ranges = ranges;
+            a.out = example_tensor(&x, TENSOR_TYPE_F32, 6, size);
+            a.parts = example_tensor(&x, TENSOR_TYPE_F32, 6 * ranges, KERN_PART(size));
+            float *parts = a.parts.ptr;
+            for (uint32_t i = 0; i < 6 * ranges; i++) {
+                float *last = parts + i * KERN_PART(size) + KERN_PART_SUMS(size);
+                bool empty = ranges > 1 && i % ranges == 1; /* nothing was seen there */
+                last[0] = empty ? -3.4e38f : last[0] * 20;
+                last[1] = empty ? 0 : 1 + fabsf(last[1]);
+            }
+            assert_twins(KERN_attention_merge, &a, SUMS, "", ranges, size, 0);
+        }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, need_code, forget)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(every_kernel_has_gpu_code_with_its_arguments),
+        TEST(embed_agrees_for_every_type),
+        TEST(rmsnorm_agrees),
+        TEST(norms_of_other_families_agree),
+        TEST(quantize_gives_the_same_bytes),
+        TEST(quantize_spoils_only_the_run_that_is_not_finite),
+        TEST(rope_agrees_up_to_distant_positions),
+        TEST(swiglu_agrees),
+        TEST(take_rows_agrees),
+        TEST(matmul_of_every_type_agrees_for_few_tokens),
+        TEST(matmul_of_every_type_agrees_for_many_tokens),
+        TEST(matmul_agrees_for_odd_widths),
+        TEST(fused_matmuls_agree_for_mixed_types),
+        TEST(kv_store_agrees),
+        TEST(attention_agrees),
+        TEST(attention_merge_agrees),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

@@ -1,0 +1,157 @@
+/* Whole models with GPU code on the interpreter, against the double-precision reference: as near to
+ * it as native code must be (test_infer_engine.c). The architecture is GRETA_SOFT_ARCH. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gcore/audit.h>
+
+#include "infer/engine.h"
+#include "kernels/hip/image.h"
+#include "model/synth.h"
+#include "support/reference.h"
+
+#define SMALL  "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
+#define FLOATS 1e-5
+#define CACHE  2e-4
+#define LEVELS 8e-3
+
+static char folder[] = "/tmp/greta-test-XXXXXX";
+
+struct kept {
+    float *logits; /* [rows, vocab] */
+    uint32_t rows, vocab;
+};
+
+static void write_model(const char *path, const char *shape, const char *type) {
+    struct err e = { 0 };
+    struct synth_options o = { .seed = 5, .threads = 1 };
+    bool vocab_given;
+    if (synth_parse_shape(shape, &o.shape, &vocab_given, &e))
+        fail_msg("%s", e.msg);
+    if (quant_mix_find(type, &o.mix, &e) || synth_write(path, &o, &e))
+        fail_msg("%s", e.msg);
+}
+
+static enum rc keep_row(uint32_t position, int32_t token, const float *logits, void *user,
+                        struct err *e) {
+    struct kept *k = user;
+    (void)position, (void)token, (void)e;
+    k->logits = realloc(k->logits, (size_t)(k->rows + 1) * k->vocab * sizeof *logits);
+    memcpy(k->logits + (size_t)k->rows++ * k->vocab, logits, k->vocab * sizeof *logits);
+    return RC_OK;
+}
+
+static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count) {
+    engine *g = NULL;
+    struct err e = { 0 };
+    struct engine_result result;
+    if (engine_open(&g, o, &e))
+        fail_msg("%s", e.msg);
+    struct kept k = { .vocab = engine_config(g)->vocab };
+    struct engine_request r = { .prompt = tokens,
+                                .prompt_count = count,
+                                .sampling = sampler_defaults,
+                                .ignore_end = true,
+                                .logits = keep_row,
+                                .user = &k };
+    if (engine_generate(g, &r, &result, &e))
+        fail_msg("%s", e.msg);
+    token_list_close(&result.tokens);
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+    return k;
+}
+
+static void assert_close(const char *shape, const char *type, const char *kv_type, uint32_t count,
+                         uint32_t chunk, double limit) {
+    char path[200];
+    int32_t tokens[128];
+    gguf *g = NULL;
+    struct err e = { 0 };
+    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    write_model(path, shape, type);
+    if (gguf_open(&g, path, &e))
+        fail_msg("%s", e.msg);
+    struct engine_options o = { .model = path,
+                                .device = "soft",
+                                .exec = "isa",
+                                .guard_rail = true,
+                                .all_logits = true,
+                                .chunk = chunk,
+                                .kv_type = kv_type };
+    for (uint32_t i = 0; i < count; i++)
+        tokens[i] = (int32_t)((i * 7919 + 13) % 300);
+    double *reference = reference_logits(g, tokens, count, 0);
+    assert_non_null(reference);
+    struct kept k = run(&o, tokens, count);
+    assert_int_equal(k.rows, count);
+    double d = reference_distance(reference, k.logits, (uint64_t)count * k.vocab);
+    if (!(d < limit))
+        fail_msg("%s %s: distance %.3g%%, expected less than %.3g%%", shape, type, 100 * d,
+                 100 * limit);
+    free(k.logits);
+    free(reference);
+    gguf_close(&g);
+    unlink(path);
+}
+
+static bool has_code(void) {
+    return strcmp(image_origin(), "none") != 0;
+}
+
+#define SKIP_WITHOUT_CODE                                                                          \
+    (void)state;                                                                                   \
+    if (!has_code())                                                                               \
+    skip()
+
+static void models_of_every_type_agree_with_the_reference(void **state) {
+    SKIP_WITHOUT_CODE;
+    const struct tensor_type_info *t = NULL;
+    while ((t = tensor_type_next(t)))
+        if (t->use == TENSOR_TYPE_COMPUTE)
+            assert_close(SMALL, t->name, "F16", 12, 0,
+                         tensor_type_is_float(t->type) ? FLOATS : LEVELS);
+    assert_close(SMALL, "Q4_K_M", "F16", 12, 0, LEVELS);
+}
+
+/* A token at a time: the path of few tokens, with keys and values of the cache. */
+static void decoding_agrees_with_the_reference(void **state) {
+    SKIP_WITHOUT_CODE;
+    assert_close(SMALL, "F32", "F16", 10, 1, CACHE);
+    assert_close(SMALL, "Q4_K", "F16", 10, 1, LEVELS);
+    assert_close(SMALL, "F16", "Q8_0", 40, 3, 0.01);
+}
+
+static void other_shapes_agree_with_the_reference(void **state) {
+    SKIP_WITHOUT_CODE;
+    assert_close(SMALL ",arch=qwen2", "F32", "F16", 12, 0, FLOATS);
+    assert_close(SMALL ",arch=qwen3,head_dim=128", "F32", "F16", 12, 0, FLOATS);
+    assert_close(SMALL ",rope_scaling=yarn,rope_factor=4,rope_ctx=64", "F32", "F16", 70, 0, FLOATS);
+    assert_close(SMALL ",rope_scaling=llama3", "F32", "F16", 20, 0, FLOATS);
+    assert_close(SMALL ",window=16", "F32", "F16", 70, 0, FLOATS);
+    assert_close("dim=512,layers=2,heads=8,kv_heads=1,hidden=256,vocab=300,tied=1", "BF16", "F16",
+                 9, 0, FLOATS);
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    gcore_close();
+    return rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models_of_every_type_agree_with_the_reference),
+        cmocka_unit_test(decoding_agrees_with_the_reference),
+        cmocka_unit_test(other_shapes_agree_with_the_reference),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,170 @@
+/* Races within a launch: what orders two accesses, and what does not. */
+#include "isa/exec.h"
+#include "isa/race.h"
+#include "unit/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WAVES = 4, ADDRESS = 0x1000 };
+
+struct launch {
+    struct isa_race *race;
+    struct isa_race_group *group[2];
+    struct isa_wave *wave;
+    struct isa_insn insn;
+};
+
+static void begin(struct launch *l) {
+    *l = (struct launch){ .race = isa_race_open(WAVES) };
+    assert_non_null(l->race);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(l->group[i] = isa_race_begin(l->race, (uint64_t)i));
+    l->wave = aligned_alloc(_Alignof(struct isa_wave), sizeof *l->wave);
+    assert_non_null(l->wave);
+    memset(l->wave, 0, sizeof *l->wave);
+    l->insn.op = ISA_OP_global_store_dword;
+    l->insn.src[1] = ISA_VGPR0;
+}
+
+static void end(struct launch *l) {
+    for (int i = 0; i < 2; i++)
+        isa_race_end(&l->group[i]);
+    isa_race_close(&l->race);
+    free(l->wave);
+}
+
+/* One lane of a wave accesses four bytes; the instruction's address tells findings apart. */
+static bool touch(struct launch *l, int group, uint32_t wave, enum isa_access_kind kind,
+                  uint64_t address, uint64_t pc) {
+    uint64_t at[ISA_LANES] = { address };
+    struct isa_race_found found;
+    l->wave->index = wave;
+    struct isa_access a = { .wave = l->wave,
+                            .insn = &l->insn,
+                            .space = ISA_SPACE_GLOBAL,
+                            .kind = (uint8_t)kind,
+                            .bytes = 4,
+                            .lanes = 1 };
+    return isa_race_access(l->group[group], &a, pc, at, &found);
+}
+
+static void waves_race_unless_a_barrier_orders_them(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+    assert_true(touch(&l, 0, 1, ISA_LOAD, ADDRESS, 2));
+    assert_false(touch(&l, 0, 2, ISA_STORE, ADDRESS + 64, 3));
+    isa_race_barrier(l.group[0]);
+    assert_false(touch(&l, 0, 1, ISA_LOAD, ADDRESS + 64, 4));
+    end(&l);
+}
+
+static void a_wave_does_not_race_with_itself(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+    assert_false(touch(&l, 0, 0, ISA_LOAD, ADDRESS, 2));
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 3));
+    end(&l);
+}
+
+static void readers_and_atomics_may_meet(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_LOAD, ADDRESS, 1));
+    assert_false(touch(&l, 1, 0, ISA_LOAD, ADDRESS, 2));
+    assert_false(touch(&l, 0, 0, ISA_ATOMIC, ADDRESS + 64, 3));
+    assert_false(touch(&l, 1, 0, ISA_ATOMIC, ADDRESS + 64, 4));
+    assert_true(touch(&l, 1, 0, ISA_STORE, ADDRESS, 5)); /* the first group has read it */
+    end(&l);
+}
+
+static void a_fence_and_an_atomic_order_groups(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+    isa_race_wait(l.group[0], 0);
+    assert_false(touch(&l, 0, 0, ISA_ATOMIC, ADDRESS + 64, 2));
+    assert_false(touch(&l, 1, 0, ISA_ATOMIC, ADDRESS + 64, 3));
+    assert_false(touch(&l, 1, 0, ISA_LOAD, ADDRESS, 4));
+    end(&l);
+}
+
+static void an_atomic_without_a_fence_does_not(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+    assert_false(touch(&l, 0, 0, ISA_ATOMIC, ADDRESS + 64, 2));
+    assert_false(touch(&l, 1, 0, ISA_ATOMIC, ADDRESS + 64, 3));
+    assert_true(touch(&l, 1, 0, ISA_LOAD, ADDRESS, 4));
+    end(&l);
+}
+
+static void neighbouring_bytes_are_apart(void **state) {
+    (void)state;
+    struct launch l;
+    uint64_t at[ISA_LANES];
+    struct isa_race_found found;
+    begin(&l);
+    for (int group = 0; group < 2; group++) {
+        struct isa_access a = { .wave = l.wave,
+                                .insn = &l.insn,
+                                .space = ISA_SPACE_GLOBAL,
+                                .kind = ISA_STORE,
+                                .bytes = 1,
+                                .lanes = 1 };
+        at[0] = ADDRESS + (uint64_t)group;
+        assert_false(isa_race_access(l.group[group], &a, 1, at, &found));
+    }
+    end(&l);
+}
+
+static void lanes_of_one_store_race_if_their_values_differ(void **state) {
+    (void)state;
+    struct launch l;
+    struct isa_race_found found;
+    uint64_t at[ISA_LANES] = { ADDRESS, ADDRESS };
+    begin(&l);
+    struct isa_access a = { .wave = l.wave,
+                            .insn = &l.insn,
+                            .space = ISA_SPACE_GLOBAL,
+                            .kind = ISA_STORE,
+                            .bytes = 4,
+                            .lanes = 3 };
+    assert_false(isa_race_access(l.group[0], &a, 1, at, &found));
+    l.wave->vgpr[0][1] = 7;
+    assert_true(isa_race_access(l.group[0], &a, 2, at, &found));
+    assert_int_equal(found.side[0].lane, 0);
+    assert_int_equal(found.side[1].lane, 1);
+    end(&l);
+}
+
+static void the_same_two_instructions_are_told_once(void **state) {
+    (void)state;
+    struct launch l;
+    begin(&l);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+    assert_true(touch(&l, 0, 1, ISA_LOAD, ADDRESS, 2));
+    assert_false(touch(&l, 0, 2, ISA_LOAD, ADDRESS, 2));
+    end(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waves_race_unless_a_barrier_orders_them),
+        cmocka_unit_test(a_wave_does_not_race_with_itself),
+        cmocka_unit_test(readers_and_atomics_may_meet),
+        cmocka_unit_test(a_fence_and_an_atomic_order_groups),
+        cmocka_unit_test(an_atomic_without_a_fence_does_not),
+        cmocka_unit_test(neighbouring_bytes_are_apart),
+        cmocka_unit_test(lanes_of_one_store_race_if_their_values_differ),
+        cmocka_unit_test(the_same_two_instructions_are_told_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* Arrays: what can be made, what they say of themselves, copies in and out, and what is refused. */
+#include "test.h"
+
+#include <string.h>
+
+#include "support/soft_fixture.h"
+
+enum { W = 7, H = 5, D = 3 };
+
+static const hipChannelFormatDesc floats = { .x = 32, .f = hipChannelFormatKindFloat };
+
+static bool tells_its_shape(void) {
+    hipArray_t a;
+    hipChannelFormatDesc d;
+    HIP_ARRAY3D_DESCRIPTOR driver;
+    OK(hip->hipMalloc3DArray(&a, &floats, (hipExtent){ W, H, D }, hipArrayDefault));
+    OK(hip->hipGetChannelDesc(&d, a));
+    MUST(d.x == 32 && d.y == 0 && d.f == hipChannelFormatKindFloat);
+    OK(hip->hipArray3DGetDescriptor(&driver, a));
+    MUST(driver.Width == W && driver.Height == H && driver.Depth == D);
+    MUST(driver.Format == HIP_AD_FORMAT_FLOAT && driver.NumChannels == 1);
+    OK(hip->hipFreeArray(a));
+    FAILS(hipErrorContextIsDestroyed, hip->hipFreeArray(a));
+    FAILS(hipErrorInvalidValue, hip->hipFreeArray(NULL));
+    return true;
+}
+
+static void an_array_tells_its_shape_until_it_is_freed(void **state) {
+    (void)state;
+    soft_expect(tells_its_shape, NULL);
+}
+
+static bool refuses_bad_shapes(void) {
+    hipArray_t a;
+    hipChannelFormatDesc three = { 8, 8, 8, 0, hipChannelFormatKindUnsigned };
+    hipChannelFormatDesc mixed = { 8, 16, 0, 0, hipChannelFormatKindUnsigned };
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(NULL, &floats, W, H, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(&a, NULL, W, H, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(&a, &floats, 0, H, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(&a, &floats, 16385, H, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(&a, &three, W, H, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMallocArray(&a, &mixed, W, H, 0));
+    return true;
+}
+
+static void shapes_that_no_image_has_are_refused(void **state) {
+    (void)state;
+    soft_expect(refuses_bad_shapes, NULL);
+}
+
+static bool has_no_images(void) {
+    hipArray_t a;
+    FAILS(hipErrorNotSupported, hip->hipMallocArray(&a, &floats, W, H, 0));
+    return true;
+}
+
+static void a_gpu_without_images_has_no_arrays(void **state) {
+    (void)state;
+    soft_expect(has_no_images, "GRETA_SOFT_ARCH=gfx942");
+}
+
+static bool copies_rectangles(void) {
+    hipArray_t a, b;
+    float in[H][W], out[H][W], part[2][3];
+    for (int i = 0; i < W * H; i++)
+        in[i / W][i % W] = (float)i;
+    OK(hip->hipMallocArray(&a, &floats, W, H, 0));
+    OK(hip->hipMallocArray(&b, &floats, W, H, 0));
+    OK(hip->hipMemcpy2DToArray(a, 0, 0, in, sizeof *in, sizeof *in, H, hipMemcpyHostToDevice));
+    OK(hip->hipMemcpy2DFromArray(part, sizeof *part, a, 2 * sizeof(float), 1, sizeof *part, 2,
+                                 hipMemcpyDeviceToHost));
+    MUST(part[0][0] == in[1][2] && part[1][2] == in[2][4]);
+    OK(hip->hipMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, sizeof *in, H, hipMemcpyDeviceToDevice));
+    memset(out, 0, sizeof out);
+    OK(hip->hipMemcpyFromArray(out, b, 0, 0, sizeof out, hipMemcpyDeviceToHost));
+    MUST(!memcmp(in, out, sizeof in));
+    OK(hip->hipMemcpyAtoH(out, b, sizeof *in, sizeof *in));
+    MUST(!memcmp(in[1], out[0], sizeof *in));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemcpy2DToArray(a, 4, 0, in, sizeof *in, sizeof *in, H, hipMemcpyHostToDevice));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemcpy2DToArray(a, 0, 1, in, sizeof *in, sizeof *in, H, hipMemcpyHostToDevice));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemcpyFromArray(out, b, 0, 0, sizeof out + 1, hipMemcpyDeviceToHost));
+    OK(hip->hipFreeArray(a));
+    OK(hip->hipFreeArray(b));
+    return true;
+}
+
+static void rectangles_are_copied_and_those_that_leave_are_refused(void **state) {
+    (void)state;
+    soft_expect(copies_rectangles, NULL);
+}
+
+static bool copies_boxes(void) {
+    hipArray_t a;
+    float in[D][H][W], out[2][2][3];
+    for (int i = 0; i < W * H * D; i++)
+        ((float *)in)[i] = (float)i;
+    OK(hip->hipMalloc3DArray(&a, &floats, (hipExtent){ W, H, D }, 0));
+    hipMemcpy3DParms p = { .srcPtr = { in, sizeof in[0][0], W, H },
+                           .dstArray = a,
+                           .extent = { W, H, D },
+                           .kind = hipMemcpyHostToDevice };
+    OK(hip->hipMemcpy3D(&p));
+    p = (hipMemcpy3DParms){ .srcArray = a,
+                            .srcPos = { 4, 3, 1 },
+                            .dstPtr = { out, sizeof out[0][0], 3, 2 },
+                            .extent = { 3, 2, 2 },
+                            .kind = hipMemcpyDeviceToHost };
+    OK(hip->hipMemcpy3D(&p));
+    MUST(out[0][0][0] == in[1][3][4] && out[1][1][2] == in[2][4][6]);
+    p.srcPos.x = 5; /* one element too far */
+    FAILS(hipErrorInvalidValue, hip->hipMemcpy3D(&p));
+    HIP_MEMCPY3D d = { .srcMemoryType = hipMemoryTypeArray,
+                       .srcArray = a,
+                       .srcY = 1,
+                       .dstMemoryType = hipMemoryTypeHost,
+                       .dstHost = out,
+                       .WidthInBytes = sizeof out[0][0],
+                       .Height = 2,
+                       .Depth = 2 };
+    OK(hip->hipDrvMemcpy3D(&d));
+    MUST(out[1][0][1] == in[1][1][1]);
+    return hip->hipFreeArray(a) == hipSuccess;
+}
+
+static void boxes_are_copied_by_elements_of_the_array(void **state) {
+    (void)state;
+    soft_expect(copies_boxes, NULL);
+}
+
+static bool refuses_bad_textures(void) {
+    hipArray_t a;
+    hipTextureObject_t t;
+    hipResourceDesc r = { .resType = hipResourceTypeArray };
+    hipTextureDesc d = { .filterMode = hipFilterModePoint };
+    hipChannelFormatDesc integers = { .x = 32, .f = hipChannelFormatKindSigned };
+    OK(hip->hipMallocArray(&a, &integers, W, H, 0));
+    r.res.array.array = a;
+    d.readMode = hipReadModeNormalizedFloat; /* of 32-bit integers */
+    FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(&t, &r, &d, NULL));
+    d.readMode = hipReadModeElementType;
+    FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(NULL, &r, &d, NULL));
+    OK(hip->hipCreateTextureObject(&t, &r, &d, NULL));
+    memset(&r, 0, sizeof r);
+    OK(hip->hipGetTextureObjectResourceDesc(&r, t));
+    MUST(r.resType == hipResourceTypeArray && r.res.array.array == a);
+    OK(hip->hipDestroyTextureObject(t));
+    FAILS(hipErrorInvalidValue, hip->hipDestroyTextureObject(t));
+    OK(hip->hipFreeArray(a));
+    FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(&t, &r, &d, NULL));
+    return true;
+}
+
+static void textures_of_what_is_no_image_are_refused(void **state) {
+    (void)state;
+    soft_expect(refuses_bad_textures, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_array_tells_its_shape_until_it_is_freed),
+        cmocka_unit_test(shapes_that_no_image_has_are_refused),
+        cmocka_unit_test(a_gpu_without_images_has_no_arrays),
+        cmocka_unit_test(rectangles_are_copied_and_those_that_leave_are_refused),
+        cmocka_unit_test(boxes_are_copied_by_elements_of_the_array),
+        cmocka_unit_test(textures_of_what_is_no_image_are_refused),
+    };
+    return cmocka_run_group_tests_name("soft_array", tests, soft_fixture_load, NULL);
+}
