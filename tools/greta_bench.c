@@ -143,6 +143,7 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
     struct engine_options eo = {
         .model = o->model,
         .device = o->device,
+        .record = o->record,
         .context = context,
         .sequences = like->batch,
         .chunk = (uint32_t)o->chunk.value,
@@ -260,8 +261,6 @@ static enum rc prepare(struct bench *b, struct err *e) {
     b->buffer = o->buffer ? o->buffer : machine_default_buffer();
     b->text = o->json && !strcmp(o->json, "-") ? stderr : stdout;
     b->progress = isatty(STDERR_FILENO);
-    if (o->record && setenv("GCORE_RECORD", o->record, 1))
-        return err_set(e, RC_MEMORY, "out of memory");
     enum rc rc = o->baseline ? baseline_open(&b->baseline, o->baseline, e) : RC_OK;
     rc = rc ? rc : work_read(&b->report.work, o->model, o->kv_type, e);
     rc = rc ? rc : plan(b, e);

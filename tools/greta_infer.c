@@ -65,6 +65,7 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .model = o->model,
         .device = o->device,
         .exec = o->exec,
+        .record = o->record,
         .context = (uint32_t)o->ctx.value,
         .sequences = a->sequences,
         .cache = cache_positions(a),
@@ -89,8 +90,6 @@ static enum rc open_engine(struct app *a, struct err *e) {
     if (rc)
         return rc;
     eo.guard_rail = !off;
-    if (o->record && setenv("GCORE_RECORD", o->record, 1))
-        return err_set(e, RC_MEMORY, "out of memory");
     return engine_open(&a->engine, &eo, e);
 }
 
@@ -177,7 +176,7 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
 
 /* What the recording says, if there is one. Its file is complete only now. */
 static void print_recording(const struct app *a) {
-    const char *path = env_text(ENV_GCORE_RECORD);
+    const char *path = a->options.record ? a->options.record : env_text(ENV_GCORE_RECORD);
     struct err e = { 0 };
     if (!path || a->options.quiet)
         return;

@@ -58,6 +58,8 @@ typedef struct greta_engine greta_engine;
 struct greta_options {
     const char *model;  /* path of a GGUF file; NULL: the demo model that is built in */
     const char *device; /* "auto", "hip", "soft"; NULL: GRETA_DEVICE */
+    const char *record; /* file of the flight recording; NULL: GCORE_RECORD. A process has one:
+                           engines opened later name the same or none */
     uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
     uint32_t sequences; /* that a step takes at most, and continuations of greta_generate(); 0: 1 */
     uint32_t cache;     /* positions of the KV cache for all sequences together; it grows up to that

@@ -35,7 +35,7 @@ bool audit_is_attached(void) {
 
 /* ---- the environment ------------------------------------------------------------------------- */
 
-enum rc audit_config_read(struct audit_config *out, struct err *e) {
+enum rc audit_config_read(struct audit_config *out, const char *record, struct err *e) {
     struct audit_config c = { .d2h_log = env_text(ENV_GCORE_D2H_AUDIT_LOG) };
     enum rc rc = env_read_flag(ENV_GCORE_D2H_AUDIT, &c.d2h_audit, e);
     if (rc == RC_OK)
@@ -43,7 +43,7 @@ enum rc audit_config_read(struct audit_config *out, struct err *e) {
     if (rc == RC_OK)
         rc = env_read_flag(ENV_GRETA_TRACE_MEMCPY, &c.trace_memcpy, e);
     if (rc == RC_OK)
-        rc = record_options_read(&c.record, e);
+        rc = record_options_read(&c.record, record, e);
     if (rc == RC_OK)
         *out = c;
     return rc;
@@ -134,7 +134,7 @@ static const char *fn_name(unsigned fn) {
     return hip_fn_name((enum hip_fn)fn);
 }
 
-static enum rc open_logs(const struct audit_config *config, struct err *e) {
+static enum rc open_logs(const struct audit_config *config, bool by_option, struct err *e) {
     audit.config = *config;
 #if !GRETA_TRACE_MEMCPY
     audit.config.trace_memcpy = false;
@@ -149,7 +149,7 @@ static enum rc open_logs(const struct audit_config *config, struct err *e) {
         o.fn_name = fn_name;
         rc = record_open(&audit.writer, &o, e);
         if (rc != RC_OK)
-            err_prefix(e, "GCORE_RECORD");
+            err_prefix(e, by_option ? "record" : "GCORE_RECORD");
     }
     return rc;
 }
@@ -213,14 +213,14 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     if (options->config)
         config = *options->config;
     else
-        rc = audit_config_read(&config, e);
+        rc = audit_config_read(&config, options->record, e);
     if (rc != RC_OK)
         return rc;
     memset(&audit, 0, sizeof audit);
     audit.log.fd = -1;
     rc = ledger_open(&audit.ledger, e);
     if (rc == RC_OK)
-        rc = open_logs(&config, e);
+        rc = open_logs(&config, options->record, e);
     if (rc != RC_OK) {
         close_all();
         return rc;

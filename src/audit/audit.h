@@ -30,11 +30,13 @@ struct audit_config {
     struct record_options record; /* GCORE_RECORD and relatives; path NULL: off */
 };
 
-/* RC_USAGE if a variable's value makes no sense; the message names it. */
-NODISCARD enum rc audit_config_read(struct audit_config *out, struct err *e);
+/* record: where the recording goes; NULL: GCORE_RECORD. RC_USAGE if a variable's value makes no
+ * sense; the message names it. */
+NODISCARD enum rc audit_config_read(struct audit_config *out, const char *record, struct err *e);
 
 struct audit_options {
     const struct audit_config *config; /* NULL: audit_config_read() */
+    const char *record;                /* for audit_config_read(); NULL: GCORE_RECORD */
     void *library;                     /* the runtime's, for greta_soft_*; NULL: none */
     const char *library_path;          /* for provenance; may be NULL */
     int hip_major;                     /* 5, 6 or 7; 0: 6 */
@@ -55,6 +57,10 @@ void audit_detach(void);
 
 /* Loads a runtime and attaches if that has not happened yet. Cheap afterwards. */
 enum rc audit_ready(struct err *e);
+
+/* gcore_open() with the recording as an option: record is its path, or NULL for GCORE_RECORD.
+ * RC_USAGE if the process is attached already and its recording is not that one. */
+enum rc audit_open(const char *device, const char *record, struct err *e);
 
 /* The decorated table; loads a runtime and attaches first if that has not happened (see gcore_open
  * in <gcore/audit.h>). NULL, with the reason in e, if there is none. */

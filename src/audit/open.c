@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit/audit.h"
@@ -18,6 +19,7 @@ static struct {
     bool open;   /* runtime is loaded and attached */
     bool failed; /* and why */
     struct err err;
+    char *record; /* path of the recording, if it was given as an option */
 } gcore = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The thread has the lock. A signal handler that interrupts it there must not wait for it, nor must
@@ -83,7 +85,11 @@ static void take_over(void) {
         yield();
 }
 
-static enum rc open_locked(const char *device, struct err *e) {
+static enum rc open_locked(const char *device, const char *record, struct err *e) {
+    free(gcore.record);
+    gcore.record = record ? strdup(record) : NULL;
+    if (record && !gcore.record)
+        return err_set(e, RC_MEMORY, "out of memory");
     take_over();
     bool present = runtime_is_present();
     enum rc rc = hip_load(&gcore.runtime, device, e);
@@ -93,6 +99,7 @@ static enum rc open_locked(const char *device, struct err *e) {
         .library = gcore.runtime.library,
         .library_path = gcore.runtime.path,
         .hip_major = hip_runtime_major(&gcore.runtime),
+        .record = gcore.record,
         .partial = present,
     };
     rc = audit_attach(&gcore.runtime.api, &options, e);
@@ -102,17 +109,28 @@ static enum rc open_locked(const char *device, struct err *e) {
     return rc;
 }
 
+/* A process has one recording, and the option comes too late once it is under way. */
+static enum rc check_record(const char *record, struct err *e) {
+    const char *now = audit.config.record.path;
+    if (!record || (now && !strcmp(now, record)))
+        return RC_OK;
+    return err_set(e, RC_USAGE, "record: this process already %s%s; '%s' cannot be added",
+                   now ? "records to " : "runs without a recording", now ? now : "", record);
+}
+
 /* Slow part of audit_ready: loads, or repeats an earlier failure. */
-static enum rc open_once(const char *device, struct err *e) {
+static enum rc open_once(const char *device, const char *record, struct err *e) {
     if (!enter())
         return err_set(e, RC_BUSY,
                        "this thread is loading HIP: a signal handler has to try again later");
     int saved = errno;
     enum rc rc = RC_OK;
-    if (!audit_is_attached()) {
+    if (audit_is_attached()) {
+        rc = check_record(record, e);
+    } else {
         if (!gcore.failed) {
             gcore.err = (struct err){ 0 };
-            gcore.failed = open_locked(device, &gcore.err) != RC_OK;
+            gcore.failed = open_locked(device, record, &gcore.err) != RC_OK;
         }
         if (gcore.failed) {
             rc = gcore.err.rc;
@@ -126,7 +144,7 @@ static enum rc open_once(const char *device, struct err *e) {
 }
 
 enum rc audit_ready(struct err *e) {
-    return audit_is_attached() ? RC_OK : open_once(NULL, e);
+    return audit_is_attached() ? RC_OK : open_once(NULL, NULL, e);
 }
 
 const struct hip_api *gcore_hip(struct err *e) {
@@ -141,9 +159,13 @@ const struct hip_runtime *gcore_runtime(void) {
     return runtime;
 }
 
+enum rc audit_open(const char *device, const char *record, struct err *e) {
+    return open_once(device, record, e);
+}
+
 int gcore_open(const char *device, char *message, size_t size) {
     struct err e = { 0 };
-    enum rc rc = open_once(device, &e);
+    enum rc rc = open_once(device, NULL, &e);
     if (message && size)
         snprintf(message, size, "%s", rc == RC_OK ? "" : e.msg);
     return rc == RC_OK ? 0 : -1;
@@ -157,6 +179,8 @@ void gcore_close(void) {
         hip_unload(&gcore.runtime);
     }
     gcore.open = gcore.failed = false;
+    free(gcore.record);
+    gcore.record = NULL;
     leave();
 }
 

@@ -12,19 +12,20 @@ static enum rc hip_failed(const struct device *d, const char *what, hipError_t e
     return err_set(e, RC_DEVICE, "%s failed: %s", what, d->hip->hipGetErrorString(error));
 }
 
-enum rc device_open(struct device *d, const char *choice, const char *exec, struct err *e) {
-    struct err why = { 0 };
+enum rc device_open(struct device *d, const char *choice, const char *exec, const char *record,
+                    struct err *e) {
     enum kern_exec code;
     *d = (struct device){ 0 };
     enum rc rc = kern_exec_find(&code, exec, e);
     if (rc)
         return err_prefix(e, "--exec");
-    (void)gcore_open(choice, NULL, 0); /* gcore_hip says more about a failure */
+    rc = audit_open(choice, record, e);
+    d->hip = rc ? NULL : gcore_hip(e);
+    if (!d->hip)
+        return e->rc;
     const struct hip_runtime *runtime = gcore_runtime();
-    d->hip = gcore_hip(&why);
-    if (!d->hip || !runtime)
-        return err_set(e, why.rc ? why.rc : RC_REFUSED, "%s",
-                       why.rc ? why.msg : "no HIP runtime is open");
+    if (!runtime)
+        return err_set(e, RC_REFUSED, "no HIP runtime is open");
     int devices = 0;
     hipError_t r = d->hip->hipGetDeviceCount(&devices);
     if (r == hipErrorNoDevice || (r == hipSuccess && devices == 0))

@@ -19,10 +19,11 @@ struct device {
 };
 
 /* choice: auto, hip, soft; NULL takes GRETA_DEVICE. exec: native, isa; NULL: what suits the device.
- * RC_REFUSED if there is no such device, or no kernels for it, RC_USAGE for another word, RC_IO if
- * a log or a recording cannot be written. */
+ * record: where the recording goes; NULL takes GCORE_RECORD. RC_REFUSED if there is no such device,
+ * or no kernels for it, RC_USAGE for another word, RC_IO if a log or a recording cannot be written.
+ */
 NODISCARD enum rc device_open(struct device *d, const char *choice, const char *exec,
-                              struct err *e);
+                              const char *record, struct err *e);
 void device_close(struct device *d); /* a zeroed struct is fine */
 
 /* "greta software device, 17.6 GiB free": for people. */

@@ -225,7 +225,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     rc = rc ? rc : inject_configure(g->inject, &g->config, &guard_rail, e);
     rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
     rc = rc ? rc : choose_sizes(g, file, o, &kv_type, e);
-    rc = rc ? rc : device_open(&g->device, o->device, o->exec, e);
+    rc = rc ? rc : device_open(&g->device, o->device, o->exec, o->record, e);
     if (!rc) {
         use_threads(o->threads);
         inject_claim(g->inject);

@@ -26,6 +26,7 @@ struct engine_options {
     const char *model;  /* path of a GGUF file; NULL: the embedded demo model */
     const char *device; /* auto, hip, soft; NULL: GRETA_DEVICE */
     const char *exec;   /* native or isa: code of the kernels; NULL: what suits the device */
+    const char *record; /* where the flight recording goes; NULL: GCORE_RECORD */
     uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
     uint32_t
         sequences;    /* that a step takes at most, and continuations of engine_generate(); 0: 1 */

@@ -60,6 +60,7 @@ enum greta_code greta_open(greta_engine **out, const struct greta_options *o,
     struct engine_options eo = {
         .model = o->model,
         .device = o->device,
+        .record = o->record,
         .context = o->context,
         .sequences = o->sequences,
         .cache = o->cache,

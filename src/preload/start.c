@@ -231,7 +231,7 @@ static void complain(const char *why) {
 
 static enum rc attach(struct hip_api *table, struct err *e) {
     struct audit_config config;
-    enum rc rc = audit_config_read(&config, e);
+    enum rc rc = audit_config_read(&config, NULL, e);
     if (rc != RC_OK)
         return rc;
     /* Who started us may have told our children already where to go on; telling them again would

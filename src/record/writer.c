@@ -276,8 +276,8 @@ void record_finish_dst(writer *w, uint64_t seq, unsigned status, uint64_t durati
 
 /* ---- open and close ------------------------------------------------------------------------ */
 
-enum rc record_options_read(struct record_options *o, struct err *e) {
-    o->path = env_text(ENV_GCORE_RECORD);
+enum rc record_options_read(struct record_options *o, const char *path, struct err *e) {
+    o->path = path ? path : env_text(ENV_GCORE_RECORD);
     o->join = 0;
     o->events = 0;
     if (!o->path)

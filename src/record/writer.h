@@ -29,10 +29,10 @@ struct record_options {
     const char *(*fn_name)(unsigned fn); /* may be NULL if fn_count is 0 */
 };
 
-/* Reads GCORE_RECORD, GCORE_RECORD_EVENTS and GCORE_RECORD_JOIN into the first three fields. An
- * unset or empty GCORE_RECORD leaves path NULL: recording is off. RC_USAGE if a number is none.
- * The strings belong to the environment. */
-NODISCARD enum rc record_options_read(struct record_options *o, struct err *e);
+/* Fills the first three fields from GCORE_RECORD, GCORE_RECORD_EVENTS and GCORE_RECORD_JOIN; a path
+ * that is not NULL takes the place of GCORE_RECORD. If neither names a file, path is NULL and
+ * recording is off. RC_USAGE if a number is malformed. The strings are not copied. */
+NODISCARD enum rc record_options_read(struct record_options *o, const char *path, struct err *e);
 
 /* Creates path, or joins the recording there. An empty file is taken over. An older recording is
  * kept as path.old. RC_REFUSED, and the file untouched, if it is something else, or a recording

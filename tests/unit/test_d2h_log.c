@@ -236,18 +236,18 @@ static void the_environment_is_read_as_documented(void **state) {
     setenv("GRETA_D2H_DEBUG", "on", 1);
     setenv("GRETA_TRACE_MEMCPY", "0", 1);
     setenv("GCORE_D2H_AUDIT_LOG", "/tmp/some.log", 1);
-    assert_int_equal(audit_config_read(&c, &e), RC_OK);
+    assert_int_equal(audit_config_read(&c, NULL, &e), RC_OK);
     assert_true(c.d2h_audit && c.d2h_debug && !c.trace_memcpy);
     assert_string_equal(c.d2h_log, "/tmp/some.log");
     assert_null(c.record.path);
     setenv("GCORE_D2H_AUDIT", "perhaps", 1);
-    assert_int_equal(audit_config_read(&c, &e), RC_USAGE);
+    assert_int_equal(audit_config_read(&c, NULL, &e), RC_USAGE);
     assert_non_null(strstr(e.msg, "GCORE_D2H_AUDIT"));
     unsetenv("GCORE_D2H_AUDIT");
     unsetenv("GRETA_D2H_DEBUG");
     unsetenv("GRETA_TRACE_MEMCPY");
     unsetenv("GCORE_D2H_AUDIT_LOG");
-    assert_int_equal(audit_config_read(&c, &e), RC_OK);
+    assert_int_equal(audit_config_read(&c, NULL, &e), RC_OK);
     assert_true(!c.d2h_audit && !c.d2h_debug && !c.trace_memcpy);
     assert_string_equal(c.d2h_log, "stderr");
 }

@@ -29,7 +29,7 @@ static int open_device(void **state) {
     struct err e = { 0 };
     if (!strcmp(image_origin(), "none"))
         return 0;
-    if (device_open(&device, "soft", "isa", &e))
+    if (device_open(&device, "soft", "isa", NULL, &e))
         fail_msg("%s", e.msg);
     return 0;
 }

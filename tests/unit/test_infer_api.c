@@ -2,8 +2,10 @@
 #include "test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <gcore/audit.h>
 #include <greta/greta.h>
 
 struct heard {
@@ -58,6 +60,34 @@ static struct greta_request ask(const char *prompt, struct heard *h) {
     r.text = hear;
     r.user = h;
     return r;
+}
+
+static void a_recording_is_an_option_of_the_first_engine(void **state) {
+    (void)state;
+    greta_engine *g = NULL, *other = NULL;
+    struct greta_options o;
+    struct greta_error e;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/api.gcr", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    greta_options_init(&o);
+    o.device = "soft";
+    o.record = path;
+    if (greta_open(&g, &o, &e))
+        fail_msg("%s", e.message);
+    assert_int_equal(greta_open(&other, &o, &e), GRETA_OK); /* the same file */
+    assert_int_equal(greta_close(&other, NULL), GRETA_OK);
+    o.record = "another.gcr";
+    assert_int_equal(greta_open(&other, &o, &e), GRETA_USAGE);
+    assert_non_null(strstr(e.message, "already records to "));
+    assert_int_equal(greta_close(&g, NULL), GRETA_OK);
+    gcore_close();
+    assert_null(getenv("GCORE_RECORD"));
+    char magic[4] = "";
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(magic, 1, sizeof magic, f), sizeof magic);
+    fclose(f);
+    remove(path);
 }
 
 static void a_prompt_is_continued(void **state) {
@@ -243,6 +273,7 @@ static void requests_are_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_recording_is_an_option_of_the_first_engine),
         cmocka_unit_test(a_prompt_is_continued),
         cmocka_unit_test(a_request_that_appends_goes_on_where_the_last_one_ended),
         cmocka_unit_test(sequences_draw_with_their_own_seeds),

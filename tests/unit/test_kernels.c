@@ -15,7 +15,7 @@ static struct device device;
 static int open_device(void **state) {
     (void)state;
     struct err e = { 0 };
-    return device_open(&device, "soft", NULL, &e) ? -1 : 0;
+    return device_open(&device, "soft", NULL, NULL, &e) ? -1 : 0;
 }
 
 static int close_device(void **state) {

@@ -204,23 +204,23 @@ static void environment_says_where_and_how_much(void **state) {
     unsetenv("GCORE_RECORD");
     unsetenv("GCORE_RECORD_EVENTS");
     unsetenv("GCORE_RECORD_JOIN");
-    assert_int_equal(record_options_read(&o, &e), RC_OK);
+    assert_int_equal(record_options_read(&o, NULL, &e), RC_OK);
     assert_null(o.path);
     setenv("GCORE_RECORD", "", 1);
-    assert_int_equal(record_options_read(&o, &e), RC_OK);
+    assert_int_equal(record_options_read(&o, NULL, &e), RC_OK);
     assert_null(o.path);
     setenv("GCORE_RECORD", record_file, 1);
     setenv("GCORE_RECORD_EVENTS", "2M", 1);
     setenv("GCORE_RECORD_JOIN", "00ff00ff00ff00ff", 1);
-    assert_int_equal(record_options_read(&o, &e), RC_OK);
+    assert_int_equal(record_options_read(&o, NULL, &e), RC_OK);
     assert_string_equal(o.path, record_file);
     assert_int_equal(o.events, 2 << 20);
     assert_true(o.join == 0x00ff00ff00ff00ff);
     setenv("GCORE_RECORD_EVENTS", "many", 1);
-    assert_int_equal(record_options_read(&o, &e), RC_USAGE);
+    assert_int_equal(record_options_read(&o, NULL, &e), RC_USAGE);
     unsetenv("GCORE_RECORD_EVENTS");
     setenv("GCORE_RECORD_JOIN", "us", 1);
-    assert_int_equal(record_options_read(&o, &e), RC_USAGE);
+    assert_int_equal(record_options_read(&o, NULL, &e), RC_USAGE);
     assert_non_null(strstr(e.msg, "GCORE_RECORD_JOIN"));
     unsetenv("GCORE_RECORD_JOIN");
     unsetenv("GCORE_RECORD");
@@ -406,7 +406,7 @@ static int be_the_child(void) {
     struct record_options o = { .announce = true };
     struct err e = { 0 };
     writer *w = NULL;
-    if (record_options_read(&o, &e) != RC_OK || record_open(&w, &o, &e) != RC_OK) {
+    if (record_options_read(&o, NULL, &e) != RC_OK || record_open(&w, &o, &e) != RC_OK) {
         fprintf(stderr, "%s\n", e.msg);
         return e.rc == RC_REFUSED ? 3 : 1;
     }

@@ -133,7 +133,7 @@ static void escape(char *out, size_t size, const char *text) {
 static enum rc open_recording(writer **out, const char *folder, struct err *e) {
     char path[PATH_MAX + 16], name[2 * PATH_MAX];
     struct record_options o = { 0 };
-    enum rc rc = record_options_read(&o, e);
+    enum rc rc = record_options_read(&o, NULL, e);
     if (rc != RC_OK)
         return rc;
     snprintf(path, sizeof path, "%s/record.gcr", folder);

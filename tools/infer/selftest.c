@@ -17,7 +17,7 @@ static void print_line(const struct selftest_line *l, void *user) {
 enum rc app_self_test(const struct app *a, struct err *e) {
     struct device d;
     char text[200];
-    enum rc rc = device_open(&d, a->options.device, a->options.exec, e);
+    enum rc rc = device_open(&d, a->options.device, a->options.exec, a->options.record, e);
     if (rc)
         return rc;
     device_describe(&d, text, sizeof text);
