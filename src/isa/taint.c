@@ -96,8 +96,42 @@ static uint64_t select(struct isa_taint *t, struct isa_wave *w, const struct isa
     return (one & chosen) | (zero & ~chosen) | by;
 }
 
+static bool is_halved(const struct isa_insn *i) {
+    unsigned type = isa_info[i->op].type[1];
+    return isa_info[i->op].encoding == ISA_ENC_VOP3P &&
+           (type == ISA_TYPE_V2F32 || type == ISA_TYPE_V2B32);
+}
+
+/* Lanes in which the dword is undefined that source s gives to a half of the result. */
+static uint64_t half_source(struct isa_taint *t, const struct isa_insn *i, unsigned s,
+                            unsigned half) {
+    bool by_high = half && isa_info[i->op].type[1] == ISA_TYPE_V2F32;
+    unsigned shift = by_high ? ISA_MOD_OPSEL_HI_SHIFT : ISA_MOD_OPSEL_SHIFT;
+    unsigned code = i->src[s], dword = i->modifiers >> (shift + s) & 1;
+    if (code >= ISA_VGPR0)
+        return isa_taint_rows(t, code + dword, 1);
+    return code < ISA_SGPRS && isa_taint_scalars(t, code + dword, 1) ? ~UINT64_C(0) : 0;
+}
+
+/* Packed dwords: each half of the result is made of one dword of every source; v_pk_mov_b32 takes
+ * the first from src0 and the second from src1. */
+static void halves_before(struct isa_taint *t, const struct isa_insn *i) {
+    bool moves = isa_info[i->op].type[1] == ISA_TYPE_V2B32;
+    unsigned sources = (unsigned)isa_valu_sources(i->op);
+    for (unsigned s = 0; s < sources && s < 3; s++) {
+        if (!moves || s == 0)
+            t->mask |= half_source(t, i, s, 0);
+        if (!moves || s == 1)
+            t->high |= half_source(t, i, s, 1);
+    }
+}
+
 static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned sources = (unsigned)isa_valu_sources(i->op);
+    if (is_halved(i)) {
+        halves_before(t, i);
+        return;
+    }
     if (i->op == ISA_OP_v_cndmask_b32) {
         t->mask = select(t, w, i);
         return;
@@ -109,6 +143,11 @@ static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct 
 static void vector_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
     uint64_t mask = t->mask & t->exec;
+    if (is_halved(i)) {
+        isa_taint_write_row(t, i->dst, t->exec, mask);
+        isa_taint_write_row(t, i->dst + 1, t->exec, t->high & t->exec);
+        return;
+    }
     if (info->type[0] == ISA_TYPE_M64) {
         write_scalars(t, w, i, i->dst, 2, mask);
         if (isa_valu_is_cmpx(i->op) && mask)
@@ -241,7 +280,7 @@ static void branch(struct isa_taint *t, struct isa_wave *w, const struct isa_ins
 void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned encoding = isa_info[i->op].encoding;
     t->exec = ISA_WAVE_EXEC(w);
-    t->mask = t->bits = 0;
+    t->mask = t->high = t->bits = 0;
     t->any = false;
     t->accesses = 0;
     if (encoding == ISA_ENC_SOPP)

@@ -62,6 +62,7 @@ struct isa_taint {
     struct isa_origin vgpr_origin[ISA_VGPRS], sgpr_origin[ISA_SGPRS], scc_origin;
     /* of the instruction that is being executed */
     uint64_t exec, mask; /* lanes; those whose result is undefined */
+    uint64_t high;       /* of results in two halves: the lanes whose second dword is */
     uint64_t bits;       /* of a scalar result */
     bool any;
     struct isa_origin origin;
