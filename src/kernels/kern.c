@@ -18,8 +18,6 @@
 #include "kernels/hip/rtc.h"
 #include "kernels/spec.h"
 
-enum { PARAMS_MAX = 32 };
-
 struct kern_device {
     const struct hip_api *hip;
     hipModule_t module;
@@ -90,15 +88,6 @@ static bool describe_kernel(const char *name, struct kernel_layout *out, void *u
     return true;
 }
 
-/* The kernel's arguments as kern_launch laid them out, NULL if somebody else did. */
-static const void *arguments_of(const struct spec *s, void **params) {
-    const char *arguments = (const char *)params[0] - s->params[0].offset;
-    for (uint32_t i = 0; i < s->param_count; i++)
-        if (params[i] != arguments + s->params[i].offset)
-            return NULL;
-    return arguments;
-}
-
 static bool may_skip_rows(const struct spec *s, const struct spec_view *v) {
     /* Caches are used up to the token's position, tables where ids point. */
     return v->type == SPEC_CACHE || s == &spec_table[KERN_embed] ||
@@ -138,13 +127,16 @@ static unsigned footprint(const char *name, void **params, struct event_access *
                                        [SPEC_UPDATE] = DETAIL_ACCESS_READ_WRITE };
     unsigned n = 0;
     const struct spec *s = find_spec(name);
-    const void *arguments = s ? arguments_of(s, params) : NULL;
+    union spec_arguments arguments;
     (void)user;
-    for (uint32_t i = 0; arguments && i < s->view_count && n < room; i++) {
+    if (!s)
+        return 0;
+    spec_gather(s, params, &arguments);
+    for (uint32_t i = 0; i < s->view_count && n < room; i++) {
         const struct spec_view *v = &s->views[i];
-        const struct kern_view *view = (const void *)((const char *)arguments + v->offset);
+        const struct kern_view *view = (const void *)((const char *)&arguments + v->offset);
         out[n] = (struct event_access){ .address = (uint64_t)(uintptr_t)view->ptr,
-                                        .bytes = v->bytes(arguments),
+                                        .bytes = v->bytes(&arguments),
                                         .access = access[v->access],
                                         .argument = argument_of(s, i) };
         if (v->type != SPEC_I32)
@@ -343,9 +335,8 @@ static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const
         if (rc)
             return rc;
     }
-    void *params[PARAMS_MAX];
-    for (uint32_t i = 0; i < s->param_count; i++)
-        params[i] = (char *)(uintptr_t)arguments + s->params[i].offset;
+    void *params[SPEC_PARAMS_MAX];
+    spec_list(s, arguments, params);
     uint64_t blocks = d->gpu ? s->groups(arguments) : s->blocks(arguments);
     if (!blocks)
         return RC_OK;

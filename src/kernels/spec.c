@@ -1,5 +1,7 @@
 #include "kernels/spec.h"
 
+#include <string.h>
+
 /* ---- footprints: arithmetic that saturates instead of wrapping ------------------------------- */
 
 static uint64_t times(uint64_t a, uint64_t b) {
@@ -79,6 +81,9 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+#define KERN_BEGIN(k) _Static_assert(COUNT(params_##k) <= SPEC_PARAMS_MAX, #k);
+#include "kernels/kernel.def"
+
 const struct spec spec_table[KERN_COUNT] = {
 #define KERN_BEGIN(k)                                                                              \
     [KERN_##k] = { #k,        sizeof(struct kern_##k), params_##k, COUNT(params_##k),              \
@@ -86,6 +91,21 @@ const struct spec spec_table[KERN_COUNT] = {
                    groups_##k },
 #include "kernels/kernel.def"
 };
+
+void spec_list(const struct spec *s, const void *arguments, void *params[SPEC_PARAMS_MAX]) {
+    for (uint32_t i = 0; i < s->param_count; i++)
+        params[i] = (char *)(uintptr_t)arguments + s->params[i].offset;
+}
+
+void spec_gather(const struct spec *s, void *const *params, void *arguments) {
+    for (uint32_t i = 0; i < s->param_count; i++) {
+        char *to = (char *)arguments + s->params[i].offset;
+        if (s->params[i].size == sizeof(uint64_t)) /* sizes that the compiler knows: no calls */
+            memcpy(to, params[i], sizeof(uint64_t));
+        else
+            memcpy(to, params[i], sizeof(uint32_t));
+    }
+}
 
 const char *kern_name(enum kern_id id) {
     return (unsigned)id < KERN_COUNT ? spec_table[id].name : "?";

@@ -1,4 +1,9 @@
 /* spec.h - kernel.def as tables: what each kernel's arguments are and what a launch touches.
+ *
+ * The arguments of a launch have one shape, struct kern_<kernel>: the pass fills it in, checks and
+ * footprints read it, native kernels work on it. Between them lies the HIP API, which takes a list
+ * of pointers to arguments; spec_list() and spec_gather() are the way into it and out of it.
+ *
  * Constant data; thread-safe. */
 #ifndef KERNELS_SPEC_H
 #define KERNELS_SPEC_H
@@ -41,6 +46,20 @@ struct spec {
 };
 
 extern const struct spec spec_table[KERN_COUNT];
+
+enum { SPEC_PARAMS_MAX = 32 };
+
+/* Room for the arguments of any kernel. */
+union spec_arguments {
+#define KERN_BEGIN(k) struct kern_##k k;
+#include "kernels/kernel.def"
+};
+
+/* The arguments as HIP takes them: params[i] points at argument i. */
+void spec_list(const struct spec *s, const void *arguments, void *params[SPEC_PARAMS_MAX]);
+/* The arguments of such a list, wherever they lie. Of a view, only what the device gets is set: the
+ * pointer and, where the kernel must know it, the type. */
+void spec_gather(const struct spec *s, void *const *params, void *arguments);
 
 const char *spec_type_name(enum spec_type type);
 bool spec_type_allows(enum spec_type wanted, uint32_t type);

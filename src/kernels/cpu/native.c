@@ -1,21 +1,13 @@
 #include "kernels/cpu/native.h"
 
 #include <pthread.h>
-#include <string.h>
 
 #include "kernels/spec.h"
-
-/* Puts a launch's arguments back into the struct they came from. Views have their pointer and,
- * where the kernel needs it, their type; sizes and names stay on the host. */
-static void unpack(const struct spec *s, void *const *args, void *out) {
-    for (uint32_t i = 0; i < s->param_count; i++)
-        memcpy((char *)out + s->params[i].offset, args[i], s->params[i].size);
-}
 
 #define KERN_BEGIN(k)                                                                              \
     static void run_##k(const struct greta_soft_work *work, void *const *args) {                   \
         struct kern_##k a;                                                                         \
-        unpack(&spec_table[KERN_##k], args, &a);                                                   \
+        spec_gather(&spec_table[KERN_##k], args, &a);                                              \
         cpu_##k(work, &a);                                                                         \
     }
 #include "kernels/kernel.def"
@@ -25,8 +17,7 @@ static const greta_soft_kernel_fn runs[KERN_COUNT] = {
 #include "kernels/kernel.def"
 };
 
-enum { PARAMS_MAX = 32 };
-static struct greta_soft_param params[KERN_COUNT][PARAMS_MAX];
+static struct greta_soft_param params[KERN_COUNT][SPEC_PARAMS_MAX];
 static struct greta_soft_kernel kernels[KERN_COUNT];
 
 static void describe(void) {
