@@ -1,4 +1,4 @@
-/* buffer.c - MUBUF: memory through a buffer descriptor.
+/* buffer.c - MUBUF and MTBUF: memory through a buffer descriptor.
  *
  *   dwords 0, 1   base[47:0] stride[61:48] cache_swizzle[62] swizzle[63]
  *   dword 2       num_records: bytes if stride is 0, else elements
@@ -9,6 +9,7 @@
  * gfx90a reaches scratch this way: a swizzled buffer of dwords whose index is the lane (add_tid).
  * Whatever such a buffer reaches has to lie in the wave's own scratch. */
 #include "isa/action.h"
+#include "isa/floats.h"
 #include "isa/texel.h"
 
 enum { ELEMENT = 4 }; /* bytes that stay together when a buffer is swizzled */
@@ -121,6 +122,54 @@ static enum isa_result act_at(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
+/* ---- between memory and LDS[M0 + offset + 4 * lane] ---- */
+
+static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
+                               const struct isa_action *act, const struct isa_rows *r) {
+    struct isa_access a = { .wave = w,
+                            .insn = i,
+                            .space = ISA_SPACE_LDS,
+                            .kind = act->kind,
+                            .bytes = act->bytes,
+                            .lanes = ISA_WAVE_EXEC(w) };
+    uint32_t place[ISA_LANES];
+    void *host[ISA_LANES];
+    for (uint32_t l = 0; l < ISA_LANES; l++)
+        place[l] = (ISA_WAVE_M0(w) & 0xffff) + (uint32_t)i->imm + 4 * l;
+    enum isa_result result = isa_reach_lds(&a, place, host);
+    if (result == ISA_CONTINUE)
+        act->apply(r, a.lanes, host, false);
+    return result;
+}
+
+static enum isa_result run_to_lds(struct isa_wave *w, const struct isa_insn *i,
+                                  const struct isa_action *act) {
+    struct buffer b = buffer_of(w, i);
+    uint32_t index[ISA_LANES], offset[ISA_LANES], loaded[1][ISA_LANES];
+    struct isa_rows in = { .dst = loaded };
+    struct isa_rows out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
+    if (act->kind != ISA_LOAD || act->bytes > 4)
+        return isa_stop_unsupported(w, i, "reserved: lds is for loads of up to a dword");
+    if (!ISA_WAVE_EXEC(w))
+        return ISA_CONTINUE;
+    read_operands(w, i, &b, index, offset);
+    enum isa_result result = act_at(w, i, act, &in, &b, index, offset);
+    return result == ISA_CONTINUE ? act_lds(w, i, &isa_action_store_dword, &out) : result;
+}
+
+static enum isa_result buffer_store_lds_dword(struct isa_wave *w, const struct isa_insn *i) {
+    struct buffer b = buffer_of(w, i);
+    uint32_t index[ISA_LANES], offset[ISA_LANES], loaded[1][ISA_LANES];
+    struct isa_rows in = { .dst = loaded };
+    struct isa_rows out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
+    if (!ISA_WAVE_EXEC(w))
+        return ISA_CONTINUE;
+    read_operands(w, i, &b, index, offset);
+    enum isa_result result = act_lds(w, i, &isa_action_load_dword, &in);
+    return result == ISA_CONTINUE ? act_at(w, i, &isa_action_store_dword, &out, &b, index, offset)
+                                  : result;
+}
+
 static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
                            const struct isa_action *act) {
     struct buffer b = buffer_of(w, i);
@@ -128,7 +177,7 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
     uint32_t index[ISA_LANES], offset[ISA_LANES];
     bool many = act->bytes > ELEMENT && act->kind != ISA_ATOMIC;
     if (i->memory & ISA_MEM_LDS)
-        return isa_stop_unsupported(w, i, "buffer load to LDS");
+        return run_to_lds(w, i, act);
     read_operands(w, i, &b, index, offset);
     if (!many)
         return act_at(w, i, act, &r, &b, index, offset);
@@ -148,19 +197,69 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
-/* ---- formatted: an element is converted as the descriptor says ---- */
+/* ---- formatted: an element is converted as the descriptor or the instruction says ---- */
 
-static enum isa_result run_format(struct isa_wave *w, const struct isa_insn *i, unsigned count,
+enum {
+    HALVES = 8,
+    UPPER = 16
+}; /* flags beside a count of channels: D16, and D16 in the upper half */
+enum { IN_ORDER = 4 | 5 << 3 | 6 << 6 | 7 << 9 }; /* selects of an instruction: x, y, z, w */
+
+static bool texel_of(const struct isa_wave *w, const struct isa_insn *i, struct isa_texel *t) {
+    uint32_t format = w->sgpr[i->src[1] + 3];
+    if (isa_info[i->op].encoding == ISA_ENC_MTBUF)
+        return isa_texel_of(i->ext & 15, i->ext >> 4 & 7, IN_ORDER, t);
+    return isa_texel_of(format >> 15 & 0xf, format >> 12 & 7, format & 0xfff, t);
+}
+
+/* Channel c of a lane: a register, or half of one. */
+static void put_channel(uint32_t (*rows)[ISA_LANES], uint64_t l, unsigned c, unsigned how,
+                        uint32_t value, bool is_float) {
+    if (!(how & HALVES)) {
+        rows[c][l] = value;
+        return;
+    }
+    uint32_t half = (is_float ? isa_to_half(isa_float(value)) : value) & 0xffff;
+    unsigned shift = how & UPPER || c % 2 ? 16 : 0;
+    rows[c / 2][l] = (rows[c / 2][l] & ~(0xffffu << shift)) | half << shift;
+}
+
+static uint32_t get_channel(uint32_t (*rows)[ISA_LANES], uint64_t l, unsigned c, unsigned how,
+                            const struct isa_texel *t) {
+    if (!(how & HALVES))
+        return rows[c][l];
+    uint32_t half = rows[c / 2][l] >> (how & UPPER || c % 2 ? 16 : 0) & 0xffff;
+    if (isa_texel_is_float(t))
+        return isa_bits(isa_from_half(half));
+    return t->number == ISA_SINT ? (uint32_t)(int16_t)half : half;
+}
+
+static void move_format(const struct isa_texel *t, uint32_t (*rows)[ISA_LANES], uint64_t l,
+                        unsigned how, enum isa_access_kind kind, void *memory) {
+    uint32_t value[4] = { 0 };
+    if (kind == ISA_LOAD && memory)
+        isa_texel_load(t, memory, value);
+    for (unsigned c = 0; c < (how & 7); c++)
+        if (kind == ISA_LOAD)
+            put_channel(rows, l, c, how, value[c], isa_texel_is_float(t));
+        else
+            value[c] = get_channel(rows, l, c, how, t);
+    if (kind == ISA_STORE)
+        isa_texel_store(t, value, memory);
+}
+
+/* how: a count of channels, and flags. */
+static enum isa_result run_format(struct isa_wave *w, const struct isa_insn *i, unsigned how,
                                   enum isa_access_kind kind) {
     struct buffer b = buffer_of(w, i);
-    uint32_t format = w->sgpr[i->src[1] + 3], scalar = isa_scalar32(w, i, i->src[2]);
+    uint32_t scalar = isa_scalar32(w, i, i->src[2]);
     uint32_t index[ISA_LANES], offset[ISA_LANES];
     uint32_t(*rows)[ISA_LANES] = isa_rows_at(w, i->dst);
     uint64_t address[ISA_LANES];
     void *host[ISA_LANES];
     struct isa_texel t;
-    if (is_scratch(&b) || i->memory & ISA_MEM_LDS ||
-        !isa_texel_of(format >> 15 & 0xf, format >> 12 & 7, format & 0xfff, &t))
+    if (is_scratch(&b) || i->memory & ISA_MEM_LDS || !texel_of(w, i, &t) ||
+        (kind == ISA_STORE && !isa_texel_can_store(&t)))
         return isa_stop_unsupported(w, i, "buffer format");
     struct isa_access a = { .wave = w,
                             .insn = i,
@@ -172,36 +271,31 @@ static enum isa_result run_format(struct isa_wave *w, const struct isa_insn *i, 
         struct place p = place_of(&b, index[l], offset[l], scalar, a.bytes);
         address[l] = p.address;
         a.lanes |= (uint64_t)p.inside << l;
-        for (unsigned c = 0; c < count && !p.inside && kind == ISA_LOAD; c++)
-            rows[c][l] = 0;
+        if (!p.inside && kind == ISA_LOAD)
+            move_format(&t, rows, l, how, kind, NULL);
     }
     enum isa_result result = a.lanes ? isa_reach(&a, address, host) : ISA_CONTINUE;
-    for (ISA_EACH_LANE(l, result == ISA_CONTINUE ? a.lanes : 0)) {
-        uint32_t value[4] = { 0 };
-        if (kind == ISA_LOAD)
-            isa_texel_load(&t, host[l], value);
-        for (unsigned c = 0; c < count; c++)
-            if (kind == ISA_LOAD)
-                rows[c][l] = value[c];
-            else
-                value[c] = rows[c][l];
-        if (kind == ISA_STORE)
-            isa_texel_store(&t, value, host[l]);
-    }
+    for (ISA_EACH_LANE(l, result == ISA_CONTINUE ? a.lanes : 0))
+        move_format(&t, rows, l, how, kind, host[l]);
     return result;
 }
 
-#define FORMAT(name, count)                                                                        \
+#define FORMAT(name, how)                                                                          \
     static enum isa_result load_format_##name(struct isa_wave *w, const struct isa_insn *i) {      \
-        return run_format(w, i, count, ISA_LOAD);                                                  \
+        return run_format(w, i, how, ISA_LOAD);                                                    \
     }                                                                                              \
     static enum isa_result store_format_##name(struct isa_wave *w, const struct isa_insn *i) {     \
-        return run_format(w, i, count, ISA_STORE);                                                 \
+        return run_format(w, i, how, ISA_STORE);                                                   \
     }
 FORMAT(x, 1)
 FORMAT(xy, 2)
 FORMAT(xyz, 3)
 FORMAT(xyzw, 4)
+FORMAT(d16_x, 1 | HALVES)
+FORMAT(d16_xy, 2 | HALVES)
+FORMAT(d16_xyz, 3 | HALVES)
+FORMAT(d16_xyzw, 4 | HALVES)
+FORMAT(d16_hi_x, 1 | HALVES | UPPER)
 
 static enum isa_result nothing(struct isa_wave *w, const struct isa_insn *i) {
     (void)w, (void)i;
@@ -217,14 +311,21 @@ ISA_STORES(RUN)
 ISA_INTEGER_ATOMICS(RUN)
 ISA_FLOAT_ATOMICS(RUN)
 
-#define FORMATS(name)                                                                              \
+#define UNTYPED(name)                                                                              \
     [ISA_OP_buffer_load_format_##name] = load_format_##name,                                       \
     [ISA_OP_buffer_store_format_##name] = store_format_##name,
+#define FORMATS(name)                                                                              \
+    UNTYPED(name)                                                                                  \
+    [ISA_OP_tbuffer_load_format_##name] = load_format_##name,                                      \
+    [ISA_OP_tbuffer_store_format_##name] = store_format_##name,
 #define ENTRY(name) [ISA_OP_buffer_##name] = run_##name,
 /* clang-format off */
 const isa_exec_fn isa_group_buffer[ISA_OP_COUNT] = {
     ISA_LOADS(ENTRY) ISA_STORES(ENTRY) ISA_INTEGER_ATOMICS(ENTRY) ISA_FLOAT_ATOMICS(ENTRY)
     FORMATS(x) FORMATS(xy) FORMATS(xyz) FORMATS(xyzw)
+    FORMATS(d16_x) FORMATS(d16_xy) FORMATS(d16_xyz) FORMATS(d16_xyzw)
+    UNTYPED(d16_hi_x)
+    [ISA_OP_buffer_store_lds_dword] = buffer_store_lds_dword,
     [ISA_OP_buffer_wbl2] = nothing, [ISA_OP_buffer_invl2] = nothing, [ISA_OP_buffer_inv] = nothing,
     [ISA_OP_buffer_wbinvl1] = nothing, [ISA_OP_buffer_wbinvl1_vol] = nothing,
 };

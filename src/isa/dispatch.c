@@ -99,8 +99,26 @@ static enum isa_result stopped(struct isa_wave *w, const struct isa_insn *i, uin
     return r;
 }
 
+/* While s_setvskip says so, vector instructions do nothing. */
+static enum isa_result run_skipping(struct isa_wave *w, uint64_t end) {
+    while (w->executed < end && w->mode & ISA_MODE_VSKIP) {
+        const struct isa_insn *i = w->ip;
+        const struct isa_page *page = w->page;
+        unsigned encoding = isa_info[i->op].encoding;
+        bool vector = encoding >= ISA_ENC_VOP2 && i->exec != isa_exec_next_page;
+        w->ip = i + i->words;
+        w->executed++;
+        enum isa_result r = vector ? ISA_CONTINUE : i->exec(w, i);
+        if (r != ISA_CONTINUE)
+            return stopped(w, i, page->address + 4 * (uint64_t)(i - page->insn), r);
+    }
+    return ISA_SLEEP;
+}
+
 enum isa_result isa_run(struct isa_wave *w, uint64_t budget) {
     uint64_t end = w->executed + budget;
+    if (__builtin_expect(w->mode & ISA_MODE_VSKIP, 0))
+        return run_skipping(w, end);
     while (w->executed < end) {
         const struct isa_insn *i = w->ip;
         const struct isa_page *page = w->page;

@@ -329,9 +329,64 @@ RETURNING(RUN_RETURNING)
 COMPARING(RUN_COMPARING)
 TWO(RUN_TWO)
 
-EXEC_FN(ds_gws_init) {
-    (void)w, (void)i;
+/* ---- global wave sync ------------------------------------------------------------------------ */
+
+static unsigned semaphore_of(const struct isa_wave *w, const struct isa_insn *i) {
+    return ((ISA_WAVE_M0(w) >> 16 & 63) + (uint32_t)i->imm) % ISA_SEMAPHORES;
+}
+
+static uint32_t first_lane(struct isa_wave *w, const struct isa_insn *i) {
+    uint64_t exec = ISA_WAVE_EXEC(w);
+    return isa_row(w, i->src[0])[exec ? __builtin_ctzll(exec) : 0];
+}
+
+static enum isa_result add_to_semaphore(struct isa_wave *w, const struct isa_insn *i,
+                                        uint32_t add) {
+    struct isa_semaphores *s = w->group->semaphores;
+    if (!s)
+        return isa_stop_unsupported(w, i, "semaphores need a cooperative launch");
+    __atomic_fetch_add(&s->count[semaphore_of(w, i)], add, __ATOMIC_SEQ_CST);
     return ISA_CONTINUE;
+}
+
+EXEC_FN(ds_gws_init) {
+    struct isa_semaphores *s = w->group->semaphores;
+    if (s)
+        __atomic_store_n(&s->count[semaphore_of(w, i)], first_lane(w, i), __ATOMIC_SEQ_CST);
+    return ISA_CONTINUE;
+}
+
+EXEC_FN(ds_gws_sema_v) {
+    return add_to_semaphore(w, i, 1);
+}
+
+EXEC_FN(ds_gws_sema_br) {
+    return add_to_semaphore(w, i, first_lane(w, i));
+}
+
+EXEC_FN(ds_gws_sema_release_all) {
+    struct isa_semaphores *s = w->group->semaphores;
+    return add_to_semaphore(
+        w, i, s ? __atomic_load_n(&s->waiting[semaphore_of(w, i)], __ATOMIC_SEQ_CST) : 0);
+}
+
+/* Takes one, or comes back to this instruction after others had their turn. */
+EXEC_FN(ds_gws_sema_p) {
+    struct isa_semaphores *s = w->group->semaphores;
+    unsigned n = semaphore_of(w, i);
+    if (!s)
+        return isa_stop_unsupported(w, i, "semaphores need a cooperative launch");
+    uint32_t count = __atomic_load_n(&s->count[n], __ATOMIC_SEQ_CST);
+    while (count && !__atomic_compare_exchange_n(&s->count[n], &count, count - 1, false,
+                                                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    if (w->waits != !count)
+        __atomic_fetch_add(&s->waiting[n], count ? ~0u : 1, __ATOMIC_SEQ_CST);
+    w->waits = !count;
+    if (count)
+        return ISA_CONTINUE;
+    w->ip = i;
+    return ISA_SLEEP;
 }
 
 EXEC_FN(ds_gws_barrier) {
@@ -350,6 +405,7 @@ const isa_exec_fn isa_group_ds[ISA_OP_COUNT] = {
     SINGLE(ENTRY_SINGLE) RETURNING(ENTRY_BOTH) COMPARING(ENTRY_BOTH) TWO(ENTRY_TWO)
     ENTRY(ds_swizzle_b32) ENTRY(ds_permute_b32) ENTRY(ds_bpermute_b32) ENTRY(ds_nop)
     ENTRY(ds_read_addtid_b32) ENTRY(ds_write_addtid_b32) ENTRY(ds_append) ENTRY(ds_consume)
-    ENTRY(ds_gws_init) ENTRY(ds_gws_barrier)
+    ENTRY(ds_gws_init) ENTRY(ds_gws_barrier) ENTRY(ds_gws_sema_v) ENTRY(ds_gws_sema_br)
+    ENTRY(ds_gws_sema_p) ENTRY(ds_gws_sema_release_all)
 };
 /* clang-format on */

@@ -132,6 +132,71 @@ static void scale_back(struct isa_valu *v) {
     }
 }
 
+/* ---- MODE.FP16_OVFL: what overflows becomes the largest number, unless a source is infinite ----
+ */
+
+static bool is_infinite(const struct isa_valu *v, unsigned s, int l, unsigned half) {
+    uint32_t x = v->row[s][l];
+    switch (v->info->type[s + 1]) {
+    case ISA_TYPE_F16:
+        return (x & 0x7fff) == 0x7c00;
+    case ISA_TYPE_V2F16:
+        return (x >> 16 * half & 0x7fff) == 0x7c00;
+    case ISA_TYPE_NONE: /* the destination, read as well */
+        return (x >> 16 * (v->info->type[0] == ISA_TYPE_V2F16 ? half : 0) & 0x7fff) == 0x7c00;
+    case ISA_TYPE_F32:
+    case ISA_TYPE_MIX:
+        return (x & 0x7fffffff) == 0x7f800000;
+    default:
+        return false;
+    }
+}
+
+/* Infinity minus 1 is the largest number. */
+static void limit_halves(struct isa_valu *v) {
+    unsigned halves = v->info->type[0] == ISA_TYPE_V2F16 ? 2 : 1;
+    if (v->info->exactness != ISA_EXACT) /* infinities of functions are no overflows */
+        return;
+    for (int l = 0; l < ISA_LANES; l++)
+        for (unsigned h = 0; h < halves; h++) {
+            bool infinite = false;
+            for (unsigned s = 0; s < v->sources; s++)
+                infinite |= is_infinite(v, s, l, h);
+            if (!infinite && (v->result[l] >> 16 * h & 0x7fff) == 0x7c00)
+                v->result[l] -= 1u << 16 * h;
+        }
+}
+
+/* fp8 and bf8 have no infinities: 0x80 is what a number that overflows has become. */
+static void limit_bytes(struct isa_valu *v) {
+    bool two = v->i->op == ISA_OP_v_cvt_pk_fp8_f32 || v->i->op == ISA_OP_v_cvt_pk_bf8_f32;
+    for (int l = 0; l < ISA_LANES; l++)
+        for (unsigned n = 0; n < (two ? 2u : 1u); n++) {
+            uint32_t x = v->row[n][l];
+            if ((v->result[l] >> 8 * n & 0xff) != 0x80 || (x & 0x7f800000) == 0x7f800000)
+                continue;
+            v->result[l] &= ~(0xffu << 8 * n);
+            v->result[l] |= (x >> 31 << 7 | 0x7f) << 8 * n;
+        }
+}
+
+static void limit_overflows(struct isa_valu *v) {
+    enum isa_type t = v->info->type[0];
+    if (!(v->w->mode & ISA_MODE_FP16_OVFL))
+        return;
+    switch (v->i->op) {
+    case ISA_OP_v_cvt_pk_fp8_f32:
+    case ISA_OP_v_cvt_pk_bf8_f32:
+    case ISA_OP_v_cvt_sr_fp8_f32:
+    case ISA_OP_v_cvt_sr_bf8_f32:
+        limit_bytes(v);
+        return;
+    default:
+        if (t == ISA_TYPE_F16 || t == ISA_TYPE_V2F16)
+            limit_halves(v);
+    }
+}
+
 /* ---- halves and bytes ---- */
 
 /* Where the result goes within the destination: shift and mask; what is outside stays. */
@@ -191,6 +256,7 @@ void isa_valu_finish(struct isa_valu *v, const uint32_t *d) {
     unsigned omod = v->i->modifiers >> ISA_MOD_OMOD_SHIFT & 3;
     if (v->i->op == ISA_OP_v_div_fmas_f32 || v->i->op == ISA_OP_v_div_fmas_f64)
         scale_back(v);
+    limit_overflows(v);
     /* Hardware ignores omod where denormals come out, and in IEEE mode. */
     if (omod && is_float(t) && !(v->dst_mode & OUTPUT_DENORMALS) && !(v->w->mode & ISA_MODE_IEEE))
         scale_rows(v->result, t, factors[omod]);

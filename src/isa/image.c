@@ -152,12 +152,25 @@ static enum isa_result image_load(struct isa_wave *w, const struct isa_insn *i) 
     return ISA_CONTINUE;
 }
 
+/* The n-th channel that a lane stores: a register, or with D16 half of one. */
+static uint32_t stored(const struct isa_insn *i, const struct image *m,
+                       const uint32_t (*data)[ISA_LANES], unsigned n, uint64_t l) {
+    if (!(i->raw[1] & D16))
+        return data[n][l];
+    uint32_t half = data[n / 2][l] >> n % 2 * 16 & 0xffff;
+    if (isa_texel_is_float(&m->texel))
+        return isa_bits(isa_from_half(half));
+    return m->texel.number == ISA_SINT ? (uint32_t)(int16_t)half : half;
+}
+
 static enum isa_result image_store(struct isa_wave *w, const struct isa_insn *i) {
     struct image m;
     uint64_t address[ISA_LANES] = { 0 };
     void *host[ISA_LANES];
     const uint32_t(*data)[ISA_LANES] = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->dst);
-    const char *why = i->raw[1] & D16 ? "image store of halves" : read_image(w, i, &m);
+    const char *why = read_image(w, i, &m);
+    if (!why && !isa_texel_can_store(&m.texel))
+        why = "image format";
     if (why)
         return isa_stop_unsupported(w, i, why);
     struct isa_access a = access_of(w, i, &m, ISA_STORE);
@@ -167,11 +180,90 @@ static enum isa_result image_store(struct isa_wave *w, const struct isa_insn *i)
         uint32_t value[4] = { 0 };
         for (unsigned c = 0, n = 0; c < 4; c++)
             if (i->ext >> c & 1)
-                value[c] = data[n++][l];
+                value[c] = stored(i, &m, data, n++, l);
         isa_texel_store(&m.texel, value, host[l]);
     }
     return r;
 }
+
+/* ---- texels as they are: dwords of memory, no conversion ---- */
+
+static enum isa_result move_packed(struct isa_wave *w, const struct isa_insn *i,
+                                   enum isa_access_kind kind, bool sign) {
+    struct image m;
+    uint64_t address[ISA_LANES] = { 0 };
+    void *host[ISA_LANES];
+    uint32_t(*rows)[ISA_LANES] = isa_rows_at(w, i->dst);
+    const char *why = read_image(w, i, &m);
+    if (why)
+        return isa_stop_unsupported(w, i, why);
+    unsigned bytes = isa_texel_bytes(&m.texel), dwords = (bytes + 3) / 4;
+    struct isa_access a = access_of(w, i, &m, kind);
+    read_coordinates(w, i, &m, &a, address);
+    enum isa_result r = a.lanes ? isa_reach(&a, address, host) : ISA_CONTINUE;
+    for (ISA_EACH_LANE(l, r == ISA_CONTINUE ? ISA_WAVE_EXEC(w) : 0)) {
+        uint32_t value[4] = { 0 };
+        bool inside = a.lanes >> l & 1;
+        if (inside)
+            memcpy(value, host[l], bytes);
+        if (sign && bytes < 4)
+            value[0] = bytes == 1 ? (uint32_t)(int8_t)value[0] : (uint32_t)(int16_t)value[0];
+        for (unsigned d = 0, n = 0; d < 4; d++)
+            if (i->ext >> d & 1 && kind == ISA_LOAD)
+                rows[n++][l] = value[d];
+            else if (i->ext >> d & 1 && d < dwords)
+                value[d] = rows[n++][l];
+        if (inside && kind == ISA_STORE)
+            memcpy(host[l], value, bytes);
+    }
+    return r;
+}
+
+static enum isa_result image_load_pck(struct isa_wave *w, const struct isa_insn *i) {
+    return move_packed(w, i, ISA_LOAD, false);
+}
+static enum isa_result image_load_pck_sgn(struct isa_wave *w, const struct isa_insn *i) {
+    return move_packed(w, i, ISA_LOAD, true);
+}
+static enum isa_result image_store_pck(struct isa_wave *w, const struct isa_insn *i) {
+    return move_packed(w, i, ISA_STORE, false);
+}
+
+/* ---- atomics: texels of 32 bits, or of 64 ---- */
+
+static enum isa_result run_atomic(struct isa_wave *w, const struct isa_insn *i,
+                                  const struct isa_action *on_32, const struct isa_action *on_64) {
+    struct image m;
+    uint64_t address[ISA_LANES] = { 0 };
+    void *host[ISA_LANES];
+    uint32_t(*rows)[ISA_LANES] = isa_rows_at(w, i->dst);
+    const char *why = read_image(w, i, &m);
+    unsigned bytes = why ? 0 : isa_texel_bytes(&m.texel);
+    if (why || (bytes != 4 && bytes != 8))
+        return isa_stop_unsupported(w, i, why ? why : "atomic of an image of this format");
+    const struct isa_action *act = bytes == 4 ? on_32 : on_64;
+    struct isa_rows r = { .dst = i->memory & ISA_MEM_GLC ? rows : NULL,
+                          .data = (const uint32_t(*)[ISA_LANES])rows,
+                          .data1 = (const uint32_t(*)[ISA_LANES])rows + bytes / 4 };
+    struct isa_access a = access_of(w, i, &m, ISA_ATOMIC);
+    read_coordinates(w, i, &m, &a, address);
+    for (ISA_EACH_LANE(l, r.dst ? ISA_WAVE_EXEC(w) & ~a.lanes : 0))
+        for (unsigned d = 0; d < bytes / 4; d++)
+            rows[d][l] = 0;
+    enum isa_result result = a.lanes ? isa_reach(&a, address, host) : ISA_CONTINUE;
+    if (result == ISA_CONTINUE && a.lanes)
+        act->apply(&r, a.lanes, host, true);
+    return result;
+}
+
+#define ATOMICS(A)                                                                                 \
+    A(swap)                                                                                        \
+    A(cmpswap) A(add) A(sub) A(smin) A(umin) A(smax) A(umax) A(and) A(or) A(xor) A(inc) A(dec)
+#define RUN_ATOMIC(name)                                                                           \
+    static enum isa_result image_atomic_##name(struct isa_wave *w, const struct isa_insn *i) {     \
+        return run_atomic(w, i, &isa_action_atomic_##name, &isa_action_atomic_##name##_x2);        \
+    }
+ATOMICS(RUN_ATOMIC)
 
 /* ---- sampling ---- */
 
@@ -332,8 +424,16 @@ static enum isa_result image_get_resinfo(struct isa_wave *w, const struct isa_in
 }
 
 /* The level is not looked at: images have one. */
+#define ENTRY_ATOMIC(name) [ISA_OP_image_atomic_##name] = image_atomic_##name,
+/* clang-format off */
 const isa_exec_fn isa_group_image[ISA_OP_COUNT] = {
-    [ISA_OP_image_load] = image_load,     [ISA_OP_image_load_mip] = image_load,
-    [ISA_OP_image_store] = image_store,   [ISA_OP_image_store_mip] = image_store,
+    [ISA_OP_image_load] = image_load, [ISA_OP_image_load_mip] = image_load,
+    [ISA_OP_image_store] = image_store, [ISA_OP_image_store_mip] = image_store,
+    [ISA_OP_image_load_pck] = image_load_pck, [ISA_OP_image_load_mip_pck] = image_load_pck,
+    [ISA_OP_image_load_pck_sgn] = image_load_pck_sgn,
+    [ISA_OP_image_load_mip_pck_sgn] = image_load_pck_sgn,
+    [ISA_OP_image_store_pck] = image_store_pck, [ISA_OP_image_store_mip_pck] = image_store_pck,
     [ISA_OP_image_sample] = image_sample, [ISA_OP_image_get_resinfo] = image_get_resinfo,
+    ATOMICS(ENTRY_ATOMIC)
 };
+/* clang-format on */

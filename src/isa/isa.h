@@ -77,11 +77,19 @@ struct isa_memory {
 
 /* ---- workgroup ---- */
 
+/* Semaphores of global wave sync, shared by the groups of a launch that are resident together. All
+ * zeros before the first wave. */
+enum { ISA_SEMAPHORES = 64 };
+struct isa_semaphores {
+    uint32_t count[ISA_SEMAPHORES], waiting[ISA_SEMAPHORES];
+};
+
 struct isa_group {
     uint8_t *lds;
-    uint32_t lds_bytes; /* allocated: access beyond it is a fault */
-    uint32_t id[3];     /* workgroup ids, for messages */
-    void *context;      /* the caller's */
+    uint32_t lds_bytes;                /* allocated: access beyond it is a fault */
+    uint32_t id[3];                    /* workgroup ids, for messages */
+    struct isa_semaphores *semaphores; /* NULL: the launch has none; using them stops the wave */
+    void *context;                     /* the caller's */
 };
 
 /* ---- wave ---- */
@@ -147,6 +155,7 @@ struct isa_wave {
     uint32_t scratch_bytes; /* per lane */
     uint32_t index;         /* of the wave in its group, for messages */
     uint64_t executed;      /* instructions so far */
+    bool waits;             /* for a semaphore, since before the last isa_run() */
     uint8_t *used;          /* [ISA_OP_COUNT], set to 1 by operation, or NULL */
     void *context;          /* the caller's */
     struct isa_stop stop;

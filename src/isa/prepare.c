@@ -333,13 +333,7 @@ bool isa_valu_prepare(struct isa_valu *v, const char **why) {
         if (!v->fn)
             return false;
     }
-    if ((t == ISA_TYPE_F16 || t == ISA_TYPE_V2F16) && (v->dst_mode & 3)) {
-        *why = "f16 in a rounding mode other than to nearest";
-        return false;
-    }
-    if (t == ISA_TYPE_F16 && v->w->mode & ISA_MODE_FP16_OVFL) {
-        *why = "MODE.FP16_OVFL";
-        return false;
-    }
+    if (v->dst_mode & 3 && (t == ISA_TYPE_F16 || t == ISA_TYPE_V2F16))
+        v->fn = isa_rows_rounding.fn[i->op];
     return true;
 }

@@ -94,6 +94,70 @@ EXEC_FN(s_call_b64) {
     return branch(w, i);
 }
 
+/* ---- the stack of branches: MODE[31:29] counts its entries, each four SGPRs from s0 on: lanes and
+ * address ---- */
+
+enum { CSP_SHIFT = 29, CSP_MOST = 7, ENTRY_SGPRS = 4 };
+
+static void set_csp(struct isa_wave *w, uint32_t csp) {
+    w->mode = (w->mode & ~(7u << CSP_SHIFT)) | csp << CSP_SHIFT;
+}
+
+/* Lanes in `pass` go to target, the others on. If there are both, the fewer go first. */
+static enum isa_result fork_lanes(struct isa_wave *w, const struct isa_insn *i, uint64_t pass,
+                                  uint64_t target) {
+    uint64_t exec = ISA_WAVE_EXEC(w), fail = exec & ~pass, next = isa_wave_pc(w);
+    uint32_t csp = w->mode >> CSP_SHIFT;
+    pass &= exec;
+    if (!fail || !pass)
+        return fail ? ISA_CONTINUE : isa_wave_jump(w, target);
+    if (csp == CSP_MOST)
+        return isa_stop_unsupported(w, i, "the stack of branches is full");
+    bool fail_first = __builtin_popcountll(fail) < __builtin_popcountll(pass);
+    isa_write64(w, ENTRY_SGPRS * csp, fail_first ? pass : fail);
+    isa_write64(w, ENTRY_SGPRS * csp + 2, fail_first ? target : next);
+    set_csp(w, csp + 1);
+    ISA_WAVE_EXEC(w) = fail_first ? fail : pass;
+    return fail_first ? ISA_CONTINUE : isa_wave_jump(w, target);
+}
+
+EXEC_FN(s_cbranch_g_fork) {
+    return fork_lanes(w, i, isa_scalar64(w, i, i->src[0], ISA_TYPE_B64),
+                      isa_scalar64(w, i, i->src[1], ISA_TYPE_B64));
+}
+
+EXEC_FN(s_cbranch_i_fork) {
+    return fork_lanes(w, i, isa_scalar64(w, i, i->dst, ISA_TYPE_B64),
+                      isa_wave_pc(w) + (uint64_t)((int64_t)(int16_t)i->imm * 4));
+}
+
+/* The other lanes, until the stack is as it was. */
+EXEC_FN(s_cbranch_join) {
+    uint32_t csp = w->mode >> CSP_SHIFT;
+    if (csp == (isa_scalar32(w, i, i->src[0]) & 7))
+        return ISA_CONTINUE;
+    if (!csp)
+        return isa_stop_unsupported(w, i, "the stack of branches is empty");
+    set_csp(w, --csp);
+    ISA_WAVE_EXEC(w) = isa_scalar64(w, i, ENTRY_SGPRS * csp, ISA_TYPE_B64);
+    return isa_wave_jump(w, isa_scalar64(w, i, ENTRY_SGPRS * csp + 2, ISA_TYPE_B64));
+}
+
+EXEC_FN(s_rfe_b64) {
+    return isa_stop_unsupported(w, i, "privileged: only a trap handler may execute it");
+}
+
+/* isa_run() looks at VSKIP when it is called. */
+static enum isa_result skip_or_not(const struct isa_wave *w) {
+    return w->mode & ISA_MODE_VSKIP ? ISA_SLEEP : ISA_CONTINUE;
+}
+
+EXEC_FN(s_setvskip) {
+    uint32_t bit = isa_scalar32(w, i, i->src[0]) >> (isa_scalar32(w, i, i->src[1]) & 31) & 1;
+    w->mode = (w->mode & ~(uint32_t)ISA_MODE_VSKIP) | bit * ISA_MODE_VSKIP;
+    return skip_or_not(w);
+}
+
 /* ---- hardware registers: K is id[5:0], offset[10:6], size - 1 [15:11] ---- */
 
 enum {
@@ -172,7 +236,7 @@ static enum isa_result set_register(struct isa_wave *w, const struct isa_insn *i
         return isa_stop_unsupported(w, i, "this hardware register cannot be written here");
     }
     *reg = (*reg & ~mask) | (value << offset & mask);
-    return ISA_CONTINUE;
+    return skip_or_not(w);
 }
 
 EXEC_FN(s_setreg_b32) {
@@ -247,6 +311,12 @@ const isa_exec_fn isa_group_program[ISA_OP_COUNT] = {
     PROGRAM(s_setpc_b64),
     PROGRAM(s_swappc_b64),
     PROGRAM(s_call_b64),
+    PROGRAM(s_cbranch_g_fork),
+    PROGRAM(s_cbranch_i_fork),
+    PROGRAM(s_cbranch_join),
+    PROGRAM(s_rfe_b64),
+    [ISA_OP_s_rfe_restore_b64] = s_rfe_b64,
+    PROGRAM(s_setvskip),
     PROGRAM(s_getreg_b32),
     PROGRAM(s_setreg_b32),
     PROGRAM(s_setreg_imm32_b32),

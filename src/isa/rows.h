@@ -60,7 +60,8 @@ struct isa_rows {
     void (*multiply[4])(const struct isa_product *p); /* by enum isa_multiply */
 };
 
-extern const struct isa_rows isa_rows_base;
+/* The second one is for f16 results in another rounding mode than to nearest: slow. */
+extern const struct isa_rows isa_rows_base, isa_rows_rounding;
 #if defined(__x86_64__)
 extern const struct isa_rows isa_rows_avx2, isa_rows_avx512;
 #endif

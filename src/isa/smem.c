@@ -14,6 +14,11 @@ static bool is_buffer(const struct isa_insn *i) {
     return isa_info[i->op].type[1] == ISA_TYPE_B128;
 }
 
+static bool is_scratch(const struct isa_insn *i) {
+    return (i->op >= ISA_OP_s_scratch_load_dword && i->op <= ISA_OP_s_scratch_load_dwordx4) ||
+           (i->op >= ISA_OP_s_scratch_store_dword && i->op <= ISA_OP_s_scratch_store_dwordx4);
+}
+
 /* Base, and the bytes that a buffer has from there. */
 static uint64_t base_of(const struct isa_wave *w, const struct isa_insn *i, uint64_t *limit) {
     uint64_t base = isa_scalar64(w, i, i->src[0], ISA_TYPE_B64);
@@ -27,8 +32,8 @@ static uint64_t base_of(const struct isa_wave *w, const struct isa_insn *i, uint
 
 static uint64_t offset_of(const struct isa_wave *w, const struct isa_insn *i) {
     uint64_t offset = i->memory & ISA_MEM_IMM ? (uint64_t)(int64_t)i->imm : 0;
-    if (i->src[1] != ISA_OFF)
-        offset += isa_scalar32(w, i, i->src[1]);
+    if (i->src[1] != ISA_OFF) /* of scratch, in units of 64 bytes */
+        offset += (uint64_t)isa_scalar32(w, i, i->src[1]) << (is_scratch(i) ? 6 : 0);
     return offset;
 }
 
@@ -123,6 +128,9 @@ const isa_exec_fn isa_group_smem[ISA_OP_COUNT] = {
     [ISA_OP_s_store_dword] = store, [ISA_OP_s_store_dwordx2] = store, [ISA_OP_s_store_dwordx4] = store,
     [ISA_OP_s_buffer_store_dword] = store, [ISA_OP_s_buffer_store_dwordx2] = store,
     [ISA_OP_s_buffer_store_dwordx4] = store,
+    [ISA_OP_s_scratch_load_dword] = load, [ISA_OP_s_scratch_load_dwordx2] = load,
+    [ISA_OP_s_scratch_load_dwordx4] = load, [ISA_OP_s_scratch_store_dword] = store,
+    [ISA_OP_s_scratch_store_dwordx2] = store, [ISA_OP_s_scratch_store_dwordx4] = store,
     [ISA_OP_s_memtime] = s_memtime, [ISA_OP_s_memrealtime] = s_memtime,
     [ISA_OP_s_dcache_inv] = nothing, [ISA_OP_s_dcache_wb] = nothing,
     [ISA_OP_s_dcache_inv_vol] = nothing, [ISA_OP_s_dcache_wb_vol] = nothing,

@@ -7,47 +7,72 @@
 
 enum { SELECT_BITS = 3, SELECT_ONE = 1, SELECT_CHANNEL = 4 };
 
-/* Data formats of gfx9 that have channels of one size; the others are zeros. */
-static const struct {
-    uint8_t channels, bits;
-} layouts[16] = {
-    [1] = { 1, 8 },  [2] = { 1, 16 },  [3] = { 2, 8 },   [4] = { 1, 32 },  [5] = { 2, 16 },
-    [10] = { 4, 8 }, [11] = { 2, 32 }, [12] = { 4, 16 }, [13] = { 3, 32 }, [14] = { 4, 32 },
+/* Data formats of gfx9, by number: bits of x, y, z, w. Names such as 2_10_10_10 begin with the
+ * highest bits. */
+static const uint8_t layouts[20][4] = {
+    [1] = { 8 },
+    [2] = { 16 },
+    [3] = { 8, 8 },
+    [4] = { 32 },
+    [5] = { 16, 16 },
+    [6] = { 11, 11, 10 },
+    [7] = { 10, 11, 11 },
+    [8] = { 2, 10, 10, 10 },
+    [9] = { 10, 10, 10, 2 },
+    [10] = { 8, 8, 8, 8 },
+    [11] = { 32, 32 },
+    [12] = { 16, 16, 16, 16 },
+    [13] = { 32, 32, 32 },
+    [14] = { 32, 32, 32, 32 },
+    [16] = { 5, 6, 5 },
+    [17] = { 5, 5, 5, 1 },
+    [18] = { 1, 5, 5, 5 },
+    [19] = { 4, 4, 4, 4 },
 };
 
 bool isa_texel_of(unsigned data_format, unsigned number_format, unsigned selects,
                   struct isa_texel *out) {
-    if (data_format >= sizeof layouts / sizeof *layouts || !layouts[data_format].channels)
+    unsigned sum = 0;
+    if (data_format >= sizeof layouts / sizeof *layouts || !layouts[data_format][0])
         return false;
-    *out = (struct isa_texel){ .channels = layouts[data_format].channels,
-                               .bits = layouts[data_format].bits,
-                               .number = (uint8_t)number_format };
-    for (unsigned i = 0; i < 4; i++)
+    *out = (struct isa_texel){ .number = (uint8_t)number_format };
+    bool is_float = number_format == ISA_FLOAT, known = true;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned bits = layouts[data_format][i];
         out->select[i] = selects >> SELECT_BITS * i & 7;
-    bool is_float = number_format == ISA_FLOAT;
-    return number_format <= ISA_FLOAT && number_format != 6 && (!is_float || out->bits > 8) &&
-           (out->bits < 32 || is_float || number_format >= ISA_UINT);
+        out->bits[i] = (uint8_t)bits;
+        out->channels += bits != 0;
+        sum += bits;
+        known &= !bits || !is_float || bits >= 10;
+        known &= bits < 32 || is_float || number_format >= ISA_UINT;
+    }
+    /* Floats of 10 bits are those without a sign, together with 11. */
+    known &= !is_float || data_format == 6 || data_format == 7 || out->bits[0] >= 16;
+    out->bytes = (uint8_t)(sum / 8);
+    return known && number_format <= ISA_FLOAT && number_format != 6;
 }
 
 static int32_t sign_extend(uint32_t raw, unsigned bits) {
     return (int32_t)(raw << (32 - bits)) >> (32 - bits);
 }
 
-static uint32_t decode(const struct isa_texel *t, uint32_t raw) {
-    float top = (float)((UINT64_C(1) << (t->bits - 1)) - 1);
+static uint32_t decode(const struct isa_texel *t, unsigned bits, uint32_t raw) {
+    float top = (float)((UINT64_C(1) << (bits - 1)) - 1);
     switch (t->number) {
     case ISA_UNORM:
         return isa_bits((float)raw / (2.0f * top + 1.0f));
     case ISA_SNORM:
-        return isa_bits(fmaxf((float)sign_extend(raw, t->bits) / top, -1.0f));
+        return isa_bits(fmaxf((float)sign_extend(raw, bits) / fmaxf(top, 1.0f), -1.0f));
     case ISA_USCALED:
         return isa_bits((float)raw);
     case ISA_SSCALED:
-        return isa_bits((float)sign_extend(raw, t->bits));
+        return isa_bits((float)sign_extend(raw, bits));
     case ISA_SINT:
-        return (uint32_t)sign_extend(raw, t->bits);
+        return (uint32_t)sign_extend(raw, bits);
     case ISA_FLOAT:
-        return t->bits == 16 ? isa_bits(isa_from_half(raw)) : raw;
+        if (bits < 16) /* an f16 without the sign and the last bits */
+            raw <<= 15 - bits;
+        return bits <= 16 ? isa_bits(isa_from_half(raw)) : raw;
     default:
         return raw;
     }
@@ -58,10 +83,10 @@ static float limit(float value, float low, float high) {
     return value >= low ? value <= high ? value : high : value < low ? low : 0.0f;
 }
 
-static uint32_t encode(const struct isa_texel *t, uint32_t bits) {
-    float top = (float)((UINT64_C(1) << (t->bits - 1)) - 1), value = isa_float(bits);
-    uint32_t most = t->bits == 32 ? UINT32_MAX : (1u << t->bits) - 1;
-    int32_t integer = (int32_t)bits, high = (int32_t)(most >> 1);
+static uint32_t encode(const struct isa_texel *t, unsigned bits, uint32_t from) {
+    float top = (float)((UINT64_C(1) << (bits - 1)) - 1), value = isa_float(from);
+    uint32_t most = bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+    int32_t integer = (int32_t)from, high = (int32_t)(most >> 1);
     switch (t->number) {
     case ISA_UNORM:
         return (uint32_t)rintf(limit(value, 0, 1) * (2.0f * top + 1.0f));
@@ -74,17 +99,38 @@ static uint32_t encode(const struct isa_texel *t, uint32_t bits) {
     case ISA_SINT:
         return (uint32_t)(integer > high ? high : integer < -high - 1 ? -high - 1 : integer);
     case ISA_FLOAT:
-        return t->bits == 16 ? isa_to_half(value) : bits;
+        return bits == 16 ? isa_to_half(value) : from;
     default:
-        return bits > most ? most : bits;
+        return from > most ? most : from;
     }
 }
 
+/* Channels of 8, 16 and 32 bits are bytes of their own; all others share 16 or 32 bits. */
+static unsigned first_bit(const struct isa_texel *t, unsigned channel) {
+    unsigned at = 0;
+    for (unsigned c = 0; c < channel; c++)
+        at += t->bits[c];
+    return at;
+}
+
+static uint32_t mask_of(unsigned bits) {
+    return bits == 32 ? UINT32_MAX : (1u << bits) - 1;
+}
+
 static uint32_t read_channel(const struct isa_texel *t, const void *memory, unsigned channel) {
-    const unsigned char *from = (const unsigned char *)memory + channel * t->bits / 8u;
+    unsigned at = first_bit(t, channel), word = at / 32 * 4, bytes = t->bytes - word;
     uint32_t raw = 0;
-    memcpy(&raw, from, t->bits / 8u); /* little-endian, as the GPU is */
-    return raw;
+    memcpy(&raw, (const unsigned char *)memory + word, bytes < 4 ? bytes : 4); /* little-endian */
+    return raw >> at % 32 & mask_of(t->bits[channel]);
+}
+
+static void write_channel(const struct isa_texel *t, void *memory, unsigned channel, uint32_t raw) {
+    unsigned at = first_bit(t, channel), word = at / 32 * 4, bytes = t->bytes - word;
+    uint32_t mask = mask_of(t->bits[channel]) << at % 32, there = 0;
+    unsigned char *to = (unsigned char *)memory + word;
+    memcpy(&there, to, bytes < 4 ? bytes : 4);
+    there = (there & ~mask) | (raw << at % 32 & mask);
+    memcpy(to, &there, bytes < 4 ? bytes : 4);
 }
 
 void isa_texel_load(const struct isa_texel *t, const void *memory, uint32_t result[4]) {
@@ -92,7 +138,8 @@ void isa_texel_load(const struct isa_texel *t, const void *memory, uint32_t resu
     for (unsigned i = 0; i < 4; i++) {
         unsigned select = t->select[i];
         if (select >= SELECT_CHANNEL && select - SELECT_CHANNEL < t->channels)
-            result[i] = decode(t, read_channel(t, memory, select - SELECT_CHANNEL));
+            result[i] = decode(t, t->bits[select - SELECT_CHANNEL],
+                               read_channel(t, memory, select - SELECT_CHANNEL));
         else /* a channel that is not there is 0, the last one 1 */
             result[i] = select == SELECT_ONE || select == SELECT_CHANNEL + 3 ? one : 0;
     }
@@ -103,8 +150,7 @@ void isa_texel_store(const struct isa_texel *t, const uint32_t value[4], void *m
         unsigned select = t->select[i];
         if (select < SELECT_CHANNEL || select - SELECT_CHANNEL >= t->channels)
             continue;
-        uint32_t raw = encode(t, value[i]);
-        memcpy((unsigned char *)memory + (select - SELECT_CHANNEL) * t->bits / 8u, &raw,
-               t->bits / 8u);
+        write_channel(t, memory, select - SELECT_CHANNEL,
+                      encode(t, t->bits[select - SELECT_CHANNEL], value[i]));
     }
 }

@@ -20,17 +20,23 @@ enum isa_number {
 
 struct isa_texel {
     uint8_t channels;  /* 1 to 4 */
-    uint8_t bits;      /* of each: 8, 16 or 32 */
+    uint8_t bytes;     /* of all */
+    uint8_t bits[4];   /* of each channel: 1 to 16, or 32; x is in the lowest ones */
     uint8_t number;    /* enum isa_number */
     uint8_t select[4]; /* of each result: 0, 1, or 4 + channel */
 };
 
-/* False if the formats are reserved, or are not implemented: channels of different sizes. */
+/* False if the formats are reserved, or are compressed. */
 bool isa_texel_of(unsigned data_format, unsigned number_format, unsigned selects,
                   struct isa_texel *out);
 
 static inline unsigned isa_texel_bytes(const struct isa_texel *t) {
-    return t->channels * t->bits / 8u;
+    return t->bytes;
+}
+
+/* Floats of 10 and 11 bits can be loaded; how hardware rounds to them is not documented. */
+static inline bool isa_texel_can_store(const struct isa_texel *t) {
+    return t->number != ISA_FLOAT || t->bits[0] >= 16;
 }
 
 /* Whether results are floats: those of UINT and SINT are integers. */

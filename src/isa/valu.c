@@ -164,8 +164,6 @@ enum isa_result isa_valu_general(struct isa_wave *w, const struct isa_insn *i) {
     v.info = &isa_info[i->op];
     v.rows = isa_rows_chosen;
     memset(v.index, 0, sizeof v.index);
-    if (w->mode & ISA_MODE_VSKIP)
-        return ISA_CONTINUE;
     v.lanes = ISA_WAVE_EXEC(w);
     v.fn = (isa_row_fn)i->kernel;
     v.dst_mode = float_mode(w, v.info->type[0]);

@@ -369,10 +369,7 @@ static void every_memory_instruction_is_executable(void **state) {
     (void)state;
     for (unsigned op = 1; op < ISA_OP_COUNT; op++) {
         const struct isa_info *info = &isa_info[op];
-        bool format =
-            strstr(info->name, "format") != NULL || strstr(info->name, "s_scratch") != NULL;
-        if (!(info->forms & (ISA_FORM_LOAD | ISA_FORM_STORE | ISA_FORM_ATOMIC)) || format ||
-            info->encoding == ISA_ENC_MIMG || op == ISA_OP_buffer_store_lds_dword)
+        if (!(info->forms & (ISA_FORM_LOAD | ISA_FORM_STORE | ISA_FORM_ATOMIC)))
             continue;
         if (!isa_is_executable((enum isa_op)op))
             fail_msg("nothing executes %s", info->name);

@@ -99,8 +99,9 @@ struct machine_launch {
     bool cooperative;                /* all groups at once */
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
-    struct isa_race *race;           /* NULL: races are not looked for */
-    uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
+    struct isa_semaphores semaphores; /* of a cooperative launch */
+    struct isa_race *race;            /* NULL: races are not looked for */
+    uint64_t told[MACHINE_TOLD_MAX];  /* instructions of which something was told already */
     _Atomic bool stopped;
     struct spin lock; /* of stop and told */
     struct soft_machine_stop *stop;

@@ -171,9 +171,10 @@ static void change(struct machine_worker *worker, enum machine_turn from, enum m
             worker->turns[i] = to;
 }
 
-static void set_group(const struct machine_launch *l, struct machine_worker *worker,
-                      uint64_t index) {
-    worker->group = (struct isa_group){ .lds = worker->lds, .lds_bytes = l->lds_bytes };
+static void set_group(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
+    worker->group = (struct isa_group){ .lds = worker->lds,
+                                        .lds_bytes = l->lds_bytes,
+                                        .semaphores = l->cooperative ? &l->semaphores : NULL };
     worker->group.id[0] = (uint32_t)(index % l->grid[0]);
     worker->group.id[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
     worker->group.id[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
