@@ -240,6 +240,7 @@ void before_wait_stream(struct replay *r, struct thread *t, struct stream *s, ui
 void before_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns) {
     struct space *space = t->space;
     before_wait_clock(r, t, &space->drained, end_ns);
+    (void)effort_steps(space->stream_count);
     for (size_t i = 0; i < space->stream_count; i++)
         if (device < 0 || space->streams[i]->device == (uint32_t)device)
             before_wait_clock(r, t, &space->streams[i]->clock, end_ns);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 enum { FAILURES_MAX = 100000 };
@@ -147,6 +148,7 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
 
 /* Indices of the failure at `index` are now one higher. */
 static void moved_failure(struct replay *r, size_t index) {
+    (void)effort_steps(r->thread_count);
     for (size_t i = 0; i < r->thread_count; i++)
         r->threads[i].failure += r->threads[i].failure == index + 1;
     for (size_t i = 0; i < r->lost_count; i++)
@@ -166,7 +168,7 @@ static struct failure *recall(struct replay *r, uint64_t seq, unsigned error, st
     f->harmless = true;
     size_t at = (size_t)(f - r->failures);
     struct failure moved = *f;
-    for (; at > 0 && r->failures[at - 1].seq > seq; at--) {
+    for (; at > 0 && r->failures[at - 1].seq > seq && !effort_is_spent(); at--) {
         r->failures[at] = r->failures[at - 1];
         moved_failure(r, at - 1);
     }
@@ -334,7 +336,8 @@ static bool misses_something(const struct failure *f) {
 static uint64_t find_surface(const struct replay *r, const struct failure *f) {
     if (f->surfaced != EVENT_NO_SEQ)
         return f->surfaced;
-    for (const struct failure *g = f + 1; g < r->failures + r->failure_count; g++) {
+    for (const struct failure *g = f + 1; g < r->failures + r->failure_count && effort_steps(1);
+         g++) {
         if (g->space != f->space || g->thread != f->thread)
             continue;
         if (f->sticky ? g->sticky : makes_something(f) && !g->sticky && misses_something(g))
@@ -432,7 +435,7 @@ static uint64_t find_breaker(struct replay *r, const struct failure *f) {
     struct reader_event *e = r->other;
     uint64_t found = EVENT_NO_SEQ, stop = f->seq > LOOK ? f->seq - LOOK : 0;
     uint32_t stream = reader_event(r->r, f->seq, e) ? e->event.stream : 0;
-    for (uint64_t seq = f->seq; stream && seq-- > stop;) {
+    for (uint64_t seq = f->seq; stream && seq-- > stop && effort_steps(64);) {
         if (!reader_event(r->r, seq, e))
             continue;
         if (e->event.kind == EVENT_CAPTURE_BEGIN && e->event.stream == stream)
@@ -589,7 +592,7 @@ static struct in_flight launches_in_flight(struct replay *r, const struct space 
     struct in_flight x = { .first = EVENT_NO_SEQ };
     enum { LOOK = 10000 };
     unsigned looked = 0;
-    for (size_t i = 0; i < s->stream_count; i++) {
+    for (size_t i = 0; i < s->stream_count && effort_steps(r->thread_count); i++) {
         const struct lane *l = &r->lanes[s->streams[i]->lane];
         uint32_t known = 0;
         for (size_t k = 0; k < r->thread_count; k++)

@@ -185,6 +185,7 @@ static void end_capture(struct replay *r, const struct reader_event *e, struct t
     struct capture *c = s ? s->capture : NULL;
     if (!c)
         return;
+    (void)effort_steps(s->space->stream_count);
     for (size_t i = 0; i < s->space->stream_count; i++)
         if (s->space->streams[i]->capture == c)
             s->space->streams[i]->capture = NULL;
@@ -285,6 +286,7 @@ static void on_edge(struct replay *r, const struct reader_event *e, struct threa
         return;
     struct node *n = &g->nodes[to];
     uint32_t first = g->dep_count;
+    (void)effort_steps(n->dep_count);
     for (uint32_t i = 0; i <= n->dep_count; i++) {
         uint32_t on = i < n->dep_count ? g->deps[n->dep_first + i] : from;
         if (!grow(&g->deps, &g->dep_room, g->dep_count, sizeof *g->deps)) {
@@ -308,9 +310,9 @@ static bool order_nodes(struct graph *g) {
     uint32_t done = 0;
     for (bool again = true; g->order && placed && again && done < g->count;) {
         again = false;
-        for (uint32_t i = 0; i < g->count; i++) {
+        for (uint32_t i = 0; i < g->count && effort_steps(1); i++) {
             bool ready = !placed[i];
-            for (uint32_t k = 0; ready && k < g->nodes[i].dep_count; k++)
+            for (uint32_t k = 0; ready && effort_steps(1) && k < g->nodes[i].dep_count; k++)
                 ready = placed[g->deps[g->nodes[i].dep_first + k]];
             if (ready) {
                 g->order[done++] = i;
@@ -330,6 +332,7 @@ static bool cut_chains(struct graph *g) {
     g->chains = 0;
     for (uint32_t i = 0; tail && g->chain && g->clocks && i < g->count; i++) {
         uint32_t node = g->order[i], chain = UINT32_MAX;
+        (void)effort_steps(g->nodes[node].dep_count);
         for (uint32_t k = 0; k < g->nodes[node].dep_count && chain == UINT32_MAX; k++) {
             uint32_t on = g->deps[g->nodes[node].dep_first + k];
             if (tail[g->chain[on]] == on)
@@ -392,6 +395,7 @@ static bool find_changed(struct replay *r, struct graph *g, uint64_t handle, uns
     uint32_t candidates = 0;
     if (find_node(g, handle, number))
         return true;
+    (void)effort_steps(UINT64_C(32) * g->count);
     for (uint32_t i = 0; i < g->count; i++)
         if (!g->nodes[i].handle && (!kind || is_node_of(r, &g->nodes[i], kind))) {
             *number = i;
@@ -406,7 +410,7 @@ static bool find_changed(struct replay *r, struct graph *g, uint64_t handle, uns
 /* Parameters of a node of a graph that is not executable. */
 static struct graph *find_owner(const struct space *s, uint64_t handle, uint32_t *number) {
     size_t at = 0;
-    for (const struct table_entry *e; (e = table_next(&s->graphs, &at));)
+    for (const struct table_entry *e; (e = table_next(&s->graphs, &at)) && effort_steps(8);)
         if (find_node(e->value, handle, number))
             return e->value;
     return NULL;
@@ -439,7 +443,7 @@ static void on_handle(const struct reader_event *e, struct thread *t) {
     size_t at = 0;
     if (g && e->event.len < g->count && !g->nodes[e->event.len].handle)
         g->nodes[e->event.len].handle = e->event.src;
-    for (const struct table_entry *x; (x = table_next(&t->space->execs, &at));) {
+    for (const struct table_entry *x; (x = table_next(&t->space->execs, &at)) && effort_steps(8);) {
         struct graph *exec = x->value;
         if (exec->from == e->event.dst && e->event.len < exec->count &&
             !exec->nodes[e->event.len].handle)
@@ -491,6 +495,7 @@ static void mark_gone(struct table *graphs, uint64_t op, uint64_t seq) {
     size_t at = 0;
     for (const struct table_entry *e; (e = table_next(graphs, &at));) {
         struct graph *g = e->value;
+        (void)effort_steps(8 + g->count);
         for (uint32_t i = 0; i < g->count; i++)
             if (g->nodes[i].seq == op)
                 g->nodes[i].gone = seq;
@@ -643,7 +648,7 @@ uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint3
     if (!reader_event(r->r, launch, e) || e->event.kind != EVENT_GRAPH_LAUNCH)
         return EVENT_NO_SEQ;
     const struct graph *g = table_find(&s->execs, e->event.dst);
-    for (uint32_t i = 0; g && i < g->count; i++) {
+    for (uint32_t i = 0; g && i < g->count && effort_steps(32); i++) {
         if (g->nodes[i].seq == EVENT_NO_SEQ || !reader_event(r->r, g->nodes[i].seq, e) ||
             (e->event.name != name &&
              strcmp(reader_function(r->r, event_fn(&e->event)), reader_string(r->r, name)) != 0))

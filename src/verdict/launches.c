@@ -4,6 +4,7 @@
  * host waited for it with success, and nothing says that it did not (NOT_RUN). Its accesses were
  * checked as its extra CHECKED says; without that extra nothing was. Slack that lost its pattern
  * (SLACK) is a finding: somebody wrote there. */
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 /* ---- every launch ---------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static struct candidates find_candidates(struct replay *r, const struct block *b
     struct candidates c = { .first = EVENT_NO_SEQ };
     struct reader_event *e = r->other;
     uint64_t looked = 0;
-    for (uint64_t seq = from; seq <= to && looked < LOOK; seq++, looked++) {
+    for (uint64_t seq = from; seq <= to && looked < LOOK && effort_steps(64); seq++, looked++) {
         if (!reader_event(r->r, seq, e) || event_is_captured(&e->event) || e->event.status ||
             (e->event.kind != EVENT_LAUNCH && e->event.kind != EVENT_GRAPH_LAUNCH))
             continue;
@@ -200,7 +201,7 @@ static bool is_waited_for(const struct replay *r, const struct stream *s) {
     last = s->last_launch < last ? s->last_launch : last;
     if (vclock_covers(&s->space->published, s->lane, last))
         return true;
-    for (size_t i = 0; i < r->thread_count; i++)
+    for (size_t i = 0; i < r->thread_count && effort_steps(1); i++)
         if (r->threads[i].space == s->space && vclock_covers(&r->threads[i].known, s->lane, last))
             return true;
     return false;
@@ -209,7 +210,7 @@ static bool is_waited_for(const struct replay *r, const struct stream *s) {
 /* The name of the first launch of the stream that is not done, as far as it can be told. */
 static uint32_t first_unfinished(struct replay *r, const struct stream *s) {
     const struct lane *l = &r->lanes[s->lane];
-    for (uint32_t n = s->ran < l->last ? (uint32_t)s->ran : 0; n < l->last; n++)
+    for (uint32_t n = s->ran < l->last ? (uint32_t)s->ran : 0; n < l->last && effort_steps(16); n++)
         if (reader_event(r->r, l->seqs[n], r->other) && r->other->event.kind == EVENT_LAUNCH)
             return r->other->event.name;
     return 0;

@@ -2,6 +2,7 @@
  *
  * Rows are compared one by one: within a buffer of rows, the columns of source and destination may
  * well take turns. A copy of bytes onto themselves changes nothing in any order and is none. */
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 enum { ROWS_MAX = 4096 };
@@ -22,14 +23,17 @@ static uint64_t bytes_in_slice(const struct use *u, uint64_t slice, uint64_t sta
         uint64_t row = base + i * u->pitch, end = row + u->bytes;
         uint64_t low = row > start ? row : start, high = end < start + bytes ? end : start + bytes;
         sum += low < high ? high - low : 0;
+        if (!effort_steps(4))
+            break;
     }
     return sum;
 }
 
 /* Pitches that rows overlap each other by are a shape of their own, and not looked at here. */
 static bool is_plain(const struct use *u) {
-    return u->rows * u->slices <= ROWS_MAX && u->rows && u->slices && u->bytes &&
-           !(u->flags & USE_VAGUE) && use_end(u) && (u->rows == 1 || u->pitch >= u->bytes);
+    return u->rows && u->rows <= ROWS_MAX && u->slices && u->slices <= ROWS_MAX / u->rows &&
+           u->bytes && !(u->flags & USE_VAGUE) && use_end(u) &&
+           (u->rows == 1 || u->pitch >= u->bytes);
 }
 
 void overlap_check(struct replay *r, const struct op *op, struct thread *t) {
@@ -41,10 +45,10 @@ void overlap_check(struct replay *r, const struct op *op, struct thread *t) {
     if (to->start == from->start || to->start >= use_end(from) || from->start >= use_end(to))
         return;
     uint64_t bytes = 0;
-    for (uint64_t i = 0; i < to->rows * to->slices; i++)
+    for (uint64_t i = 0; i < to->rows * to->slices && effort_steps(4 * from->slices); i++)
         for (uint64_t k = 0; k < from->slices; k++)
             bytes += bytes_in_slice(from, k, row_at(to, i), to->bytes);
-    if (!bytes)
+    if (!bytes || effort_is_spent())
         return;
     struct found f = {
         .hypothesis = HYPOTHESIS_OVERLAPPING_COPIES,

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 enum { ROWS_MAX = 4096, SUSPECTS_MAX = 32 };
@@ -580,7 +581,7 @@ static void check_exact(struct race *x) {
         x->block->leaves_mark = true;
         return;
     }
-    for (uint64_t i = 0; i < rows; i++)
+    for (uint64_t i = 0; i < rows && !x->r->no_memory; i++)
         touch(x, u->start + i / u->rows * u->slice + i % u->rows * u->pitch, u->bytes, &answer);
     x->r->seen.pairs += answer.pairs;
     x->r->checked[HYPOTHESIS_STREAM_UNSYNCED] += answer.pairs - answer.copy_pairs;
@@ -611,6 +612,7 @@ static void beside_unknown(struct replay *r, struct thread *t, uint32_t lane,
 static void may_go_anywhere(struct replay *r, struct thread *t, uint32_t lane, uint32_t number,
                             const struct vclock *clock) {
     struct space *s = t->space;
+    (void)effort_steps(r->unknown_beside ? 0 : s->stream_count);
     for (size_t i = 0; i < s->stream_count && !r->unknown_beside; i++) {
         uint32_t other = s->streams[i]->lane;
         if (other != lane && !vclock_covers(clock, other, r->lanes[other].last))

@@ -176,7 +176,7 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
     r->seen.allocations += !b.found;
     struct block *entered = space_add(t->space, &b);
     if (!entered) {
-        r->no_memory |= b.base + (b.bytes - 1) >= b.base;
+        r->no_memory |= b.base + b.bytes > b.base;
         return;
     }
     if (b.family == DETAIL_FAMILY_ASYNC && b.stream && !event_is_captured(&e->event))
@@ -207,7 +207,7 @@ static void on_free(struct replay *r, const struct reader_event *e, struct threa
 static void free_some(struct replay *r, const struct reader_event *e, struct space *s,
                       bool (*gone)(const struct block *b, uint64_t what), uint64_t what) {
     struct range *at = rangemap_first(&s->live);
-    while (at) {
+    while (at && effort_steps(64)) {
         struct block *b = at->value;
         at = rangemap_next(&s->live, at);
         if (gone(b, what) && !space_free(s, b, e->seq, e->event.site, false))
@@ -243,7 +243,7 @@ static void on_symbol(struct replay *r, const struct reader_event *e, struct thr
     };
     if (e->event.status == hipSuccess && b.base && b.bytes && !space_at(t->space, b.base) &&
         !space_add(t->space, &b))
-        r->no_memory |= b.base + (b.bytes - 1) >= b.base;
+        r->no_memory |= b.base + b.bytes > b.base;
 }
 
 static void on_memory(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -519,7 +519,8 @@ void replay_run(struct replay *r) {
     const struct reader_info *info = reader_info(r->r);
     struct reader_cursor c = reader_events(r->r, 0, UINT64_MAX);
     effort_begin(info->data_bytes / sizeof(union event_slot), info->data_bytes);
-    for (uint64_t next = RELEASE; !r->no_memory && reader_next(&c, r->event);) {
+    for (uint64_t next = RELEASE;
+         !r->no_memory && !effort_is_spent() && reader_next(&c, r->event);) {
         arena_clear(&r->words);
         on_event(r, r->event);
         if (r->event->seq >= next) {

@@ -6,6 +6,7 @@
  * which device events, graphs and modules are is not recorded, so that any reset releases them. */
 #include <stdlib.h>
 
+#include "verdict/effort.h"
 #include "verdict/replay.h"
 
 struct resource {
@@ -61,6 +62,7 @@ static void sieve(struct replay *r, struct space *s, enum space_resource kind,
                   uint64_t what) {
     struct table kept = { 0 };
     size_t at = 0, gone = 0;
+    (void)effort_steps(UINT64_C(16) * s->resources[kind].room);
     for (const struct table_entry *e; (e = table_next(&s->resources[kind], &at));) {
         struct resource *x = e->value;
         if (keep(r, x, what) && table_set(&kept, e->key, x))

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "verdict/effort.h"
+
+/* What it costs, in the steps of effort.h: going down the tree, and the next segment or read there.
+ * The first segment of an access is as good as free: a copy of thousands of rows is one event. */
+enum { STEPS_FIND = 48, STEPS_NEXT = 4 };
 
 enum { LEAF_MAX = 32, INNER_MAX = 64, DEPTH_MAX = 16, SEGMENTS_MAX = 6 << 20 };
 
@@ -65,7 +70,9 @@ static bool more_push(struct shadow *s, uint32_t *list, const struct shadow_mark
     } else {
         if (s->pool_used == s->pool_room) {
             uint32_t room = s->pool_room ? 2 * s->pool_room : 64;
-            struct more_read *pool = realloc(s->pool, (size_t)room * sizeof *pool);
+            struct more_read *pool = NULL;
+            if (room > s->pool_room && effort_bytes((room - s->pool_room) * sizeof *pool, 0))
+                pool = realloc(s->pool, (size_t)room * sizeof *pool);
             if (!pool)
                 return false;
             s->pool = pool;
@@ -92,7 +99,7 @@ static bool more_copy(struct shadow *s, uint32_t *to, uint32_t from) {
     *to = 0;
     for (uint32_t i = from; i; i = s->pool[i].next) {
         struct shadow_mark read = s->pool[i].read;
-        if (!more_push(s, to, &read)) {
+        if (!effort_steps(STEPS_NEXT) || !more_push(s, to, &read)) {
             more_free(s, to);
             return false;
         }
@@ -104,7 +111,7 @@ static bool more_copy(struct shadow *s, uint32_t *to, uint32_t from) {
  * comes after the newest comes after those too. */
 static void more_drop_known(struct shadow *s, struct segment *seg, const struct vclock *known) {
     uint32_t *link = &seg->more;
-    while (*link) {
+    while (*link && effort_steps(STEPS_NEXT)) {
         struct more_read *m = &s->pool[*link];
         if (vclock_covers(known, m->read.lane, m->read.number)) {
             uint32_t gone = *link;
@@ -124,7 +131,7 @@ static struct leaf *new_leaf(struct shadow *s) {
     struct leaf *leaf = s->free_leaves;
     if (leaf)
         s->free_leaves = leaf->next;
-    else
+    else if (effort_bytes(sizeof *leaf, 0))
         leaf = arena_alloc(&s->nodes, sizeof *leaf);
     if (leaf) {
         leaf->count = 0;
@@ -375,6 +382,8 @@ static bool carve(struct shadow *s, uint64_t start, uint64_t end) {
         struct segment *seg = segment_at(&p);
         if (!seg || seg->start >= end)
             return true;
+        if (!effort_steps(STEPS_FIND))
+            return false;
         if (seg->start < start) {
             if (seg->end > end && !split(s, seg, end))
                 return false;
@@ -439,7 +448,7 @@ static void compare(const struct shadow *s, const struct shadow_access *a,
     if (!a->writes)
         return;
     compare_mark(a, &seg->read, false, seg, answer);
-    for (uint32_t i = seg->more; i; i = s->pool[i].next)
+    for (uint32_t i = seg->more; i && effort_steps(STEPS_NEXT); i = s->pool[i].next)
         compare_mark(a, &s->pool[i].read, false, seg, answer);
 }
 
@@ -461,7 +470,7 @@ void shadow_compare(shadow *s, const struct shadow_access *a, struct shadow_answ
     uint64_t at = a->start;
     for (struct place p = find(s, a->start); p.leaf; advance(&p)) {
         const struct segment *seg = segment_at(&p);
-        if (seg->start >= a->end)
+        if (seg->start >= a->end || !effort_steps(STEPS_NEXT))
             break;
         if (seg->start > at)
             count_undefined(at, seg->start, answer);
@@ -501,7 +510,7 @@ static bool add_read(struct shadow *s, const struct shadow_access *a, struct seg
         seg->read = a->me;
         return true;
     }
-    for (uint32_t i = seg->more; i; i = s->pool[i].next)
+    for (uint32_t i = seg->more; i && effort_steps(STEPS_NEXT); i = s->pool[i].next)
         if (s->pool[i].read.lane == a->me.lane) {
             s->pool[i].read = a->me;
             return true;
@@ -515,6 +524,8 @@ static bool touch_read(struct shadow *s, const struct shadow_access *a,
     while (at < a->end) {
         struct place p = find(s, at);
         struct segment *seg = segment_at(&p);
+        if (at != a->start && !effort_steps(STEPS_FIND))
+            return false;
         if (!seg || seg->start > at) {
             uint64_t end = seg ? smaller(seg->start, a->end) : a->end;
             count_undefined(at, end, answer);
@@ -546,5 +557,7 @@ static bool touch_read(struct shadow *s, const struct shadow_access *a,
 }
 
 bool shadow_touch(shadow *s, const struct shadow_access *a, struct shadow_answer *answer) {
+    if (!effort_steps(STEPS_NEXT))
+        return false;
     return a->writes ? touch_write(s, a, answer) : touch_read(s, a, answer);
 }

@@ -120,7 +120,7 @@ bool space_free(struct space *s, struct block *b, uint64_t seq, uint32_t site, b
  */
 
 struct block *space_add(struct space *s, const struct block *what) {
-    if (!what->bytes || what->base + (what->bytes - 1) < what->base)
+    if (what->base + what->bytes <= what->base) /* empty, or to the last byte there is and beyond */
         return NULL;
     for (;;) {
         struct range *r = rangemap_find_first_at_or_after(&s->live, what->base);

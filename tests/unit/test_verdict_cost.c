@@ -164,6 +164,81 @@ static void graphs_in_graphs(void **state) {
     stays_in_bounds();
 }
 
+/* Each row is compared with all rows before it, if nobody counts. */
+static void rows_that_lie_in_each_other(void **state) {
+    (void)state;
+    enum { COPIES = 500, ROWS = 4096 };
+    uint32_t s = nonblocking(), t = nonblocking();
+    alloc(DEVICE_AT, 16 * MIB);
+    alloc(DEVICE2_AT, 16 * MIB);
+    for (unsigned i = 0; i < COPIES; i++)
+        copy_rows(hipMemcpyDeviceToDevice | ASYNC, DEVICE_AT + i % 7, i % 3, DEVICE2_AT + i % 5,
+                  1 + i % 2, MIB, ROWS, i % 2 ? s : t);
+    stays_in_bounds();
+}
+
+/* The product of rows and slices is 0 in 64 bits. */
+static void slices_without_number(void **state) {
+    (void)state;
+    uint32_t s = nonblocking();
+    alloc(DEVICE_AT, UINT64_C(1024) * 1024 * MIB);
+    for (unsigned which = 0; which < 2; which++) {
+        union event_slot c[3];
+        c[0].event = (struct event){ .kind = EVENT_COPY2D,
+                                     .aux = event_aux(HIP_FN_hipMemcpy3DAsync,
+                                                      hipMemcpyDeviceToDevice | ASYNC),
+                                     .dst = DEVICE_AT + 4 * which,
+                                     .src = DEVICE_AT + 4 * !which,
+                                     .len = 64,
+                                     .stream = s };
+        event_extra_rows(&c[1], 16, 16, 8, UINT64_C(1) << 32);
+        event_extra_slices(&c[2], 0, 0, UINT64_C(1) << 32);
+        put_slots(c, 3);
+        c[0].event.len = 8;
+        event_extra_rows(&c[1], 16, 16, 8, 2);
+        put_slots(c, 3);
+    }
+    stays_in_bounds();
+}
+
+static void blocks_up_to_the_last_byte(void **state) {
+    (void)state;
+    uint32_t s = nonblocking();
+    for (unsigned i = 0; i < 4000; i++) {
+        uint64_t bytes = 64 + i % 100 * 64;
+        alloc_async(-bytes, bytes, s);
+        set(-bytes, bytes, s);
+        set(-bytes + 32, 16, s);
+        free_async(-bytes, s);
+    }
+    stays_in_bounds();
+}
+
+/* A reset looks at all blocks, those of other devices too. */
+static void resets_among_many_blocks(void **state) {
+    (void)state;
+    enum { BLOCKS = 16000 };
+    uint32_t s = nonblocking();
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        put(EVENT_ALLOC, HIP_FN_hipMalloc, DETAIL_FAMILY_DEVICE, DEVICE_AT + i * 512,
+            UINT64_C(1) << 32, 256, s, NULL);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        put(EVENT_DEVICE_RESET, HIP_FN_hipDeviceReset, 0, 0, 0, 0, 0, NULL);
+    stays_in_bounds();
+}
+
+/* What each of them may have come from is looked for among all events before it. */
+static void slack_that_is_always_written(void **state) {
+    (void)state;
+    enum { EVENTS = 16000 };
+    uint32_t s = nonblocking();
+    for (uint64_t i = 0; i < EVENTS; i++) {
+        launch_pointer("k", DEVICE_AT + i, EVENT_ARG_WRITE, 1, s);
+        put(EVENT_SLACK, EVENT_NO_FN, 0, DEVICE_AT, 0, 16, s, NULL);
+    }
+    stays_in_bounds();
+}
+
 static void a_long_name_of_many_events(void **state) {
     (void)state;
     enum { LENGTH = 30000, EVENTS = 20000 };
@@ -200,6 +275,11 @@ int main(void) {
         verdict_test(streams_that_all_know_each_other),
         verdict_test(a_graph_launched_again_and_again),
         verdict_test(graphs_in_graphs),
+        verdict_test(rows_that_lie_in_each_other),
+        verdict_test(slices_without_number),
+        verdict_test(blocks_up_to_the_last_byte),
+        verdict_test(resets_among_many_blocks),
+        verdict_test(slack_that_is_always_written),
         verdict_test(a_long_name_of_many_events),
         verdict_test(what_is_not_examined_is_said),
     };
