@@ -176,6 +176,9 @@ static void every_exported_function_is_a_line(void **state) {
 #define HIP_CXX(function, symbol) listed = listed || strcmp(name, #symbol) == 0;
 #include "hip/hip_cxx.def"
 #undef HIP_CXX
+#define HIP_COMPILER(symbol) listed = listed || strcmp(name, #symbol) == 0;
+#include "hip/hip_compiler.def"
+#undef HIP_COMPILER
         if (listed)
             continue;
         wrong++;

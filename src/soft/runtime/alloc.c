@@ -56,8 +56,12 @@ hipError_t soft_hipMalloc(void **ptr, size_t size) {
     return allocate(ptr, size, SOFT_DEVICE, 0);
 }
 
+/* The host and the device both use signal memory, which holds one value of 64 bits. */
 hipError_t soft_hipExtMallocWithFlags(void **ptr, size_t size, unsigned flags) {
-    return allocate(ptr, size, SOFT_DEVICE, flags);
+    bool signal = flags & hipMallocSignalMemory;
+    if (signal && size != sizeof(uint64_t))
+        return hipErrorInvalidValue;
+    return allocate(ptr, size, signal ? SOFT_MANAGED : SOFT_DEVICE, flags);
 }
 
 hipError_t soft_hipMallocManaged(void **ptr, size_t size, unsigned flags) {

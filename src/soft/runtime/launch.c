@@ -468,3 +468,73 @@ hipError_t soft_hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunctio
                                       config->blockDimX, config->blockDimY, config->blockDimZ,
                                       config->sharedMemBytes, config->hStream, params, extra);
 }
+
+/* ---- one launch on each of several devices ----------------------------------------------------
+ */
+
+/* The streams of such a call: each of a device of its own, none of them a default stream. */
+static hipError_t check_streams(hipStream_t (*stream_of)(const void *list, int i), const void *list,
+                                int count) {
+    bool seen[SOFT_DEVICES_MAX] = { false };
+    if (!list || count <= 0 || count > (int)soft_settings()->devices)
+        return hipErrorInvalidValue;
+    for (int i = 0; i < count; i++) {
+        struct soft_stream *st;
+        hipStream_t handle = stream_of(list, i);
+        if (!handle || soft_stream_resolve(handle, &st) != hipSuccess || st->is_null)
+            return hipErrorInvalidResourceHandle;
+        if (seen[st->device])
+            return hipErrorInvalidDevice;
+        seen[st->device] = true;
+    }
+    return hipSuccess;
+}
+
+static hipStream_t stream_of_params(const void *list, int i) {
+    return ((const hipLaunchParams *)list)[i].stream;
+}
+
+static hipStream_t stream_of_function(const void *list, int i) {
+    return ((const hipFunctionLaunchParams *)list)[i].hStream;
+}
+
+hipError_t soft_hipExtLaunchMultiKernelMultiDevice(hipLaunchParams *launchParamsList,
+                                                   int numDevices, unsigned int flags) {
+    (void)flags; /* about waiting for the other devices' earlier work, which nothing needs here */
+    hipError_t r = check_streams(stream_of_params, launchParamsList, numDevices);
+    for (int i = 0; i < numDevices && r == hipSuccess; i++) {
+        const hipLaunchParams *p = &launchParamsList[i];
+        r = launch_host(p->func, p->gridDim, p->blockDim, p->args, p->sharedMem, p->stream);
+    }
+    return r;
+}
+
+/* The grids of several devices cannot wait for each other here (cooperativeMultiDeviceLaunch is 0);
+ * on one device that is a cooperative launch. */
+hipError_t soft_hipLaunchCooperativeKernelMultiDevice(hipLaunchParams *launchParamsList,
+                                                      int numDevices, unsigned int flags) {
+    (void)flags;
+    hipError_t r = check_streams(stream_of_params, launchParamsList, numDevices);
+    if (r != hipSuccess)
+        return r;
+    const hipLaunchParams *p = launchParamsList;
+    return numDevices > 1
+               ? hipErrorNotSupported
+               : soft_hipLaunchCooperativeKernel(p->func, p->gridDim, p->blockDim, p->args,
+                                                 (unsigned)p->sharedMem, p->stream);
+}
+
+hipError_t
+soft_hipModuleLaunchCooperativeKernelMultiDevice(hipFunctionLaunchParams *launchParamsList,
+                                                 unsigned int numDevices, unsigned int flags) {
+    (void)flags;
+    hipError_t r = check_streams(stream_of_function, launchParamsList, (int)numDevices);
+    if (r != hipSuccess)
+        return r;
+    const hipFunctionLaunchParams *p = launchParamsList;
+    return numDevices > 1
+               ? hipErrorNotSupported
+               : soft_hipModuleLaunchCooperativeKernel(
+                     p->function, p->gridDimX, p->gridDimY, p->gridDimZ, p->blockDimX, p->blockDimY,
+                     p->blockDimZ, p->sharedMemBytes, p->hStream, p->kernelParams);
+}

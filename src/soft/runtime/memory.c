@@ -51,6 +51,7 @@ static struct {
     unsigned count;
 } history;
 static uint64_t cursor[SOFT_DEVICES_MAX]; /* where the next block goes, if there is room */
+static uint64_t virtual_cursor;           /* where the next range for hipMemMap goes */
 static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
 
 static uint64_t round_up(uint64_t n, uint64_t to) {
@@ -66,6 +67,11 @@ static uint64_t range_end(int device) {
 
 static void *reserve(uint64_t bytes) {
     return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* Behind the devices' ranges lies one of the same size, for hipMemMap. */
+static uint64_t virtual_start(void) {
+    return soft_layout.base + soft_layout.span - soft_layout.device_span;
 }
 
 /* Address space a device: plenty, so that freed addresses stay unused for long; less where the
@@ -85,7 +91,7 @@ enum rc soft_memory_init(struct err *e) {
     const struct soft_settings *s = soft_settings();
     unsigned devices = s->devices ? s->devices : 1;
     for (uint64_t span = first_span(s->memory); span >= s->memory; span /= 2) {
-        uint64_t total = span * devices;
+        uint64_t total = span * (devices + 1);
         void *program = reserve(total + huge_page), *alias = reserve(total + huge_page);
         if (program != MAP_FAILED && alias != MAP_FAILED) {
             soft_layout.base = round_up((uint64_t)(uintptr_t)program, huge_page);
@@ -94,6 +100,7 @@ enum rc soft_memory_init(struct err *e) {
             soft_layout.device_span = span;
             for (unsigned i = 0; i < devices; i++)
                 cursor[i] = range_start((int)i);
+            virtual_cursor = virtual_start();
             return RC_OK;
         }
         if (program != MAP_FAILED)
@@ -157,7 +164,8 @@ static bool map_block(const struct soft_block *b) {
 
 /* The device's memory that it takes up. */
 static uint64_t cost(const struct soft_block *b) {
-    return b->kind == SOFT_PINNED ? 0 : b->map_size;
+    bool elsewhere = b->kind == SOFT_PINNED || b->kind == SOFT_VIRTUAL || b->kind == SOFT_IMPORTED;
+    return elsewhere ? 0 : b->map_size;
 }
 
 /* ---- addresses, under table_lock ------------------------------------------------------------ */
@@ -309,7 +317,8 @@ static bool place(struct soft_block *b) {
     if (soft_settings()->memory - used[b->device] >= cost(b)) {
         b->map = take_addresses(b->device, b->map_size);
         if (b->map) {
-            b->addr = block_address(b->map, b->map_size, b->size);
+            b->addr = b->kind == SOFT_IMPORTED ? b->map + b->offset
+                                               : block_address(b->map, b->map_size, b->size);
             ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
         }
         if (ok)
@@ -471,6 +480,109 @@ void soft_memory_reset(int device) {
     uint64_t at = 0;
     for (struct soft_block *b; (b = next_live(device, &at));)
         soft_memory_free(b);
+}
+
+/* ---- pages that others map, and blocks in several processes -----------------------------------
+ */
+
+uint64_t soft_memory_reserve(uint64_t size, uint64_t align) {
+    uint64_t end = soft_layout.base + soft_layout.span, at = 0;
+    align = align > huge_page ? align : huge_page;
+    spin_lock(&table_lock);
+    uint64_t from = round_up(virtual_cursor, align);
+    if (from < end && size < end - from - huge_page) {
+        at = from;
+        virtual_cursor = round_up(from + size, huge_page) + huge_page; /* a guard behind it */
+    }
+    spin_unlock(&table_lock);
+    return at;
+}
+
+/* Freed blocks of the history that are in the way go. Under table_lock. */
+static void forget_freed(uint64_t addr, uint64_t size) {
+    for (struct range *r; (r = rangemap_find_first_at_or_after(&table, addr));) {
+        struct soft_block *b = r->value;
+        if (b->addr >= addr + size || !b->in_history)
+            return;
+        forget(b);
+    }
+}
+
+struct soft_block *soft_memory_adopt(int device, uint64_t addr, uint64_t size) {
+    struct soft_block *b = new_block(device, SOFT_VIRTUAL, size, 0);
+    if (!b)
+        return NULL;
+    b->addr = b->map = addr;
+    b->claimed = true; /* hipFree is not for it */
+    spin_lock(&table_lock);
+    forget_freed(addr, size);
+    spin_unlock(&table_lock);
+    if (table_insert(b))
+        return b;
+    free(b);
+    return NULL;
+}
+
+void soft_memory_disown(struct soft_block *b) {
+    spin_lock(&table_lock);
+    b->state = SOFT_FREED;
+    note_change();
+    remember(b);
+    spin_unlock(&table_lock);
+}
+
+static bool copy_to_file(int file, const void *from, uint64_t bytes) {
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(file, (const char *)from + done, bytes - done, (off_t)done);
+        if (n <= 0)
+            return false;
+        done += (uint64_t)n;
+    }
+    return true;
+}
+
+hipError_t soft_memory_share(struct soft_block *b, int *file, uint64_t *offset) {
+    void *at = soft_reach(b->map);
+    int fd = memfd_create("greta-shared", MFD_CLOEXEC);
+    bool ok =
+        fd >= 0 && !ftruncate(fd, (off_t)b->map_size) && copy_to_file(fd, at, b->map_size) &&
+        mmap(at, b->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
+    if (!ok) {
+        if (fd >= 0)
+            close(fd);
+        return hipErrorOutOfMemory;
+    }
+    b->shared = true;
+    *file = fd;
+    *offset = b->addr - b->map;
+    return hipSuccess;
+}
+
+hipError_t soft_memory_import(int device, int file, uint64_t offset, uint64_t size,
+                              struct soft_block **out) {
+    if (offset >= PAGE || size > (uint64_t)1 << 46)
+        return hipErrorInvalidValue;
+    struct soft_block *b = new_block(device, SOFT_IMPORTED, size, 0);
+    if (!b)
+        return hipErrorOutOfMemory;
+    b->map_size = round_up(offset + size, PAGE);
+    b->offset = offset;
+    b->state = SOFT_PENDING;
+    if (!place(b)) {
+        free(b);
+        return hipErrorOutOfMemory;
+    }
+    if (mmap(soft_reach(b->map), b->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+             0) == MAP_FAILED) {
+        displace(b);
+        return hipErrorOutOfMemory;
+    }
+    spin_lock(&table_lock);
+    b->state = SOFT_LIVE;
+    note_change();
+    spin_unlock(&table_lock);
+    *out = b;
+    return hipSuccess;
 }
 
 /* ---- slack ---------------------------------------------------------------------------------- */

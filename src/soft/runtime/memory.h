@@ -18,6 +18,8 @@ enum soft_block_kind {
     SOFT_PINNED,     /* hipHostMalloc */
     SOFT_REGISTERED, /* hipHostRegister: the program's own memory */
     SOFT_GLOBAL,     /* a module's variable */
+    SOFT_VIRTUAL,    /* hipMemMap: pages that virtual.c has mapped */
+    SOFT_IMPORTED,   /* hipIpcOpenMemHandle: another process's block */
 };
 
 enum soft_block_state {
@@ -29,6 +31,7 @@ enum soft_block_state {
 struct soft_block {
     uint64_t addr, size;    /* what the program sees; size as it asked */
     uint64_t map, map_size; /* whole pages that hold it, program addresses */
+    uint64_t offset;        /* SOFT_IMPORTED: of addr in them */
     enum soft_block_kind kind;
     enum soft_block_state state;
     int device;      /* ordinal */
@@ -36,6 +39,7 @@ struct soft_block {
     void *pool;      /* hipMemPool_t, or NULL */
     bool claimed;    /* somebody frees it: waits for the device or for a stream */
     bool keep;       /* belongs to a module: hipDeviceReset leaves it */
+    bool shared;     /* soft_memory_share() */
     bool in_history; /* freed, and nobody else's any more */
     struct soft_block *next_freed, *prev_freed; /* history, oldest first */
     /* slack.c; under the table's lock */
@@ -65,6 +69,19 @@ void soft_memory_free(struct soft_block *block);
 struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds);
 void soft_memory_unclaim(struct soft_block *block);
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
+/* A range of addresses for hipMemMap, aligned to `align`, a power of two; 0 if there is none left.
+ * Nobody else gets it, also later. */
+uint64_t soft_memory_reserve(uint64_t size, uint64_t align);
+/* Enters pages of such a range, which the caller has mapped at soft_reach(), as one live block; and
+ * takes it out again, the pages being the caller's. NULL: no memory. */
+struct soft_block *soft_memory_adopt(int device, uint64_t addr, uint64_t size);
+void soft_memory_disown(struct soft_block *block);
+/* Makes the bytes of a live device block reachable for other processes: *file holds them from now
+ * on, from `offset` of the block's first byte. The caller sees to it that nothing works on it. */
+hipError_t soft_memory_share(struct soft_block *block, int *file, uint64_t *offset);
+/* A new block with the bytes of another process's file. */
+hipError_t soft_memory_import(int device, int file, uint64_t offset, uint64_t size,
+                              struct soft_block **out);
 /* Frees everything of a device but module variables (hipDeviceReset). */
 void soft_memory_reset(int device);
 

@@ -13,6 +13,7 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/slack.h"
 #include "soft/runtime/stream.h"
+#include "soft/runtime/value.h"
 
 /* Freed operations wait here for the next soft_op_new: queueing a launch must not cost a malloc on
  * one thread and a free on another. */
@@ -156,8 +157,11 @@ static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
 
 /* A host function is the program's code: its faults are the program's. A stream callback is told
  * about a device error, a host function is not called after one. */
-static void run_host(const struct soft_host_call *call, bool failed) {
-    if (call->callback)
+static void run_host(const struct soft_host_call *call, int device, bool failed) {
+    if (call->value.bytes) {
+        if (!failed)
+            soft_value_run(&call->value, device);
+    } else if (call->callback)
         call->callback(call->stream, failed ? hipErrorIllegalAddress : hipSuccess, call->user);
     else if (!failed)
         call->fn(call->user);
@@ -168,7 +172,7 @@ void soft_op_run(struct soft_op *op) {
     uint64_t address;
     int kind;
     if (op->kind == SOFT_OP_HOST)
-        run_host(&op->u.host, failed);
+        run_host(&op->u.host, op->device, failed);
     else if (failed)
         soft_launch_skipped(op);
     else if (!run_payload(op, &address, &kind))

@@ -54,7 +54,24 @@ struct soft_launch {
     bool cooperative; /* groups may wait for each other */
 };
 
+enum soft_value_how {
+    SOFT_VALUE_WRITE,
+    SOFT_VALUE_WAIT_GTE,
+    SOFT_VALUE_WAIT_EQ,
+    SOFT_VALUE_WAIT_AND,
+    SOFT_VALUE_WAIT_NOR
+};
+
+/* A value in memory that a stream waits for or writes. */
+struct soft_value {
+    uint64_t addr, value, mask;
+    uint32_t bytes; /* 4 or 8; 0: none */
+    enum soft_value_how how;
+};
+
+/* One of the three. */
 struct soft_host_call {
+    struct soft_value value;                                             /* value.c */
     void (*fn)(void *user);                                              /* hipLaunchHostFunc */
     void (*callback)(hipStream_t stream, hipError_t status, void *user); /* hipStreamAddCallback */
     void *user;

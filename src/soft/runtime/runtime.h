@@ -14,6 +14,8 @@
  *   slack.c         patterns beside blocks, and who is told about launches
  *   alloc.c         the hipMalloc family
  *   mempool.c       memory in the order of streams
+ *   virtual.c       addresses and memory apart
+ *   ipc.c           memory of other processes
  *   op.c            operations: building and running one
  *   schedule.c      the scheduler: dispatcher, watchdog, four policies
  *   stream.c        streams and their rules
@@ -21,6 +23,7 @@
  *   event.c         events
  *   launch.c        launches (function.h: what is launched)
  *   host.c          host functions on a stream
+ *   value.c         streams that wait for values in memory
  *   pool.c          one kernel on all cores
  *   fault_signal.c  SIGSEGV becomes a fault
  *   error.c         last and sticky errors

@@ -72,7 +72,7 @@ struct side {
 };
 
 static void find_sides(const struct soft_block *b, struct side side[2]) {
-    bool has = b->kind != SOFT_REGISTERED;
+    bool has = b->kind != SOFT_REGISTERED && b->kind != SOFT_VIRTUAL && b->kind != SOFT_IMPORTED;
     side[0] = (struct side){ b->map, has ? b->addr - b->map : 0 };
     side[1] =
         (struct side){ b->addr + b->size, has ? b->map + b->map_size - (b->addr + b->size) : 0 };

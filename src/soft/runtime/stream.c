@@ -295,6 +295,57 @@ hipError_t soft_hipStreamGetDevice(hipStream_t stream, hipDevice_t *device) {
     return r;
 }
 
+hipError_t soft_hipStreamGetFlags_spt(hipStream_t stream, unsigned int *flags) {
+    return soft_hipStreamGetFlags(stream ? stream : hipStreamPerThread, flags);
+}
+
+hipError_t soft_hipStreamGetPriority_spt(hipStream_t stream, int *priority) {
+    return soft_hipStreamGetPriority(stream ? stream : hipStreamPerThread, priority);
+}
+
+int soft_hipGetStreamDeviceId(hipStream_t stream) {
+    struct soft_stream *st;
+    return soft_stream_resolve(stream, &st) == hipSuccess ? st->device : -1;
+}
+
+hipError_t soft_hipStreamGetId(hipStream_t stream, unsigned long long *streamId) {
+    struct soft_stream *st;
+    hipError_t r = streamId ? soft_stream_resolve(stream, &st) : hipErrorInvalidValue;
+    if (r == hipSuccess)
+        *streamId = st->is_null ? (unsigned)st->device : epoch_of(st) + SOFT_DEVICES_MAX;
+    return r;
+}
+
+/* Every stream uses all compute units. */
+hipError_t soft_hipExtStreamGetCUMask(hipStream_t stream, uint32_t cuMaskSize, uint32_t *cuMask) {
+    struct soft_stream *st;
+    uint32_t units = (uint32_t)soft_arch_info(soft_settings()->arch)->units;
+    if (!cuMask || cuMaskSize < (units + 31) / 32)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    for (uint32_t i = 0; r == hipSuccess && i < cuMaskSize; i++)
+        cuMask[i] = units <= i * 32         ? 0
+                    : units - i * 32 >= 32u ? UINT32_MAX
+                                            : (UINT32_C(1) << (units - i * 32)) - 1;
+    return r;
+}
+
+/* Managed memory is everybody's here; the place in the stream counts. */
+hipError_t soft_hipStreamAttachMemAsync(hipStream_t stream, void *dev_ptr, size_t length,
+                                        unsigned int flags) {
+    struct soft_stream *st;
+    struct soft_block b;
+    if (!soft_memory_find((uint64_t)(uintptr_t)dev_ptr, &b) || b.kind != SOFT_MANAGED ||
+        length > b.size ||
+        (flags != hipMemAttachGlobal && flags != hipMemAttachHost && flags != hipMemAttachSingle))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_stream_resolve(stream, &st);
+    if (r != hipSuccess)
+        return r;
+    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipStreamAttachMemAsync");
+    return op ? soft_submit(st, op, NULL) : hipErrorOutOfMemory;
+}
+
 /* The place up to which a stream must be complete to be "empty". For the legacy default stream that
  * takes in the blocking streams, which a barrier in it expresses. */
 static hipError_t end_of(struct soft_stream *st, uint64_t *seq) {
