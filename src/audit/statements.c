@@ -51,9 +51,13 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     if (fault->argument >= 0 && fault->argument_name)
         event_extra_argument(&slot[slots++], (uint64_t)fault->argument,
                              record_string(audit.writer, fault->argument_name));
-    if (fault->place)
-        event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] =
-            record_string(audit.writer, fault->place);
+    if (fault->place) {
+        char place[1200];
+        snprintf(place, sizeof place, "%s (thread %u,%u,%u of block %u,%u,%u)", fault->place,
+                 fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
+                 fault->block[1], fault->block[2]);
+        event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] = record_string(audit.writer, place);
+    }
     record_events(audit.writer, slot, slots);
 }
 

@@ -288,8 +288,20 @@ static const struct sentence *fault_words(struct replay *r, const struct fault_f
     }
 }
 
-/* Adds where in the kernel's code: the device says "function at file:line", and compilers name
- * kernels there by their symbols, too. */
+/* "file:line (thread 1,0,0 of block 2,0,0)", in words of the report's language. */
+static struct sentence_value place_words(struct replay *r, const char *text) {
+    char thread[40], block[40];
+    const char *open = strrchr(text, '(');
+    if (!open || sscanf(open, "(thread %39[0-9,] of block %39[0-9,])", thread, block) != 2)
+        return A_NAME(actors_text(r, &r->words, "%s", text));
+    return A_SENTENCE(SAY(&r->words, FAULT_THREAD,
+                          A_NAME(actors_text(r, &r->words, "%.*s", (int)(open - text - 1), text)),
+                          A_NAME(actors_text(r, &r->words, "%s", thread)),
+                          A_NAME(actors_text(r, &r->words, "%s", block))));
+}
+
+/* Adds where in the kernel's code: the device says "function at file:line (thread …)", and
+ * compilers name kernels there by their symbols, too. */
 static const struct sentence *with_source(struct replay *r, const struct reader_event *e,
                                           uint32_t source, const struct sentence *said) {
     const char *text = reader_string(r->r, source), *at = strstr(text, " at ");
@@ -301,7 +313,7 @@ static const struct sentence *with_source(struct replay *r, const struct reader_
     const char *function = same ? reader_kernel(r->r, e->event.name)
                                 : actors_text(r, &r->words, "%.*s", (int)length, text);
     return SAY(&r->words, FAULT_SOURCE, A_SENTENCE(said), A_NAME(function),
-               A_NAME(at + strlen(" at ")));
+               place_words(r, at + strlen(" at ")));
 }
 
 /* The operation that faulted, by its event, or by its kernel's name. */
@@ -378,9 +390,11 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         findings_evidence(race, e->seq);
     } else if (entered) {
         entered->fault = true;
-        /* Suspected before from its sizes alone: now the device has said it. */
+        /* Suspected before from its sizes alone: now the device has said it, and where. */
         if (entered->argument == f.argument)
             entered->argument_name = f.argument_name;
+        if (entered->count > 1 && x.source)
+            entered->said = findings_keep(r, with_source(r, e, x.source, entered->said));
     }
     r->faults[r->fault_count++] = (struct fault){
         .space = s,

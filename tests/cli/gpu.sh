@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2317  # functions are called by check, says and status
 # GPU code of the engine on the interpreter: the self-test, a text, and the two faults that the project
 # began with, seen by the audit as they would be on a GPU.
 set -u
@@ -35,6 +36,14 @@ audited() {
 }
 check "positions of two bytes: RoPE's argument pos" \
     says "ROOT_CAUSE SIZE_MISMATCH: kernel rope" status 1 audited pos_size
+check "the logits' copy only reported it" says "messenger  hipMemcpyAsync, tensor logits" cat pos_size.out/report.txt
+line=$(grep -n 'cos_sin((double)pos\[t\]' "$SOURCE_DIR/src/kernels/hip/small.hip" | cut -d: -f1)
+check "with the line of the kernel, and the lane" says "in rope at src/kernels/hip/small.hip:$line (thread 0,0,0 of block 2,0,0)" \
+    cat pos_size.out/report.txt
 check "too many KV heads: the K projection" \
     says "tensor blk.0.attn_k.weight" status 1 audited kv_heads
+check "it is named by its argument" says "ROOT_CAUSE SHAPE_MISMATCH: kernel matmul_qkv" cat kv_heads.out/report.txt
+check "with the line of the kernel, and the lane" grep -qE \
+    "34 KiB past its end, in [a-z0-9_]+ at src/kernels/hip/[a-z]+.hip:[0-9]+ \(thread [0-9]+,0,0 of block [0-9]+,0,0\)" kv_heads.out/report.txt
+check "the logits' copy only reported that, too" says "messenger  hipMemcpyAsync, tensor logits" cat kv_heads.out/report.txt
 finish

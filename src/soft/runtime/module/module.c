@@ -351,7 +351,8 @@ bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_mod
 
 /* What headers of HIP do was asked for by the function that they are inlined into. */
 static bool is_of_a_header(const struct codeobj_place *p) {
-    return p->inlined && (!p->file || !strncmp(p->file, "/usr/", 5) || strstr(p->file, "/hip/"));
+    return p->inlined &&
+           (!p->file || !strncmp(p->file, "/usr/", 5) || strstr(p->file, "include/hip/"));
 }
 
 bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out, size_t size) {
