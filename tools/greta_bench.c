@@ -11,6 +11,7 @@
 #include "audit/audit.h"
 #include "base/cpu.h"
 #include "base/env.h"
+#include "base/folder.h"
 #include "kernels/cpu/isa.h"
 #include "tools/bench/baseline.h"
 #include "tools/bench/options.h"
@@ -217,7 +218,7 @@ static enum rc write_json(const struct bench *b, struct err *e) {
     const char *path = b->options.json;
     if (!strcmp(path, "-"))
         return report_write_json(&b->report, stdout, e);
-    FILE *out = fopen(path, "we");
+    FILE *out = folder_make_parents(path) ? fopen(path, "we") : NULL;
     if (!out)
         return err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
     enum rc rc = report_write_json(&b->report, out, e);

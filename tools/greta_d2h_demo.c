@@ -15,6 +15,7 @@
 
 #include "audit/audit.h"
 #include "base/env.h"
+#include "base/folder.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 #include "tools/common/option.h"
@@ -192,7 +193,7 @@ static bool default_record(char *out, size_t size) {
     strftime(day, sizeof day, "%Y-%m-%d", &date);
     snprintf(folder, sizeof folder, "artifacts/%s/d2h_demo", day);
     snprintf(out, size, "%s/record.gcr", folder);
-    return program_make_folder(folder);
+    return folder_make(folder);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */

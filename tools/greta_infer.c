@@ -93,14 +93,27 @@ static enum rc open_engine(struct app *a, struct err *e) {
     return engine_open(&a->engine, &eo, e);
 }
 
-/* The prompt comes first: a mistake in it should not cost the time to load a model. */
+/* Whether there is a model file; what is in it shows later. */
+static enum rc check_model(const char *path, struct err *e) {
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (path && fd < 0)
+        return err_set(e, RC_IO, "%s: cannot open: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return RC_OK;
+}
+
+/* The prompt comes before the model is loaded: a mistake in it should not cost the time. */
 static enum rc prepare(struct app *a, struct err *e) {
     const struct options *o = &a->options;
     a->sequences = o->batch_size.given ? (uint32_t)o->batch_size.value : 1;
     a->seed = o->seed.given ? o->seed.value : (uint64_t)time(NULL);
+    enum rc rc = check_model(o->model, e);
+    if (rc)
+        return rc;
     if (o->prompts) {
         enum { AT_ONCE = 128 };
-        enum rc rc = prompts_read(&a->prompts, o->prompts, e);
+        rc = prompts_read(&a->prompts, o->prompts, e);
         a->sequences = a->prompts.count < AT_ONCE ? (uint32_t)a->prompts.count : AT_ONCE;
         a->prompted = true;
         return rc;
@@ -108,8 +121,6 @@ static enum rc prepare(struct app *a, struct err *e) {
     a->texts = calloc(a->sequences, sizeof *a->texts);
     if (!a->texts)
         return err_set(e, RC_MEMORY, "out of memory");
-    if (o->chat && !o->prompt && !o->prompt_file && !options_are_interactive(o))
-        a->options.prompt_file = "-"; /* a conversation of one message, from a pipe */
     if (options_are_interactive(o) && !o->prompt)
         return RC_OK;
     return app_read_prompt(a, e);
@@ -125,7 +136,8 @@ static void describe_run(const struct app *a) {
         fprintf(stderr, "Seed: %llu\n", (unsigned long long)a->seed);
 }
 
-/* Ctrl-C is no failure if it left something of what was asked for. */
+/* What there is after Ctrl-C is good, if there is anything; the exit code says that it is not all.
+ */
 static enum rc judge(const struct app *a, const struct engine_result *result, struct err *e) {
     if (a->output_errno)
         return err_set(e, RC_IO, "standard output cannot be written: %s",
@@ -151,6 +163,11 @@ static enum rc run(struct app *a, struct engine_result *result, struct err *e) {
     return rc ? rc : judge(a, result, e);
 }
 
+/* Whether only the text goes to standard output. */
+static bool is_text_alone(const struct app *a) {
+    return a->options.prompts || a->options.quiet;
+}
+
 static enum rc print_result(struct app *a, const struct engine_result *r, enum rc rc,
                             const struct err *e) {
     if (rc)
@@ -163,7 +180,7 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
              "Tokens/second: %.2f\nSTATUS=%s\n",
              (unsigned long long)r->generated, r->total_ms, r->first_token_ms, r->tokens_per_second,
              rc ? "ERROR" : "OK");
-    if (a->options.prompts || a->options.quiet) /* only the text goes to standard output */
+    if (is_text_alone(a))
         fputs(text, stderr);
     else
         app_print(a, text, strlen(text));
@@ -215,7 +232,7 @@ static int run_app(struct app *a) {
     } else {
         fprintf(stderr, "greta_infer: %s\n", e.msg);
         if (rc != RC_USAGE)
-            puts("STATUS=ERROR");
+            fputs("STATUS=ERROR\n", is_text_alone(a) ? stderr : stdout);
     }
     gcore_close();
     if (opened)

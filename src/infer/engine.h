@@ -111,6 +111,9 @@ struct engine_request {
     /* Asked between tokens, and between layers while the prompt is read; true ends the run as if it
      * were complete. May be NULL. */
     bool (*interrupted)(void *user);
+    /* How many of a sequence's tokens have been read, and how many there are: before each pass and
+     * after it, until the prompt has been read. May be NULL. */
+    void (*progress)(uint32_t sequence, uint32_t done, uint32_t total, void *user);
     /* The last that is heard of a sequence. May be NULL. */
     void (*finished)(uint32_t sequence, const struct engine_finished *f, void *user);
     void *user;

@@ -85,6 +85,11 @@ static enum rc put_logits(uint32_t position, int32_t token, const float *logits,
     return run->r->logits(position, token, logits, run->r->user, e);
 }
 
+static void put_progress(uint32_t sequence, uint32_t done, uint32_t total, void *user) {
+    const struct run *run = user;
+    run->r->progress(sequence, done, total, run->r->user);
+}
+
 static bool is_interrupted(void *user) {
     const struct run *run = user;
     return run->r->interrupted(run->r->user);
@@ -136,6 +141,7 @@ static enum rc run_steps(struct run *run, struct err *e) {
     mine.text = run->r->text ? put_text : NULL;
     mine.logits = run->r->logits ? put_logits : NULL;
     mine.interrupted = run->r->interrupted ? is_interrupted : NULL;
+    mine.progress = run->r->progress ? put_progress : NULL;
     mine.finished = take_result;
     mine.user = run;
     enum rc rc = engine_add(g, &mine, run->r->append ? &g->past : NULL, g->sequences, &first, e);

@@ -224,6 +224,11 @@ static bool is_coming(const engine *g, const struct sequence *q) {
     return false;
 }
 
+static void tell_progress(const struct sequence *q) {
+    if (q->r.progress && !q->generated)
+        q->r.progress(q->number, q->evaluated, (uint32_t)q->tokens.count, q->r.user);
+}
+
 static enum rc plan_sequence(engine *g, struct sequence *q, uint32_t *left, struct err *e) {
     bool room;
     if (!is_continued(q))
@@ -236,6 +241,7 @@ static enum rc plan_sequence(engine *g, struct sequence *q, uint32_t *left, stru
         return rc;
     g->plan[g->planned++] = (struct engine_part){ .q = q, .count = count, .was = q->evaluated };
     *left -= count;
+    tell_progress(q);
     return RC_OK;
 }
 
@@ -362,6 +368,7 @@ static enum rc take_results(engine *g, const struct engine_part *p, struct err *
     enum rc rc = RC_OK;
     q->evaluated += p->count;
     publish(g, q, p->was);
+    tell_progress(q);
     for (uint32_t i = 0; !rc && q->r.logits && i < p->wanted; i++) {
         uint32_t at = q->evaluated - p->wanted + i;
         rc = q->r.logits(at, q->tokens.ids[at], logits + i * vocab, q->r.user, e);

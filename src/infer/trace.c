@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "infer/npy.h"
@@ -96,12 +96,13 @@ static enum rc parse_selection(trace *t, const char *selection, struct err *e) {
 /* ---- opening and closing -------------------------------------------------------------------- */
 
 static enum rc open_outputs(trace *t, const char *lines, const char *dump, struct err *e) {
-    t->lines = strcmp(lines, "-") ? fopen(lines, "w") : stderr;
+    bool console = strcmp(lines, "-") == 0;
+    t->lines = console ? stderr : folder_make_parents(lines) ? fopen(lines, "w") : NULL;
     if (!t->lines)
         return err_set(e, RC_IO, "%s: cannot be written: %s", lines, strerror(errno));
     if (!dump)
         return RC_OK;
-    if (mkdir(dump, 0777) && errno != EEXIST)
+    if (!folder_make(dump))
         return err_set(e, RC_IO, "%s: cannot be made: %s", dump, strerror(errno));
     t->dump = strdup(dump);
     return t->dump ? RC_OK : err_set(e, RC_MEMORY, "out of memory");

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "record/writer_internal.h"
 
 #ifndef RENAME_NOREPLACE
@@ -144,7 +145,10 @@ static enum rc create_new(writer *w, uint64_t events, struct err *e) {
     char name[PATH_MAX];
     temporary_name(name, w);
     unlink(name); /* left by a dead process that had the same pid */
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY;
+    int fd = open(name, flags, 0666);
+    if (fd < 0 && errno == ENOENT && folder_make_parents(w->path))
+        fd = open(name, flags, 0666);
     if (fd < 0)
         return err_set(e, RC_IO, "%s: cannot be created: %s", w->path, strerror(errno));
     int code = grow_back_range(fd, 0, RECORD_HEADER_BYTES);

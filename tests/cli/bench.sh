@@ -82,7 +82,9 @@ check "a deeper context reads more" json all.json \
 
 json_alone() { "$bench" "${short[@]}" --decode 0 --json >alone.json && json alone.json "d['decode'] is None and d['prompt']['tokens'] == 8"; }
 check "JSON on standard output is alone there" json_alone
-check "JSON that cannot be written" status 1 says "cannot be written" "$bench" "${short[@]}" --json nowhere/x.json
+check "JSON that cannot be written" status 1 says "cannot be written" "$bench" "${short[@]}" --json alone.json/x.json
+in_folder() { "$bench" "${short[@]}" --decode 0 --json deep/er/x.json >/dev/null && [ -s deep/er/x.json ]; }
+check "folders for JSON are made" in_folder
 scalar() { GRETA_CPU=scalar "$bench" "${short[@]}" --json s.json && json s.json "[p['set'] for p in d['machine']['peaks']] == ['scalar']"; }
 check "GRETA_CPU limits what the machine is measured with" scalar
 
@@ -144,8 +146,10 @@ interrupt() { # ends with what was measured; before that, with a failure that sa
     wait $pid
     local code=$?
     cat text
-    [ $code = 0 ] && { json i.json "d['interrupted'] is True or len(d['runs']) == 2"; return; }
-    [ $code = 1 ] && grep -q "interrupted before anything was measured" text
+    [ $code = 0 ] && { json i.json "d['interrupted'] is False"; return; } # it was faster
+    [ $code = 130 ] || return 1
+    [ -e i.json ] && { json i.json "d['interrupted'] is True or len(d['runs']) == 2"; return; }
+    grep -q "interrupted before anything was measured" text
 }
 check "Ctrl-C ends with what was measured" interrupt
 finish

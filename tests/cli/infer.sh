@@ -44,7 +44,6 @@ wrong "expected F16 or Q8_0" --kv-type Q4_0
 wrong "expected auto, hip or soft" --device gpu
 wrong "none empty" --stop ""
 wrong "give one of them" --prompt a --prompt-file b
-wrong "no prompt" --model some.gguf
 wrong "goes with --chat" --system "Be kind"
 wrong "goes with --chat" --chat-template llama3
 wrong "there is no chat template" --chat --chat-template fly
@@ -77,11 +76,26 @@ Total time: [0-9.]+ ms\|Time to first token: [0-9.]+ ms\|Tokens/second: [0-9.]+\
 }
 check "the demo model tells a story and ends with the figures" ends_as_promised
 check "no model, no file" status 1 says "cannot open" "$infer" --model none.gguf --prompt a
+check "a missing model is reported before a missing prompt" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf
+check "and before a missing prompt file" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf --prompt-file none.txt
+demo=$SOURCE_DIR/models/greta-demo.gguf
+check "a model without a prompt" status 2 says "no prompt: give --prompt TEXT, --prompt-file FILE, or a text on standard input" \
+    "$infer" -m "$demo"
 check "no prompt file" status 1 says "none.txt: cannot be read" "$infer" --prompt-file none.txt
 printf 'Once upon a time' >prompt.txt
 check "a prompt from a file" same "$(text "${short[@]}")" "$(text "${short[@]}" --prompt-file prompt.txt)"
 check "a prompt from a pipe" same "$(text "${short[@]}")" \
     "$(text "${short[@]}" --prompt-file - <prompt.txt)"
+check "a prompt on standard input, without an option" same "$(text "${short[@]}")" \
+    "$(text "${short[@]}" -m "$demo" <prompt.txt)"
+check "for the demo model, too" same "$(text "${short[@]}" -p "The dragon")" "$(echo "The dragon" | text "${short[@]}")"
+idle() { # a pipe into which nobody writes
+    mkfifo pipe && exec 9<>pipe && same "$(text "${short[@]}")" "$(text "${short[@]}" <&9)"
+}
+check "the demo model does not wait for a pipe that stays empty" idle
+printf 'The dragon\r\n' >dos.txt
+check "one newline of a prompt file, also of another kind, is not part of it" \
+    same "$(text "${short[@]}" -p "The dragon")" "$(text "${short[@]}" --prompt-file dos.txt)"
 check "an empty prompt is a beginning" status 0 "$infer" "${short[@]}" --prompt ""
 printf 'The cat\xff\xc3 sat \x01' >bad.txt
 check "a prompt that is not UTF-8" status 0 "$infer" "${short[@]}" --prompt-file bad.txt
@@ -171,7 +185,14 @@ only_new() {
         same "'shape': (4, 1024)" "$(shape_of d/logits.npy)" && grep -q '"first_position": 6' d/metadata.json
 }
 check "--dump-logits writes what was predicted" only_new
-check "a folder that cannot be made" status 1 says "cannot be made" "$infer" --dump-logits none/d
+touch file
+check "a folder that cannot be made" status 1 says "cannot be made: Not a directory" "$infer" --dump-logits file/d
+deep() {
+    "$infer" "${short[@]}" --quiet --dump-logits deep/1/d --trace q --trace-file deep/2/3/t.jsonl \
+        --trace-dump deep/4/arrays --record deep/5/6/run.gcr >/dev/null 2>&1 &&
+        test -s deep/1/d/logits.npy -a -s deep/2/3/t.jsonl -a -d deep/4/arrays -a -s deep/5/6/run.gcr
+}
+check "folders for output are made with their parents" deep
 lines() { # POINTS COUNT
     "$infer" --greedy --max-tokens 3 --quiet --trace "$1" --trace-file t.jsonl >/dev/null || return 1
     same "$2" "$(wc -l <t.jsonl)"
@@ -233,7 +254,7 @@ recorded() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | tail -1; }
 check "and is closed" says "closed cleanly" recorded
 knows_model() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | grep '^# provenance model'; }
 check "it knows the model" says "model.tensors_xxh64=" knows_model
-check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record none/run.gcr
+check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record file/run.gcr
 
 # ---- endings -----------------------------------------------------------------------------------
 
@@ -265,7 +286,7 @@ interrupted() {
     grep -q "^Tokens/second: " out.txt || code=98
     return $code
 }
-check "Ctrl-C while generating keeps what there is" status 0 says "STATUS=OK" \
+check "Ctrl-C while generating keeps what there is" status 130 says "STATUS=OK" \
     interrupted ", there was" --greedy --max-tokens 100000 --ctx 100001 --ignore-eos --record cut.gcr
 cut_short() { "$BUILD_DIR/bin/greta_audit" dump cut.gcr | tail -1; }
 check "and the recording" says "closed cleanly" cut_short
@@ -274,7 +295,7 @@ while_reading() { # slowly
     export GRETA_CPU=scalar
     interrupted "greta demo (llama" --prompt-file longer.txt --ctx 100000
 }
-check "Ctrl-C while reading the prompt" status 1 says "interrupted before the first token" while_reading
+check "Ctrl-C while reading the prompt" status 130 says "interrupted before the first token" while_reading
 
 # ---- many prompts ------------------------------------------------------------------------------
 
@@ -296,6 +317,8 @@ echo "The dragon" >line.txt
 newline() { is " was str" "$(text --prompt-file line.txt --greedy --max-tokens 2)"; }
 check "the last newline of a prompt file is not part of the prompt" newline
 check "--quiet leaves only the text on standard output" only_text
+nothing_said() { is "" "$("$infer" --quiet -m none.gguf -p a 2>/dev/null)"; }
+check "and nothing if there is none" nothing_said
 
 # ---- files that are no models ------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ wait_for_third() { # FOLDER
 }
 
 resumes() { # SIGNAL
-    local folder=resumed$1 pid
+    local folder=resumed$1 pid code
     mkdir "$folder.d"
     env --default-signal=INT "$audit" matrix --quiet --device soft --lock lock --profile b3.63 \
         --iterations audit=0,stress=0 --iterations baseline=5 --out "$folder" -- \
@@ -105,6 +105,8 @@ resumes() { # SIGNAL
     wait_for_third "$folder" || return 1
     kill "-$1" $pid
     wait $pid
+    code=$?
+    is $((128 + $(kill -l "$1"))) $code || return 1
     [ "$1" = KILL ] || grep -q '"complete": false' "$folder/summary.json" || { cat out; return 1; }
     is 2 "$(ls "$folder"/runs/*/run.json | wc -l)" || return 1
     touch "$folder.d/go"

@@ -30,8 +30,11 @@ check "synth names a wrong shape" status 2 says "no shape is called 'big'" \
     "$model" synth --shape big -o x.gguf
 check "synth names a wrong type" status 2 says "no type is called 'Q9'" "$model" synth --type Q9 -o x.gguf
 check "synth needs a number for a seed" status 2 "$model" synth --seed many -o x.gguf
-check "synth cannot write to a folder that is not there" status 1 says "cannot create" \
-    "$model" synth -o none/x.gguf
+check "synth makes the folders above its output" status 0 says "21 tensors" "$model" synth -o deep/er/x.gguf
+rm -r deep
+touch file
+check "synth says why there is no folder" status 1 says "cannot be made: Not a directory" "$model" synth -o file/x.gguf
+rm file
 check "info prints tensors" status 0 says "blk.1.ffn_down.weight" "$model" info a.gguf
 check "info prints metadata" status 0 says "llama.rope.freq_base" "$model" info a.gguf
 check "info fails on what is no model" status 1 says "expected \"GGUF\"" "$model" info "$model"
@@ -92,7 +95,7 @@ interrupted() { # a run of several seconds, ended by Ctrl-C
     cat out.txt
     grep -q "interrupted; nothing was written" out.txt || code=99
     rm out.txt
-    [ $code -eq 1 ] && only_files a.gguf b.gguf shape.json
+    [ $code -eq 130 ] && only_files a.gguf b.gguf shape.json
 }
 check "Ctrl-C leaves nothing behind" interrupted
 finish

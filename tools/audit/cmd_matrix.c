@@ -42,8 +42,7 @@ static int conclude(struct matrix *m) {
 
 static int run_matrix(struct matrix *m) {
     struct err e = { 0 };
-    bool interrupted;
-    int code;
+    int code, interrupted = 0;
     if ((code = matrix_find_program(m)) >= 0 || (code = matrix_find_device(m)) >= 0)
         return code;
     if (matrix_plan(m, &e) != RC_OK) {
@@ -60,8 +59,10 @@ static int run_matrix(struct matrix *m) {
         return code;
     if ((code = matrix_store_begin(m)) < 0)
         code = matrix_run_all(m, &interrupted);
-    if (code < 0)
-        return conclude(m);
+    if (code < 0) {
+        code = conclude(m);
+        return interrupted ? 128 + interrupted : code;
+    }
     matrix_store_undo(m);
     return code;
 }

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
+#include "base/folder.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 #include "record/writer.h"
@@ -86,7 +87,7 @@ static int choose_device(struct find_device *out, const char *wanted) {
 static int make_folder(char out[static PATH_MAX], const struct options *o) {
     if (o->out) {
         snprintf(out, PATH_MAX, "%s", o->out);
-        if (program_make_folder(out))
+        if (folder_make(out))
             return -1;
         say("cannot make the folder %s: %s", out, strerror(errno));
         return EXIT_FOUND;
@@ -99,7 +100,7 @@ static int make_folder(char out[static PATH_MAX], const struct options *o) {
     if (localtime_r(&now, &tm))
         strftime(day, sizeof day, "%Y-%m-%d", &tm);
     snprintf(parent, sizeof parent, "artifacts/%s", day);
-    if (program_make_folder(parent)) {
+    if (folder_make(parent)) {
         for (unsigned i = 1; i < 100000; i++) {
             snprintf(out, PATH_MAX, i > 1 ? "%s/%.200s-%u" : "%s/%.200s", parent, name, i);
             if (mkdir(out, 0777) == 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "report/report.h"
 #include "report/report_html.h"
 #include "report/report_md.h"
@@ -77,7 +78,7 @@ enum rc judge_write_file(const char *path, enum judge_format format, const verdi
     int n = snprintf(fresh, sizeof fresh, "%s.new.%d", path, (int)getpid());
     if (n < 0 || (size_t)n >= sizeof fresh)
         return err_set(e, RC_USAGE, "%s: too long a name", path);
-    FILE *out = fopen(fresh, "w");
+    FILE *out = folder_make_parents(path) ? fopen(fresh, "w") : NULL;
     if (!out)
         return err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
     enum rc rc = judge_write(out, format, v, r, o, e);

@@ -189,9 +189,9 @@ void matrix_put_environment(struct json *j);
 
 /* ---- matrix_run.c ---- */
 
-/* All runs that are not done; -1: all are now, otherwise an exit code. *interrupted: by a signal;
- * then what is done is. */
-int matrix_run_all(struct matrix *m, bool *interrupted);
+/* All runs that are not done; -1: all are now, otherwise an exit code. *interrupted: the
+ * signal that ended it, or 0; then what is done is. */
+int matrix_run_all(struct matrix *m, int *interrupted);
 
 /* ---- matrix_progress.c ---- */
 

@@ -177,9 +177,8 @@ const struct option_table cmd_matrix_options = {
     .more = print_profiles,
     .after =
         "\n"
-        "Exit status: 0 clean, 1 errors or bugs were found, or it was interrupted, 2 wrong usage,\n"
-        "3 refused: program, model or device missing, device taken, or another matrix in the "
-        "folder.\n",
+        "Exit status: 0 clean, 1 errors or bugs were found, 2 wrong usage, 3 refused: program,\n"
+        "model or device missing, device taken, or another matrix in the folder; 130 Ctrl-C.\n",
 };
 
 /* ---- all together ---- */

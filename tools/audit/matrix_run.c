@@ -298,8 +298,8 @@ static void fill_jobs(struct work *w) {
             return;
 }
 
-/* Waits until something has happened; true if a signal says to stop. */
-static bool wait_for_news(struct work *w) {
+/* Waits until something has happened; returns a signal that says to stop, or 0. */
+static int wait_for_news(struct work *w) {
     uint64_t now = clock_now_ns(), until = now + TICK_MS * UINT64_C(1000000);
     for (unsigned i = 0; i < w->m->o.jobs; i++)
         if (w->jobs[i].pid && w->jobs[i].deadline < until)
@@ -310,7 +310,7 @@ static bool wait_for_news(struct work *w) {
     for (unsigned i = 0; i < w->m->o.jobs; i++)
         if (w->jobs[i].pid)
             end_late(&w->jobs[i], w->m->o.timeout);
-    return number == SIGINT || number == SIGTERM || number == SIGHUP;
+    return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
 }
 
 /* Ends what runs and forgets it. */
@@ -331,10 +331,10 @@ static void stop(struct work *w) {
     }
 }
 
-int matrix_run_all(struct matrix *m, bool *interrupted) {
+int matrix_run_all(struct matrix *m, int *interrupted) {
     static const int heard[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
     struct work w = { .m = m, .code = -1 };
-    *interrupted = false;
+    *interrupted = 0;
     w.jobs = arena_alloc_array(&m->arena, m->o.jobs, sizeof *w.jobs);
     if (!w.jobs) {
         matrix_say("out of memory");

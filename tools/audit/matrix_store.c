@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "greta_build.h"
@@ -416,7 +417,7 @@ int matrix_store_begin(struct matrix *m) {
     struct matrix_file f;
     m->made_folder = !is_there(m->folder, "");
     snprintf(path, sizeof path, "%s/runs", m->folder);
-    if (!program_make_folder(path)) {
+    if (!folder_make(path)) {
         matrix_say("cannot make the folder %s: %s", path, strerror(errno));
         return EXIT_REFUSED;
     }

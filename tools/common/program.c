@@ -1,15 +1,17 @@
 #include "tools/common/program.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "greta_build.h"
 
+static atomic_bool interrupted;
+static volatile sig_atomic_t last_signal;
+static volatile sig_atomic_t patient;
+
 int program_exit_code(enum rc rc, bool began) {
-    return rc == RC_OK                  ? EXIT_CLEAN
+    return program_interrupted()        ? 128 + (int)last_signal
+           : rc == RC_OK                ? EXIT_CLEAN
            : rc == RC_USAGE             ? EXIT_WRONG
            : rc == RC_REFUSED && !began ? EXIT_REFUSED
                                         : EXIT_FOUND;
@@ -20,36 +22,34 @@ void program_print_version(const char *name) {
            GRETA_BUILD_DIRTY ? ", changed" : "");
 }
 
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int signal) {
-    if (++interrupts > 1) { /* the second time is meant */
+static void on_signal(int signal) {
+    bool again = atomic_exchange(&interrupted, true);
+    last_signal = signal;
+    if (again && !(patient && signal == SIGINT)) { /* the second time is meant */
         static const struct sigaction plain = { .sa_handler = SIG_DFL };
         sigaction(signal, &plain, NULL);
         raise(signal);
     }
 }
 
-void program_catch_interrupts(void) {
-    struct sigaction action = { .sa_handler = on_interrupt };
+const atomic_bool *program_catch_interrupts(void) {
+    struct sigaction action = { .sa_handler = on_signal };
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    return &interrupted;
 }
 
 bool program_interrupted(void) {
-    return interrupts > 0;
+    return atomic_load(&interrupted);
 }
 
-bool program_make_folder(const char *path) {
-    char part[PATH_MAX];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *p = part + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST)
-            return false;
-        *p = '/';
-    }
-    return mkdir(part, 0777) == 0 || errno == EEXIST;
+void program_expect_ctrl_c(void) {
+    patient = 1;
+}
+
+bool program_take_ctrl_c(void) {
+    bool came = atomic_load(&interrupted) && last_signal == SIGINT;
+    if (came)
+        atomic_store(&interrupted, false);
+    return came;
 }

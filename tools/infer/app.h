@@ -17,6 +17,8 @@ struct app {
     int output_errno;         /* why standard output cannot be written; 0: it can */
     struct token_text prompt; /* what the user gave with --prompt and its like */
     bool prompted;
+    bool echo;                /* it is still to be printed */
+    bool reading;             /* a line on the terminal says how much of it has been read */
     struct prompts prompts;   /* what --prompts has instead */
     struct token_text *texts; /* of sequences that are not streamed, [sequences] */
     struct token_text answer; /* chat: what the model said last */
@@ -28,7 +30,8 @@ bool app_interrupted(const struct app *a);
 /* Writes to standard output now; remembers the first failure. */
 void app_print(struct app *a, const char *text, size_t len);
 
-/* Reads what --prompt, --prompt-file or, where they are needed, their defaults say. */
+/* Reads what --prompt or --prompt-file say, else standard input unless it is a terminal, else the
+ * demo model's own prompt. RC_USAGE if there is none for another model. */
 NODISCARD enum rc app_read_prompt(struct app *a, struct err *e);
 
 /* Goes on from tokens; the text is printed or kept. out->tokens are the caller's. */

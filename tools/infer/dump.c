@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/json.h"
 #include "greta_build.h"
 
@@ -14,7 +14,7 @@ enum rc dump_open(struct dump *d, const char *folder, uint32_t vocab, struct err
     if (strlen(folder) >= sizeof d->folder)
         return err_set(e, RC_USAGE, "--dump-logits: the folder's name is too long");
     strcpy(d->folder, folder);
-    if (mkdir(folder, 0777) && errno != EEXIST)
+    if (!folder_make(folder))
         return err_set(e, RC_IO, "%s: cannot be made: %s", folder, strerror(errno));
     snprintf(path, sizeof path, "%s/logits.npy", folder);
     enum rc rc = npy_open(&d->logits, path, NPY_F32, vocab, e);

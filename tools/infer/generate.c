@@ -1,7 +1,11 @@
 /* generate.c - prompt in, text out. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/infer/app.h"
 
@@ -27,17 +31,43 @@ static enum rc read_all(const char *path, struct token_text *out, struct err *e)
     return rc;
 }
 
+/* The newline that ends the file's last line is not part of the prompt. */
+static enum rc read_file(const char *path, struct token_text *out, struct err *e) {
+    enum rc rc = read_all(path, out, e);
+    if (!rc && out->len && out->data[out->len - 1] == '\n')
+        out->len -= out->len > 1 && out->data[out->len - 2] == '\r' ? 2 : 1;
+    return rc;
+}
+
+/* Whether a prompt that no option gives may come from standard input. The demo model has a prompt
+ * of its own: for it, a pipe into which nobody writes is no reason to wait. */
+static bool has_input(bool demo) {
+    enum { PATIENCE_MS = 1000 };
+    struct stat s;
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY || isatty(STDIN_FILENO) ||
+        fstat(STDIN_FILENO, &s) != 0)
+        return false;
+    return !demo || S_ISREG(s.st_mode) || poll(&input, 1, PATIENCE_MS) > 0;
+}
+
 enum rc app_read_prompt(struct app *a, struct err *e) {
     const struct options *o = &a->options;
+    bool demo = !o->model && !o->chat;
     a->prompted = true;
-    if (o->prompt_file) {
-        enum rc rc = read_all(o->prompt_file, &a->prompt, e);
-        if (!rc && a->prompt.len && a->prompt.data[a->prompt.len - 1] == '\n')
-            a->prompt.len--; /* the end of the file's last line, not of the prompt */
+    if (o->prompt)
+        return token_text_add(&a->prompt, o->prompt, strlen(o->prompt), e);
+    if (o->prompt_file)
+        return read_file(o->prompt_file, &a->prompt, e);
+    enum rc rc = has_input(demo) ? read_file("-", &a->prompt, e) : RC_OK;
+    if (rc || a->prompt.len)
         return rc;
-    }
-    const char *text = o->prompt ? o->prompt : "Once upon a time";
-    return token_text_add(&a->prompt, text, strlen(text), e);
+    if (demo)
+        return token_text_add(&a->prompt, "Once upon a time", strlen("Once upon a time"), e);
+    return err_set(
+        e, RC_USAGE,
+        "no prompt: give --prompt TEXT, --prompt-file FILE, or a text on standard input");
 }
 
 /* ---- generating ----------------------------------------------------------------------------- */
@@ -47,8 +77,35 @@ void app_print(struct app *a, const char *text, size_t len) {
         a->output_errno = errno ? errno : EIO;
 }
 
+/* The prompt stands before its continuation, once it has been read. */
+static void echo_prompt(struct app *a) {
+    if (a->echo)
+        app_print(a, a->prompt.data, a->prompt.len);
+    a->echo = false;
+}
+
+static void clear_progress(struct app *a) {
+    if (a->reading)
+        fputs("\r\033[K", stderr);
+    a->reading = false;
+}
+
+static void on_progress(uint32_t sequence, uint32_t done, uint32_t total, void *user) {
+    enum { LONG = 64 }; /* tokens that are worth a word */
+    struct app *a = user;
+    if (!a->terminal || sequence || total - done < LONG) {
+        clear_progress(a);
+        return;
+    }
+    fprintf(stderr, "\rReading the prompt: %u of %u tokens\033[K", done, total);
+    fflush(stderr);
+    a->reading = true;
+}
+
 static void on_text(uint32_t sequence, const char *text, size_t len, void *user) {
     struct app *a = user;
+    clear_progress(a);
+    echo_prompt(a);
     if (a->sequences == 1)
         app_print(a, text, len);
     struct token_text *keep = a->options.chat    ? &a->answer
@@ -96,6 +153,7 @@ static struct engine_request request_of(struct app *a, const struct token_list *
         .text = on_text,
         .logits = on_logits,
         .interrupted = is_interrupted,
+        .progress = on_progress,
         .user = a,
     };
 }
@@ -103,7 +161,10 @@ static struct engine_request request_of(struct app *a, const struct token_list *
 enum rc app_generate(struct app *a, const struct token_list *tokens, bool append,
                      struct engine_result *out, struct err *e) {
     struct engine_request r = request_of(a, tokens, append);
-    return engine_generate(a->engine, &r, out, e);
+    enum rc rc = engine_generate(a->engine, &r, out, e);
+    clear_progress(a);
+    echo_prompt(a);
+    return rc;
 }
 
 /* ---- one text ------------------------------------------------------------------------------- */
@@ -130,8 +191,7 @@ enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e)
         rc = rc ? rc : engine_check_injections(a->engine, &r, e);
     }
     if (!rc) {
-        if (a->sequences == 1 && !a->options.quiet)
-            app_print(a, a->prompt.data, a->prompt.len);
+        a->echo = a->sequences == 1 && !a->options.quiet;
         rc = app_generate(a, &tokens, false, result, e);
         if (a->sequences == 1)
             app_print(a, "\n", 1);

@@ -47,8 +47,6 @@ static enum rc check_company(const struct options *o, struct err *e) {
         const char *why;
     } rules[] = {
         { o->prompt && o->prompt_file, "--prompt and --prompt-file: give one of them" },
-        { o->model && !o->prompt && !o->prompt_file && !o->chat && !o->prompts,
-          "no prompt: give --prompt TEXT or --prompt-file FILE" },
         { o->prompts && (o->prompt || o->prompt_file || o->chat),
           "--prompts goes neither with another prompt nor with --chat" },
         { o->prompts && o->batch_size.given, "--prompts: each prompt is continued once" },
@@ -95,6 +93,8 @@ const struct option_table options_table = {
         "Continues a text with a GGUF model of the Llama family, on an AMD GPU or on the software\n"
         "device. Without --model it runs the demo model that is built in.\n\nOptions:\n",
     .after =
-        "\nExit status: 0 done, 1 the run failed, 2 wrong usage, 3 refused (guard rail, no such\n"
-        "device). GRETA_DISABLE_GUARD_RAIL=1 goes on in spite of the guard rail.\n",
+        "\nWithout --prompt the prompt comes from standard input, unless that is a terminal.\n"
+        "Exit status: 0 done, 1 the run failed, 2 wrong usage, 3 refused (guard rail, no such\n"
+        "device), 130 ended by Ctrl-C. GRETA_DISABLE_GUARD_RAIL=1 goes on in spite of the guard "
+        "rail.\n",
 };

@@ -3,7 +3,6 @@
 #ifndef MODEL_CMD_H
 #define MODEL_CMD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,7 +22,7 @@ int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
 /* Prints e's message and returns the exit code that goes with its rc. */
 int cmd_failed(const struct option_table *t, const struct err *e);
 
-/* ---- long work: a progress bar on a terminal, and a clean end on Ctrl-C (progress.c) ---- */
+/* ---- long work: a progress bar on a terminal (progress.c) ---- */
 
 struct progress {
     const char *doing;     /* "quantizing" */
@@ -36,8 +35,5 @@ struct progress progress_begin(const char *doing);
 void progress_show(void *user, uint64_t done, uint64_t total);
 /* Clears the bar; returns the seconds since progress_begin(). */
 double progress_end(struct progress *p);
-
-/* From now on SIGINT and SIGTERM set the flag it returns; a second one ends the process. */
-const atomic_bool *progress_catch_signals(void);
 
 #endif

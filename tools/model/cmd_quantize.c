@@ -59,7 +59,7 @@ static int quantize(const char *in, const char *out, const char *type, int threa
     struct quantize_options o = { .threads = threads,
                                   .progress = progress_show,
                                   .progress_user = &bar,
-                                  .cancel = progress_catch_signals() };
+                                  .cancel = program_catch_interrupts() };
     struct quantize_result result;
     gguf *g = NULL;
     enum rc rc = quant_mix_find(type, &o.mix, &e);

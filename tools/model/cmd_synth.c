@@ -67,7 +67,7 @@ int cmd_synth(int argc, char **argv) {
     bool vocab_given;
     o.progress = progress_show;
     o.progress_user = &bar;
-    o.cancel = progress_catch_signals();
+    o.cancel = program_catch_interrupts();
     enum rc rc = synth_parse_shape(w.shape, &o.shape, &vocab_given, &e);
     if (!rc)
         rc = quant_mix_find(w.type, &o.mix, &e);

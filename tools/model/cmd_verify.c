@@ -80,7 +80,7 @@ static enum rc scan(const gguf *g, int threads, uint64_t *problems, struct err *
     struct quant_scan how = { .threads = threads,
                               .progress = progress_show,
                               .progress_user = &bar,
-                              .cancel = progress_catch_signals() };
+                              .cancel = program_catch_interrupts() };
     enum rc rc = quant_scan_model(g, &how, results, e);
     progress_end(&bar);
     if (!rc)

@@ -1,4 +1,3 @@
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -35,19 +34,4 @@ double progress_end(struct progress *p) {
     if (p->shown)
         fputs("\r\033[K", stderr);
     return (double)(clock_now_ns() - p->start) * 1e-9;
-}
-
-static atomic_bool interrupted;
-
-static void on_signal(int number) {
-    (void)number;
-    atomic_store(&interrupted, true);
-}
-
-const atomic_bool *progress_catch_signals(void) {
-    struct sigaction a = { .sa_handler = on_signal, .sa_flags = (int)(SA_RESTART | SA_RESETHAND) };
-    sigemptyset(&a.sa_mask);
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-    return &interrupted;
 }

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+
 struct buffer {
     uint8_t *data; /* owned */
     uint64_t len, room;
@@ -103,6 +105,8 @@ enum rc gguf_writer_open(gguf_writer **out, const char *path, struct err *e) {
     w->fd = -1;
     w->alignment = GGUF_DEFAULT_ALIGNMENT;
     enum rc rc = resolve_path(w, path, e);
+    if (!rc && !folder_make_parents(path))
+        rc = err_set(e, RC_IO, "%s: its folder cannot be made: %s", path, strerror(errno));
     if (!rc)
         rc = create_file(w, e);
     if (rc)
