@@ -177,7 +177,7 @@ static void show_recording(const char *path, bool faulted) {
             fault = true;
         }
     free(event);
-    printf("   %llu events, %llu lost; `greta_audit dump %s` prints them\n",
+    printf("   %llu events, %llu lost; `greta_audit report %s` judges them\n",
            (unsigned long long)at.counts.whole, (unsigned long long)at.counts.lost, path);
     expect(at.counts.whole > 0 && at.counts.lost == 0 && fault == faulted,
            faulted ? "it names the kernel that did it" : "it is whole");

@@ -191,9 +191,13 @@ static enum rc print_result(struct app *a, const struct engine_result *r, enum r
     return RC_IO;
 }
 
+static const char *recording_path(const struct app *a) {
+    return a->options.record ? a->options.record : env_text(ENV_GCORE_RECORD);
+}
+
 /* What the recording says, if there is one. Its file is complete only now. */
 static void print_recording(const struct app *a) {
-    const char *path = a->options.record ? a->options.record : env_text(ENV_GCORE_RECORD);
+    const char *path = recording_path(a);
     struct err e = { 0 };
     if (!path || a->options.quiet)
         return;
@@ -223,6 +227,9 @@ static int run_app(struct app *a) {
     struct engine_result result = { 0 };
     struct err e = { 0 };
     enum rc rc = prepare(a, &e);
+    const char *recording = recording_path(a);
+    if (recording && !env_text(ENV_GCORE_RECORD_JOIN)) /* else somebody is waiting to judge it */
+        recording_expect_crash(recording);
     rc = rc ? rc : open_engine(a, &e);
     bool opened = rc == RC_OK;
     if (opened)

@@ -6,6 +6,7 @@
 #include <gcore/audit.h>
 
 #include "audit/audit.h"
+#include "base/env.h"
 
 static enum rc hip_failed(const struct device *d, const char *what, hipError_t error,
                           struct err *e) {
@@ -39,6 +40,25 @@ enum rc device_open(struct device *d, const char *choice, const char *exec, cons
     if (rc)
         device_close(d);
     return rc == RC_UNSUPPORTED ? RC_REFUSED : rc; /* a device without kernels is none */
+}
+
+/* Whether the choice was ours, and fell on a GPU. */
+static bool may_choose_again(const char *choice, const char *exec) {
+    const struct hip_runtime *runtime = gcore_runtime();
+    choice = choice ? choice : env_text(ENV_GRETA_DEVICE);
+    return !exec && !strcmp(choice, "auto") && runtime && runtime->kind == HIP_DEVICE_ROCM;
+}
+
+enum rc device_open_usable(struct device *d, const char *choice, const char *exec,
+                           const char *record, struct err *gpu, struct err *e) {
+    bool ours = !audit_is_attached();
+    *gpu = (struct err){ 0 };
+    enum rc rc = device_open(d, choice, exec, record, e);
+    if (rc != RC_REFUSED || !ours || !may_choose_again(choice, exec))
+        return rc;
+    *gpu = *e;
+    gcore_close();
+    return device_open(d, "soft", NULL, record, e);
 }
 
 void device_close(struct device *d) {

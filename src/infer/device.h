@@ -24,6 +24,10 @@ struct device {
  */
 NODISCARD enum rc device_open(struct device *d, const char *choice, const char *exec,
                               const char *record, struct err *e);
+/* The same, but where the choice is auto and the GPU cannot be used, the software device is taken
+ * instead; gpu then says why. */
+NODISCARD enum rc device_open_usable(struct device *d, const char *choice, const char *exec,
+                                     const char *record, struct err *gpu, struct err *e);
 void device_close(struct device *d); /* a zeroed struct is fine */
 
 /* "greta software device, 17.6 GiB free": for people. */

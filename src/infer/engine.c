@@ -213,6 +213,17 @@ static void describe(engine *g) {
              millions >= 1000 ? "billion" : "million", device);
 }
 
+static enum rc open_device(engine *g, const struct engine_options *o, struct err *e) {
+    struct err gpu;
+    enum rc rc = device_open_usable(&g->device, o->device, o->exec, o->record, &gpu, e);
+    if (!rc && gpu.rc && o->note) {
+        char text[sizeof gpu.msg + 80];
+        snprintf(text, sizeof text, "the software device is used, and not the GPU: %s", gpu.msg);
+        o->note(text, o->user);
+    }
+    return rc;
+}
+
 enum rc engine_open(engine **out, const struct engine_options *o, struct err *e) {
     engine *g = calloc(1, sizeof *g);
     gguf *file = NULL;
@@ -225,7 +236,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     rc = rc ? rc : inject_configure(g->inject, &g->config, &guard_rail, e);
     rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
     rc = rc ? rc : choose_sizes(g, file, o, &kv_type, e);
-    rc = rc ? rc : device_open(&g->device, o->device, o->exec, o->record, e);
+    rc = rc ? rc : open_device(g, o, e);
     if (!rc) {
         use_threads(o->threads);
         inject_claim(g->inject);

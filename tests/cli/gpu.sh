@@ -18,6 +18,18 @@ if [ ! -e "$BUILD_DIR/gpu/kernels.bundle" ]; then
     finish
 fi
 
+# A machine with a GPU: the software device under a name by which greta does not know it.
+mkdir rocm nothing
+sed 's/greta_soft_/greta_hard_/g' "$BUILD_DIR/lib/soft/libamdhip64.so.6" >rocm/libamdhip64.so.6
+sed 's/gfx90a/gfx90c/g' rocm/libamdhip64.so.6 >nothing/libamdhip64.so.6 # for which there is no code, nor a compiler
+on_gpu() { # FOLDER OPTION…
+    env GRETA_DEVICE=auto PATH=/none XDG_CACHE_HOME="$TMPDIR/cache" LD_LIBRARY_PATH="$TMPDIR/$1" "$infer" "${@:2}" -p "Once upon" -n 2
+}
+check "where there is a GPU, it runs the model" says "STATUS=OK" status 0 on_gpu rocm
+check "a GPU that greta has no kernels for is not used, and that is said" \
+    says "the software device is used, and not the GPU: hiprtc cannot compile" status 0 on_gpu nothing
+check "unless it is demanded" says "hiprtc cannot compile the GPU kernels for gfx90c" status 3 on_gpu nothing --device hip
+
 text() { "$infer" --device soft "$@" -p "Once upon" -n 6 --greedy 2>/dev/null | head -n 1; }
 same_text() { [ "$(GRETA_SOFT_ARCH=$1 text --exec isa)" = "$(text)" ]; }
 agrees() { GRETA_SOFT_ARCH=$1 "$infer" --self-test --device soft --exec isa; }

@@ -256,6 +256,13 @@ knows_model() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | grep '^# provenance 
 check "it knows the model" says "model.tensors_xxh64=" knows_model
 check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record file/run.gcr
 
+dies() {
+    with GRETA_SOFT_FAULT=abort GCORE_ENFORCE=0 "$infer" "${short[@]}" --inject pos_size --record died.gcr
+}
+check "a crash says which command explains it" status 134 says "\`greta_audit report died.gcr\` says what went wrong" dies
+failed() { with GCORE_ENFORCE=0 "$infer" "${short[@]}" --inject pos_size --record failed.gcr; }
+check "and so does a failure" status 1 says "\`greta_audit report failed.gcr\` says what went wrong" failed
+
 # ---- endings -----------------------------------------------------------------------------------
 
 to_full() { "$infer" "${short[@]}" "$@" >/dev/full; }

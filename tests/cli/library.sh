@@ -76,6 +76,19 @@ story() {
         -o "$TMPDIR/$name" || return 1
     [ "$("$TMPDIR/$name")" = ", there was a mighty prince who lived in a castle" ]
 }
+# docs/engine.md's example, compiled and run: each prompt is answered as it is alone.
+example() {
+    local out prompt
+    awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$SOURCE_DIR/docs/engine.md" >"$TMPDIR/many.c"
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror "$TMPDIR/many.c" -I"$prefix/include" \
+        -L"$prefix/lib" -lgreta -Wl,-rpath,"$prefix/lib" -o "$TMPDIR/many" || return 1
+    out=$("$TMPDIR/many") || return 1
+    printf '%s\n' "$out"
+    is 3 "$(wc -l <<<"$out")" || return 1
+    for prompt in "Once upon a time" "The dragon" "In the morning"; do
+        grep -qF ":$("$BUILD_DIR/bin/greta_infer" --quiet --greedy -p "$prompt" -n 8 2>/dev/null)" <<<"$out" || return 1
+    done
+}
 as_cpp() { echo '#include <greta/greta.h>' | c++ -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only -x c++ -; }
 pkg_config_file() {
     # shellcheck disable=SC2016  # the file has these words literally
@@ -89,6 +102,7 @@ recorded() {
 check "a program with the shared library tells the story" \
     story shared -L"$prefix/lib" -lgreta -Wl,-rpath,"$prefix/lib"
 check "its runs can be recorded" recorded
+check "the example of docs/engine.md runs prompts side by side" example
 check "the pkg-config file names the library" pkg_config_file
 if command -v c++ >/dev/null; then
     check "the header is C++ too" as_cpp

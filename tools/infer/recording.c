@@ -1,7 +1,10 @@
 #include "tools/infer/recording.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "hip/hip_api.h"
 #include "record/reader.h"
@@ -103,6 +106,27 @@ static void print(const struct summary *s, const reader *r, const struct reader_
                 reader_string(r, s->fault.event.name), s->fault.seq);
     else
         fputs(", no device fault\n", out);
+    if (s->failed || s->faults)
+        fprintf(out, "`greta_audit report %s` says what went wrong\n", path);
+}
+
+/* ---- crashes --------------------------------------------------------------------------------- */
+
+static char hint[400];
+
+static void on_crash(int signal) {
+    (void)!write(STDERR_FILENO, hint, strlen(hint));
+    raise(signal); /* blocked until this returns; then it ends the process */
+}
+
+void recording_expect_crash(const char *path) {
+    static const int signals[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    struct sigaction action = { .sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND };
+    snprintf(hint, sizeof hint,
+             "greta_infer: the program died; `greta_audit report %.300s` says what went wrong\n",
+             path);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
 }
 
 enum rc recording_print(const char *path, FILE *out, struct err *e) {

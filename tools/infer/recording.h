@@ -11,4 +11,7 @@
  * read; nothing is printed then. */
 NODISCARD enum rc recording_print(const char *path, FILE *out, struct err *e);
 
+/* From now on a process that dies of a signal says which command explains it. */
+void recording_expect_crash(const char *path);
+
 #endif
