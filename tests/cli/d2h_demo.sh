@@ -47,5 +47,5 @@ check "an unknown option is an error" says 2 "unknown option '--nonsense'" --non
 check "an option without its value is an error" says 2 "--record" --record
 check "an unknown device is refused" says 3 "nonsense" --device nonsense
 check "a recording that cannot be written is refused" says 3 "GCORE_RECORD" --device soft \
-    --record /nonexistent/folder/record.gcr
+    --record "$0/none.gcr"
 finish

@@ -260,7 +260,7 @@ dies() {
     with GRETA_SOFT_FAULT=abort GCORE_ENFORCE=0 "$infer" "${short[@]}" --inject pos_size --record died.gcr
 }
 check "a crash says which command explains it" status 134 says "\`greta_audit report died.gcr\` says what went wrong" dies
-failed() { with GCORE_ENFORCE=0 "$infer" "${short[@]}" --inject pos_size --record failed.gcr; }
+failed() { with GCORE_ENFORCE=0 "$infer" --greedy -n 3 --inject pos_size --record failed.gcr; }
 check "and so does a failure" status 1 says "\`greta_audit report failed.gcr\` says what went wrong" failed
 
 # ---- endings -----------------------------------------------------------------------------------
