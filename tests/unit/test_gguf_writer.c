@@ -176,7 +176,7 @@ static void mistakes_are_reported_by_begin(void **state) {
     struct err e = { 0 };
     gguf_writer *w = NULL;
     assert_int_equal(gguf_writer_open(&w, "/dev/null", &e), RC_IO);
-    assert_int_equal(gguf_writer_open(&w, "/no/such/folder/f.gguf", &e), RC_IO);
+    assert_int_equal(gguf_writer_open(&w, "/dev/null/folder/f.gguf", &e), RC_IO);
     assert_null(w);
     w = open_writer();
     gguf_writer_add_tensor(w, "t", TENSOR_TYPE_F32, 1, (uint64_t[]){ 4 });

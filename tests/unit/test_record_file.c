@@ -124,7 +124,7 @@ static void things_that_are_no_files_are_refused(void **state) {
     assert_int_equal(mkfifo(record_file, 0600), 0);
     assert_int_equal(try_open(record_file, &e), RC_REFUSED);
     assert_int_equal(try_open("/dev/null", &e), RC_REFUSED);
-    assert_int_equal(try_open("/no/such/directory/x.gcr", &e), RC_IO);
+    assert_int_equal(try_open("/dev/null/directory/x.gcr", &e), RC_IO);
     assert_int_equal(try_open("", &e), RC_USAGE);
     assert_int_equal(try_open(NULL, &e), RC_USAGE);
 }
