@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/env.h"
 #include "base/folder.h"
+#include "kernels/cpu/ahead.h"
 #include "kernels/cpu/isa.h"
 #include "tools/bench/baseline.h"
 #include "tools/bench/options.h"
@@ -242,10 +243,33 @@ static enum rc compare(const struct bench *b, struct err *e) {
     return RC_OK;
 }
 
+/* What was measured while the model ran. */
+static void explain(FILE *out) {
+    bool any = false;
+    for (const struct tensor_type_info *t = NULL; (t = tensor_type_next(t));) {
+        struct mm_ahead way;
+        const char *name = ahead_chosen(t->type, &way);
+        if (!name)
+            continue;
+        if (!any)
+            fputs(
+                "\nPrefetching of weights, bytes ahead into the second cache and into the first:\n",
+                out);
+        fprintf(out, "  %-7s %-9s %5u %5u\n", t->name, name, way.far, way.near);
+        any = true;
+    }
+    if (!any)
+        fputs("\nPrefetching of weights: not measured, the matrices are too small for memory to "
+              "matter\n",
+              out);
+}
+
 static enum rc show(struct bench *b, struct err *e) {
     if (!measured_something(&b->report))
         return err_set(e, RC_BUSY, "interrupted before anything was measured");
     report_print(&b->report, b->text);
+    if (b->options.explain)
+        explain(b->text);
     enum rc rc = b->options.json ? write_json(b, e) : RC_OK;
     rc = rc || !b->baseline ? rc : compare(b, e);
     if (fflush(b->text) && !rc)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -57,9 +58,25 @@ unsigned cpu_features(void) {
         found |= CPU_AVX_VNNI;
     return found;
 }
+
+void cpu_name(char out[CPU_NAME_BYTES]) {
+    const uint32_t first = 0x80000002; /* three leaves of 16 characters */
+    uint32_t part[4];
+    strcpy(out, "unknown");
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!__get_cpuid(first + i, &part[0], &part[1], &part[2], &part[3]))
+            return;
+        memcpy(out + i * sizeof part, part, sizeof part);
+        out[(i + 1) * sizeof part] = '\0';
+    }
+}
 #else
 unsigned cpu_features(void) {
     return 0;
+}
+
+void cpu_name(char out[CPU_NAME_BYTES]) {
+    strcpy(out, "unknown");
 }
 #endif
 

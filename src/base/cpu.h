@@ -16,6 +16,10 @@ enum cpu_feature {
 /* The set of enum cpu_feature that both the processor and the operating system support. */
 unsigned cpu_features(void);
 
+/* The model of the processor as it names itself; "unknown" if it does not. */
+enum { CPU_NAME_BYTES = 49 };
+void cpu_name(char out[CPU_NAME_BYTES]);
+
 /* Processors this process may run on (its affinity mask), at least 1. */
 int cpu_count(void);
 

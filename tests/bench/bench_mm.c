@@ -47,7 +47,7 @@ static unsigned run(void) {
 
 static void one_token(void) {
     struct mm_row row = { m.level, m.scale, m.sum };
-    set->dot(type, m.packed, K, &row, run(), out);
+    set->dot(type, m.packed, K, &row, run(), (struct mm_ahead){ 0, 0 }, out);
 }
 
 static void many_tokens(void) {

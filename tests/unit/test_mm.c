@@ -252,7 +252,7 @@ static void check_bits(const struct products *m) {
         struct input *one = take_token(m->in, t);
         struct mm_row row = input_row(one, 1, 0, 0);
         float out[PACK_ROWS];
-        m->set->dot(m->type, m->p.packed, K, &row, m->run, out);
+        m->set->dot(m->type, m->p.packed, K, &row, m->run, (struct mm_ahead){ 0, 0 }, out);
         for (int j = 0; j < PACK_ROWS; j++)
             if (out[j] != m->sums[t * MM_PANEL + j])
                 fail_msg("%s, %s, run %u: %.9g, many gave %.9g", m->set->name,

@@ -6,6 +6,7 @@
  * the next. A panel's result does not depend on how panels are divided among cores. */
 #include <string.h>
 
+#include "kernels/cpu/ahead.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/native.h"
@@ -137,8 +138,8 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, fl
     }
 }
 
-static void panel_for_one(const struct product *p, const struct input *in, uint64_t from,
-                          uint64_t to) {
+static void panel_for_one(const struct product *p, const struct input *in, struct mm_ahead ahead,
+                          uint64_t from, uint64_t to) {
     const struct weight *w = &p->w;
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
@@ -147,7 +148,7 @@ static void panel_for_one(const struct product *p, const struct input *in, uint6
             float_group(w, row, in->x, out);
         } else {
             const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
-            mm()->dot(w->type, group_at(w, row, room), w->k, &act, in->run, out);
+            mm()->dot(w->type, group_at(w, row, room), w->k, &act, in->run, ahead, out);
         }
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
     }
@@ -224,11 +225,12 @@ static void panel_of_levels(const struct product *p, const struct input *in, uin
     }
 }
 
-static void do_panel(const struct product *p, const struct input *in, uint64_t panel) {
+static void do_panel(const struct product *p, const struct input *in, struct mm_ahead ahead,
+                     uint64_t panel) {
     const uint64_t from = panel * MM_PANEL, n = p->w.n,
                    to = n - from < MM_PANEL ? n : from + MM_PANEL;
     if (in->tokens == 1) {
-        panel_for_one(p, in, from, to);
+        panel_for_one(p, in, ahead, from, to);
         return;
     }
     float *sums = scratch_need(SCRATCH_SUMS, in->tokens * MM_PANEL * sizeof *sums);
@@ -243,14 +245,25 @@ static void do_panel(const struct product *p, const struct input *in, uint64_t p
         put(p, t, from, to - from, sums + t * MM_PANEL);
 }
 
+/* Panels [from, to) of a product. For one token packed weights are one stream, and how to fetch it
+ * is measured. */
+static void do_panels(const struct product *p, const struct input *in, uint64_t from, uint64_t to) {
+    struct ahead_trial trial = { .slot = -1 };
+    struct mm_ahead ahead = { 0, 0 };
+    if (in->tokens == 1 && p->w.packed && from < to)
+        ahead = ahead_begin(p->w.type, (to - from) * MM_PANEL * p->w.row_bytes, &trial);
+    for (uint64_t panel = from; panel < to; panel++)
+        do_panel(p, in, ahead, panel);
+    ahead_end(&trial);
+}
+
 /* ---- the kernels ---------------------------------------------------------------------------- */
 
 void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
     const struct product p = { weight_of(&a->weight, a->n, a->k, a->packed), FLOATS(a->out),
                                a->biased ? FLOATS(a->bias) : NULL, a->added };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
-    for (uint64_t panel = work->first; panel < work->last; panel++)
-        do_panel(&p, &in, panel);
+    do_panels(&p, &in, work->first, work->last);
 }
 
 /* The panels of several products one after another. */
@@ -261,8 +274,8 @@ static void do_products(const struct greta_soft_work *work, const struct product
         uint64_t last = first + KERN_PANELS(p[i].w.n);
         uint64_t from = work->first > first ? work->first : first;
         uint64_t to = work->last < last ? work->last : last;
-        for (uint64_t panel = from; panel < to; panel++)
-            do_panel(&p[i], in, panel - first);
+        if (from < to)
+            do_panels(&p[i], in, from - first, to - first);
         first = last;
     }
 }

@@ -38,6 +38,11 @@ struct mm_row {
     float *sum;    /* [k / 16]: sums of 16 quantised elements, scaled */
 };
 
+/* Bytes ahead of the reader that are fetched into the second cache and into the first; 0: none. */
+struct mm_ahead {
+    unsigned far, near;
+};
+
 /* A slab of 16 rows, unpacked. A quad is four elements of each of the 16 rows. */
 struct mm_tile {
     _Alignas(64) uint8_t level[MM_QUADS][4 * PACK_ROWS]; /* [quad][row][4] */
@@ -76,9 +81,10 @@ struct mm_set {
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
      * types that have 256 elements per block. */
     void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
-    /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. */
+    /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. What
+     * is fetched ahead changes the time only. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
-                unsigned run, float out[PACK_ROWS]);
+                unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]);
     /* Elements [at, at + count) of a packed group; both are multiples of the type's block, count
      * <= MM_SLAB. */
     void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,

@@ -344,19 +344,18 @@ INLINE struct block block_at(const uint8_t *p, const struct pack_layout *layout)
     return g;
 }
 
-/* Bytes ahead: far into the second cache, less far into the first. */
-enum { PREFETCH_FAR = 8192, PREFETCH_NEAR = 2048, LINE = 64 };
+enum { LINE = 64 };
 
-INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
-    UNROLL for (size_t i = 0; i < bytes; i += LINE) {
-        __builtin_prefetch(p + PREFETCH_FAR + i, 0, 2);
-        __builtin_prefetch(p + PREFETCH_NEAR + i);
-    }
+INLINE void prefetch_block(const uint8_t *p, size_t bytes, struct mm_ahead ahead) {
+    if (ahead.far)
+        UNROLL for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + ahead.far + i, 0, 2);
+    if (ahead.near)
+        UNROLL for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + ahead.near + i);
 }
 
 #define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
     INLINE void dot_run_##type(const uint8_t *p, size_t blocks, size_t length, int run,            \
-                               const struct mm_row *x, float *out) {                               \
+                               const struct mm_row *x, struct mm_ahead ahead, float *out) {        \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink k = {                                                                          \
             .mins = (mins_), .bits = (bits_), .zero = (zero_), .run = run, .x = *x                 \
@@ -365,7 +364,7 @@ INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
         UNROLL for (int i = 0; i < 8; i++) k.part[i] = k.high[i] = k.wide[i] = vi_zero();          \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             const struct block g = block_at(p, &layout);                                           \
-            prefetch_block(p, layout.bytes);                                                       \
+            prefetch_block(p, layout.bytes, ahead);                                                \
             walk(&k, &g);                                                                          \
             k.x.level += length;                                                                   \
             k.x.scale += length / MM_RUN;                                                          \
@@ -374,18 +373,18 @@ INLINE void prefetch_block(const uint8_t *p, size_t bytes) {
         vf_store(out, k.sum);                                                                      \
     }                                                                                              \
     static void dot_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,           \
-                           const struct mm_row *x, float *out) {                                   \
+                           const struct mm_row *x, struct mm_ahead ahead, float *out) {            \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_run_##type(p, blocks, length, 32, x, out);                                         \
+            dot_run_##type(p, blocks, length, 32, x, ahead, out);                                  \
         else                                                                                       \
-            dot_run_##type(p, blocks, length, 16, x, out);                                         \
+            dot_run_##type(p, blocks, length, 16, x, ahead, out);                                  \
     }                                                                                              \
     static void unpack_##type(const uint8_t *p, size_t blocks, size_t length, struct mm_tile *t) { \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink k = { .keep = true, .mins = (mins_), .bits = (bits_), .tile = t };             \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             const struct block g = block_at(p, &layout);                                           \
-            prefetch_block(p, layout.bytes);                                                       \
+            prefetch_block(p, layout.bytes, (struct mm_ahead){ 8192, 2048 });                      \
             walk(&k, &g);                                                                          \
             k.quad += (int)length / 4;                                                             \
             k.unit += (int)length / (run_);                                                        \
@@ -400,12 +399,12 @@ MM_TYPES
 #undef MM_TYPE
 
 static void dot(enum tensor_type type, const void *group, size_t n, const struct mm_row *x,
-                unsigned run, float out[PACK_ROWS]) {
+                unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]) {
     const size_t length = tensor_type_find(type)->block_elements;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_##type(group, n / length, length, run, x, out);                                        \
+        dot_##type(group, n / length, length, run, x, ahead, out);                                 \
         break;
         MM_TYPES
 #undef MM_TYPE

@@ -1,14 +1,11 @@
 #include "kernels/hip/rtc.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/env.h"
+#include "base/cache_folder.h"
 #include "base/hash.h"
 
 /* GRETA_GPU_SOURCE: the path of kernels.hip with everything that it includes, from the build. */
@@ -20,7 +17,7 @@ __asm__(".section .rodata\n"
 
 extern const char gpu_source_begin[] __attribute__((visibility("hidden")));
 
-enum { PATH_BYTES = 600, CODE_MAX = 64 << 20 };
+enum { CODE_MAX = 64 << 20 };
 
 /* A file of the cache: this, then the code object. */
 struct header {
@@ -32,28 +29,11 @@ static const char magic[8] = "GRETACO1";
 
 /* ---- the cache ------------------------------------------------------------------------------- */
 
-/* The folder, made if it is not there; false if the user has no place for one. */
-static bool find_folder(char out[PATH_BYTES]) {
-    const char *cache = env_text(ENV_XDG_CACHE_HOME), *home = getenv("HOME");
-    int n;
-    if (cache && cache[0] == '/')
-        n = snprintf(out, PATH_BYTES, "%s", cache);
-    else if (home && home[0] == '/')
-        n = snprintf(out, PATH_BYTES, "%s/.cache", home);
-    else
-        return false;
-    if (n < 0 || n >= PATH_BYTES - 200)
-        return false;
-    (void)mkdir(out, 0700);
-    strcat(out, "/greta");
-    return mkdir(out, 0700) == 0 || errno == EEXIST;
-}
-
 /* The name of the file that has the code of this source for a target, by this compiler. */
-static bool find_path(char out[PATH_BYTES], const struct hip_api *hip, const char *target) {
+static bool find_path(char out[CACHE_FOLDER_BYTES], const struct hip_api *hip, const char *target) {
     int numbers[3] = { 0 };
     char name[64] = "";
-    if (!find_folder(out))
+    if (!cache_folder_find(out))
         return false;
     (void)hip->hiprtcVersion(&numbers[0], &numbers[1]);
     (void)hip->hipRuntimeGetVersion(&numbers[2]);
@@ -62,7 +42,7 @@ static bool find_path(char out[PATH_BYTES], const struct hip_api *hip, const cha
     key = hash_bytes(target, strlen(target), key);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(target, ":/"), target);
     size_t used = strlen(out);
-    snprintf(out + used, PATH_BYTES - used, "/kernels-%s-%016llx.co", name,
+    snprintf(out + used, CACHE_FOLDER_BYTES - used, "/kernels-%s-%016llx.co", name,
              (unsigned long long)key);
     return true;
 }
@@ -87,21 +67,9 @@ static bool read_code(const char *path, struct codeobj_image *out) {
 }
 
 static void write_code(const char *path, const struct codeobj_image *code) {
-    char temporary[PATH_BYTES + 8];
     struct header h = { .bytes = code->size, .checksum = hash_bytes(code->bytes, code->size, 0) };
     memcpy(h.magic, magic, sizeof magic);
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!to) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    bool good = fwrite(&h, sizeof h, 1, to) == 1 && fwrite(code->bytes, code->size, 1, to) == 1;
-    good &= fclose(to) == 0;
-    if (!good || rename(temporary, path))
-        (void)unlink(temporary);
+    cache_folder_write(path, &h, sizeof h, code->bytes, code->size);
 }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -152,7 +120,7 @@ static enum rc compile(const struct hip_api *hip, const char *target, struct cod
 
 enum rc rtc_find(const struct hip_api *hip, const char *target, struct codeobj_image *out,
                  struct err *e) {
-    char path[PATH_BYTES];
+    char path[CACHE_FOLDER_BYTES];
     bool cached = find_path(path, hip, target);
     if (cached && read_code(path, out))
         return RC_OK;

@@ -1,0 +1,174 @@
+#include "kernels/cpu/ahead.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cache_folder.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/hash.h"
+
+static const struct mm_ahead ways[AHEAD_COUNT] = {
+#define AHEAD(name, far, near) { far, near },
+#include "kernels/cpu/ahead.def"
+};
+
+static const char *const names[AHEAD_COUNT] = {
+#define AHEAD(name, far, near) #name,
+#include "kernels/cpu/ahead.def"
+};
+
+enum {
+    SLOTS = AHEAD_COUNT * AHEAD_TRIALS,
+    TYPES = sizeof pack_bytes / sizeof *pack_bytes, /* up to the last that is packed */
+};
+
+struct choice {
+    atomic_int chosen;            /* 1 + enum ahead_way; 0: not yet */
+    atomic_int begun, ended;      /* trials */
+    _Atomic uint64_t cost[SLOTS]; /* nanoseconds per MiB */
+};
+
+static struct choice choices[TYPES];
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+enum { TITLE_BYTES = 160 };
+
+static void find_title(char out[TITLE_BYTES]) {
+    char processor[CPU_NAME_BYTES];
+    cpu_name(processor);
+    snprintf(out, TITLE_BYTES, "greta prefetch 1: %s, %s\n", processor, mm()->name);
+}
+
+static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
+    if (!cache_folder_find(out))
+        return false;
+    size_t used = strlen(out);
+    snprintf(out + used, CACHE_FOLDER_BYTES - used, "/prefetch-%016llx",
+             (unsigned long long)hash_bytes(title, strlen(title), 0));
+    return true;
+}
+
+/* A line is the name of a type and that of a way; others are passed over. */
+static void read_line(const char *line) {
+    char type[24], way[24];
+    if (sscanf(line, "%23s %23s", type, way) != 2)
+        return;
+    for (int t = 0; t < TYPES; t++)
+        for (int w = 0; w < AHEAD_COUNT; w++)
+            if (pack_is_possible((enum tensor_type)t) &&
+                !strcmp(type, tensor_type_name((enum tensor_type)t)) && !strcmp(way, names[w]))
+                atomic_store(&choices[t].chosen, w + 1);
+}
+
+static void read_file(void) {
+    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], line[TITLE_BYTES];
+    find_title(title);
+    FILE *in = find_path(title, path) ? fopen(path, "r") : NULL;
+    if (!in)
+        return;
+    if (fgets(line, sizeof line, in) && !strcmp(line, title))
+        while (fgets(line, sizeof line, in))
+            read_line(line);
+    fclose(in);
+}
+
+static void write_file(void) {
+    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], body[TYPES * 48] = "";
+    size_t used = 0;
+    find_title(title);
+    if (!find_path(title, path))
+        return;
+    for (int t = 0; t < TYPES; t++) {
+        const char *way = ahead_chosen((enum tensor_type)t, NULL);
+        if (way)
+            used += (size_t)snprintf(body + used, sizeof body - used, "%s %s\n",
+                                     tensor_type_name((enum tensor_type)t), way);
+    }
+    cache_folder_write(path, title, strlen(title), body, used);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool ready;
+
+static void make_ready(void) {
+    if (atomic_load_explicit(&ready, memory_order_acquire))
+        return;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&ready)) {
+        read_file();
+        atomic_store(&ready, true);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void ahead_reset(void) {
+    pthread_mutex_lock(&lock);
+    memset(choices, 0, sizeof choices);
+    atomic_store(&ready, false);
+    pthread_mutex_unlock(&lock);
+}
+
+static int by_cost(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static uint64_t median_of(struct choice *c, int way) {
+    uint64_t cost[AHEAD_TRIALS];
+    for (int i = 0; i < AHEAD_TRIALS; i++)
+        cost[i] = atomic_load(&c->cost[i * AHEAD_COUNT + way]);
+    qsort(cost, AHEAD_TRIALS, sizeof *cost, by_cost);
+    return cost[AHEAD_TRIALS / 2];
+}
+
+void ahead_note(enum tensor_type type, int slot, uint64_t ns_per_mib) {
+    struct choice *c = &choices[type];
+    int best = 0;
+    atomic_store(&c->cost[slot], ns_per_mib);
+    if (atomic_fetch_add(&c->ended, 1) + 1 != SLOTS)
+        return;
+    for (int way = 1; way < AHEAD_COUNT; way++)
+        best = median_of(c, way) < median_of(c, best) ? way : best;
+    pthread_mutex_lock(&lock);
+    atomic_store(&c->chosen, best + 1);
+    write_file();
+    pthread_mutex_unlock(&lock);
+}
+
+const char *ahead_chosen(enum tensor_type type, struct mm_ahead *way) {
+    int chosen =
+        (int)type < TYPES ? atomic_load_explicit(&choices[type].chosen, memory_order_relaxed) : 0;
+    if (!chosen)
+        return NULL;
+    if (way)
+        *way = ways[chosen - 1];
+    return names[chosen - 1];
+}
+
+struct mm_ahead ahead_begin(enum tensor_type type, uint64_t bytes, struct ahead_trial *t) {
+    struct choice *c = &choices[type];
+    t->slot = -1;
+    make_ready();
+    int chosen = atomic_load_explicit(&c->chosen, memory_order_relaxed);
+    if (chosen)
+        return ways[chosen - 1];
+    if (bytes < AHEAD_LEAST || atomic_load_explicit(&c->begun, memory_order_relaxed) >= SLOTS)
+        return ways[0];
+    int slot = atomic_fetch_add(&c->begun, 1);
+    if (slot >= SLOTS)
+        return ways[0];
+    *t = (struct ahead_trial){ type, slot, bytes, clock_now_ns() };
+    return ways[slot % AHEAD_COUNT];
+}
+
+void ahead_end(const struct ahead_trial *t) {
+    if (t->slot >= 0)
+        ahead_note(t->type, t->slot, ((clock_now_ns() - t->start_ns) << 20) / t->bytes);
+}
