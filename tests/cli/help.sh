@@ -167,6 +167,9 @@ for program in "${programs[@]}"; do
     check "$program: --hel is --help" status 0 says "--version" "$BUILD_DIR/bin/$program" --hel
 done
 check "a word that only begins with dashes" status 2 says "unknown option '--'" "$infer" --
+check "a misspelt option" status 2 says "unknown option '--promt' (did you mean --prompt?)" "$infer" --promt Hi
+check "of a command" status 2 says "unknown option: --devise (did you mean --device?)" "$BUILD_DIR/bin/greta_audit" run --devise soft
+check "a model without its letter" status 2 says "unknown argument 'm.gguf': a model is given with -m FILE" "$infer" m.gguf
 check "help takes no value" status 2 says "--help takes no value" "$infer" --help=1
 check "completions behind an equals sign" status 0 says "complete -o" "$infer" --completion=bash
 check "operands may stand before options" status 0 says '"tensors"' "$model" info "$file" --json

@@ -33,11 +33,66 @@ bool option_flush(const struct option_table *t) {
 
 /* What is wrong with the words. A command adds the way to its help when it says so. */
 
+enum { FLAG_MAX = 40 };
+
+/* Letters to change, add or leave out to make one word of the other; FLAG_MAX: too long to say. */
+static size_t count_slips(const char *a, size_t length, const char *b) {
+    size_t costs[FLAG_MAX + 1], width = strlen(b);
+    if (length > FLAG_MAX || width > FLAG_MAX)
+        return FLAG_MAX;
+    for (size_t j = 0; j <= width; j++)
+        costs[j] = j;
+    for (size_t i = 1; i <= length; i++) {
+        size_t corner = costs[0];
+        costs[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t changed = corner + (a[i - 1] != b[j - 1]);
+            size_t shorter = (costs[j] < costs[j - 1] ? costs[j] : costs[j - 1]) + 1;
+            corner = costs[j];
+            costs[j] = changed < shorter ? changed : shorter;
+        }
+    }
+    return costs[width];
+}
+
+/* The flag that a misspelt one may have meant; NULL if none is near. */
+static const char *guess_flag(const struct option_table *t, const char *word) {
+    enum { SLIPS = 2 };
+    const struct option_row *row;
+    const char *nearest = NULL;
+    size_t least = SLIPS + 1, length = strcspn(word, "=");
+    if (strncmp(word, "--", 2) != 0 || length < 5)
+        return NULL;
+    for (size_t i = 0; (row = option_row(t, i)) != NULL; i++) {
+        size_t slips = count_slips(word, length, option_long_flag(row));
+        if (slips < least) {
+            least = slips;
+            nearest = option_long_flag(row);
+        }
+    }
+    return nearest;
+}
+
+/* "m.gguf" where "-m m.gguf" is wanted. */
+static bool is_model(const struct option_table *t, const char *word) {
+    const char *end = strrchr(word, '.');
+    const struct option_row *row;
+    for (size_t i = 0; end && !strcmp(end, ".gguf") && (row = option_row(t, i)) != NULL; i++)
+        if (!strcmp(option_long_flag(row), "--model"))
+            return true;
+    return false;
+}
+
 static enum rc unknown_word(const struct option_table *t, const char *word, struct err *e) {
+    const char *guess = guess_flag(t, word);
     if (t->command)
-        return err_set(e, RC_USAGE, "unknown option: %s", word);
-    return err_set(e, RC_USAGE, "unknown %s '%s'; %s --help lists the options",
-                   word[0] == '-' ? "option" : "argument", word, t->name);
+        return err_set(e, RC_USAGE, "unknown option: %s%s%s%s", word,
+                       guess ? " (did you mean " : "", guess ? guess : "", guess ? "?)" : "");
+    if (is_model(t, word))
+        return err_set(e, RC_USAGE, "unknown argument '%s': a model is given with -m FILE", word);
+    return err_set(e, RC_USAGE, "unknown %s '%s'%s%s%s; %s --help lists the options",
+                   word[0] == '-' ? "option" : "argument", word, guess ? " (did you mean " : "",
+                   guess ? guess : "", guess ? "?)" : "", t->name);
 }
 
 static enum rc value_is_missing(const struct option_table *t, const char *word,

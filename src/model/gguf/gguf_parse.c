@@ -458,8 +458,8 @@ static enum rc read_version(struct cursor *c) {
     if (rc)
         return rc;
     if (memcmp(magic, "GGUF", sizeof magic) != 0)
-        return fail(c, 0, "found %02x %02x %02x %02x, expected \"GGUF\"", (uint8_t)magic[0],
-                    (uint8_t)magic[1], (uint8_t)magic[2], (uint8_t)magic[3]);
+        return fail(c, 0, "found %02x %02x %02x %02x, expected \"GGUF\": this is no GGUF file",
+                    (uint8_t)magic[0], (uint8_t)magic[1], (uint8_t)magic[2], (uint8_t)magic[3]);
     snprintf(c->field, sizeof c->field, "version");
     uint32_t version;
     rc = read_number(c, "a number", &version, sizeof version);

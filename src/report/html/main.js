@@ -54,10 +54,12 @@ app.revealInView = (i) => {
   if (at < from || at > to) app.setView(at - span / 2, at + span / 2);
   else if (span > (app.byOrder ? count : app.extent) * 0.5 && count > 400) app.centre(i);
 };
+// The operation that the culprit is shown with: the messenger, or what it collides with.
+app.partner = app.messenger >= 0 ? app.messenger : app.other;
 app.showBoth = () => {
-  if (app.culprit < 0 || app.messenger < 0) { app.show(Math.max(app.culprit, app.messenger)); return; }
-  const a = Math.min(startOf(app, app.culprit), startOf(app, app.messenger));
-  const b = Math.max(endOf(app, app.culprit), endOf(app, app.messenger));
+  if (app.culprit < 0 || app.partner < 0) { app.show(Math.max(app.culprit, app.partner)); return; }
+  const a = Math.min(startOf(app, app.culprit), startOf(app, app.partner));
+  const b = Math.max(endOf(app, app.culprit), endOf(app, app.partner));
   const margin = Math.max((b - a) * 0.15, app.byOrder ? 5 : 500);
   app.setView(a - margin, b + margin);
 };
@@ -366,7 +368,7 @@ $('memory-canvas').addEventListener('keydown', keys({
 for (const button of document.querySelectorAll('[data-do]')) {
   button.addEventListener('click', () => actions[button.dataset.do]());
   if ((button.dataset.do === 'culprit' && app.culprit < 0) || (button.dataset.do === 'messenger' && app.messenger < 0) ||
-      (button.dataset.do === 'both' && (app.culprit < 0 || app.messenger < 0))) button.disabled = true;
+      (button.dataset.do === 'both' && (app.culprit < 0 || app.partner < 0))) button.disabled = true;
 }
 $('by-order').addEventListener('change', (e) => {
   app.byOrder = e.target.checked;
@@ -396,7 +398,7 @@ applyFilters();
 timeline.draw();
 map.draw();
 if (app.culprit >= 0) app.select(app.culprit);
-if (app.culprit >= 0 && app.messenger >= 0) app.showBoth();
+if (app.culprit >= 0 && app.partner >= 0) app.showBoth();
 followHash();
 // Milliseconds from the start of loading to the first picture; the tests read it.
 document.documentElement.dataset.ready = String(Math.round(performance.now()));
