@@ -247,6 +247,24 @@ GRETA_SOFT_API uint64_t greta_soft_launches_done(uint64_t stream_number);
 /* Looks at the patterns beside all allocations now; what is damaged goes to the observer. */
 GRETA_SOFT_API void greta_soft_look_at_slack(void);
 
+/* ---- counting what machine code does ------------------------------------------------------- */
+
+/* What the waves of interpreted launches did. A line is 128 bytes of device memory. */
+struct greta_soft_count {
+    /* Instructions: vector arithmetic, matrix, scalar, branches and waits, loads of scalars, LDS,
+     * device memory and scratch. */
+    uint64_t vector, matrix, scalar, control, scalar_memory, lds, memory;
+    uint64_t products[3];               /* of matrices: elements of 1, 2, and 4 bytes or more */
+    uint64_t bytes;                     /* that lanes asked for, of the program's memory */
+    uint64_t half_lines;                /* 64-byte halves of lines, of each instruction, added up */
+    uint64_t lines;                     /* different lines that were touched */
+    uint64_t lds_cycles, lds_conflicts; /* of 32 banks; how many of them conflicts cost */
+};
+
+/* Launches that run from now on are counted, which makes them slow; and no longer. */
+GRETA_SOFT_API void greta_soft_count_start(void);
+GRETA_SOFT_API void greta_soft_count_stop(struct greta_soft_count *out);
+
 /* ---- host memory --------------------------------------------------------------------------- */
 
 /* Called on threads that run copies and fills, for host memory that the device would otherwise

@@ -188,6 +188,9 @@ uint64_t isa_wave_pc(const struct isa_wave *w);
  */
 enum isa_result isa_run(struct isa_wave *w, uint64_t budget);
 
+/* Products of elements that a matrix instruction adds up, and bytes of an element; 0 of others. */
+unsigned isa_matrix_products(enum isa_op op, unsigned *bytes);
+
 /* One line for people: "v_add_f32 at 0x1040: ...", of a wave that stopped. As snprintf(). */
 int isa_stop_print(const struct isa_wave *w, enum isa_result r, char *out, size_t size);
 

@@ -53,6 +53,12 @@ static unsigned element_bytes(enum element e) {
     return bytes[e];
 }
 
+unsigned isa_matrix_products(enum isa_op op, unsigned *bytes) {
+    const struct shape *s = &shapes[op];
+    *bytes = s->m ? element_bytes((enum element)s->a) : 0;
+    return (unsigned)s->m * s->n * s->k * s->blocks;
+}
+
 /* ---- A and B --------------------------------------------------------------------------------- */
 
 enum { ELEMENTS_MAX = 1024 }; /* 64 lanes with at most 16 */

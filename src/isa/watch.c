@@ -60,6 +60,8 @@ enum isa_result isa_run_watched(struct isa_wave *w, uint64_t budget, struct isa_
         enum isa_result r = step(w, i, watch);
         if (watch->taint)
             isa_taint_after(watch->taint, w, i);
+        if (watch->executed)
+            watch->executed(i);
         watch->whole_wave = is_whole_wave(watch, i);
         if (r != ISA_SLEEP || i->op == ISA_OP_s_sleep)
             return r;

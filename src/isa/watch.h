@@ -16,6 +16,8 @@ struct isa_watch {
     /* Held while a memory instruction is executed, its callbacks included, so that what callbacks
      * see happens in the order in which it does. NULL: none. */
     struct spin *lock;
+    /* An instruction was executed. May be NULL. */
+    void (*executed)(const struct isa_insn *i);
     struct isa_taint *taint; /* follows undefined values; NULL: nobody does */
     bool whole_wave;         /* all lanes are on, to save or restore a register of the whole wave */
 };

@@ -1,13 +1,20 @@
 /* bench_gpu_kernels: what the GPU code of every kernel takes of a compute unit, from the metadata
- * of the code objects that the build made. `make kernel-report` prints it. Exits with 1 if a kernel
- * spills. */
+ * of the code objects that the build made; and of those that decide about speed what the
+ * interpreter counts, with the time that follows from it. `make kernel-report` prints it. Exits
+ * with 1 if a kernel spills. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <gcore/audit.h>
+#include <greta/soft.h>
+
 #include "codeobj/codeobj.h"
+#include "infer/device.h"
+#include "kernels/example.h"
 #include "kernels/hip/image.h"
 #include "kernels/spec.h"
+#include "kernels/twin.h"
 
 /* A compute unit: registers of a SIMD and how they are given out, waves, LDS. */
 struct machine {
@@ -66,6 +73,221 @@ static bool print_machine(const struct machine *m) {
     return good;
 }
 
+/* ---- what the interpreter counts, and the time that follows from it -------------------------- */
+
+/* An MI300X. Peaks are what its data sheet states at 2.1 GHz. */
+#define CLOCK     2.1e9
+#define HBM       5.3e12 /* bytes per second */
+#define LAUNCH    1.0e-6 /* seconds from the end of a kernel to the start of the next, in a graph */
+#define CUS       304
+#define HALF_RATE 512.0 /* flops of halves per cycle and SIMD: 1307 TFLOPS */
+#define FULL_RATE 64.0  /* of floats: 163 TFLOPS */
+
+static const char *const assumptions[] = {
+    "A launch costs 1 us. Each line of 128 bytes comes from HBM once, at 5.3 TB/s: the caches hold",
+    "what is read again. A compute unit (304 at 2.1 GHz, 4 SIMDs) does these side by side: a "
+    "vector",
+    "instruction per SIMD in 4 cycles; 512 flops of halves or 64 of floats per SIMD and cycle in",
+    "matrix instructions; 128 bytes of LDS per cycle, conflicts as counted; a 64-byte half of a "
+    "line",
+    "of device memory per cycle. Whole workgroups are dealt out to compute units; the one with the",
+    "most ends last. The time is the launch and the slowest of these. Not in it: the latency of",
+    "memory, clocks that drop.",
+};
+
+struct measured {
+    struct greta_soft_count count;
+    uint64_t groups, needed; /* workgroups; bytes of all footprints */
+    double distance;
+};
+
+static void (*count_start)(void);
+static void (*count_stop)(struct greta_soft_count *out);
+
+/* Runs one launch with the interpreter and compares it with the CPU. */
+static bool measure(struct device *d, enum kern_id id, const void *arguments,
+                    struct measured *out) {
+    const struct spec *s = &spec_table[id];
+    struct err e = { 0 };
+    *out = (struct measured){ .groups = s->groups(arguments) };
+    for (uint32_t i = 0; i < s->view_count; i++)
+        out->needed += s->views[i].bytes(arguments);
+    count_start();
+    enum rc rc = twin_compare(d->kernels, d->hip, id, arguments, &out->distance, &e);
+    count_stop(&out->count);
+    if (rc)
+        printf("%s: %s\n", s->name, e.msg);
+    return rc == RC_OK;
+}
+
+struct prediction {
+    double seconds, memory, vector, matrix, lds, cache; /* seconds of each, and of all */
+};
+
+/* `times`: how much more work a workgroup of the whole does; needed: bytes of the whole. */
+static struct prediction predict(const struct measured *m, uint64_t groups, double times,
+                                 double needed) {
+    const struct greta_soft_count *c = &m->count;
+    const double rounds = (double)((groups + CUS - 1) / CUS) / (double)m->groups * times / CLOCK;
+    const double wasted = (double)c->lines * 128 / (double)m->needed;
+    struct prediction p = { .memory = needed * (wasted > 1 ? wasted : 1) / HBM };
+    p.vector = (double)c->vector * 4 / 4 * rounds;
+    p.matrix = (2 * (double)c->products[1] / HALF_RATE + 2 * (double)c->products[2] / FULL_RATE +
+                (double)c->products[0] / HALF_RATE) /
+               4 * rounds;
+    p.lds = (double)c->lds_cycles * rounds;
+    p.cache = (double)c->half_lines * rounds;
+    const double all[] = { p.memory, p.vector, p.matrix, p.lds, p.cache };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        p.seconds = all[i] > p.seconds ? all[i] : p.seconds;
+    p.seconds += LAUNCH;
+    return p;
+}
+
+static const char *limit_of(const struct prediction *p) {
+    const double most = p->seconds - LAUNCH - 1e-12;
+    return p->memory >= most   ? "HBM"
+           : p->vector >= most ? "vector"
+           : p->matrix >= most ? "matrix"
+           : p->lds >= most    ? "LDS"
+                               : "cache";
+}
+
+static void print_counts(const char *what, const char *type, const struct measured *m) {
+    const struct greta_soft_count *c = &m->count;
+    const double all = (double)(c->vector + c->matrix + c->scalar + c->control + c->scalar_memory +
+                                c->lds + c->memory) /
+                       100;
+    printf("  %-14s %-5s %8.2f %8.2f %8.1f%% %7.0f %7.0f %7.0f %7.0f %7.0f\n", what, type,
+           (double)c->lines * 128 / (double)m->needed,
+           c->bytes ? (double)c->half_lines * 64 / (double)c->bytes : 0,
+           c->lds_cycles ? 100 * (double)c->lds_conflicts / (double)c->lds_cycles : 0,
+           (double)c->vector / all, (double)c->matrix / all,
+           (double)(c->scalar + c->scalar_memory + c->control) / all, (double)c->lds / all,
+           (double)c->memory / all);
+}
+
+/* ---- a layer of Llama-3-8B ------------------------------------------------------------------- */
+
+enum { DIM = 4096, HIDDEN = 14336, KV = 1024, SLICE = 128 };
+
+struct projection {
+    const char *name;
+    uint32_t n, k; /* rows and width of its weights; of matmul_qkv and gate_up all together */
+};
+
+static const struct projection projections[] = {
+    { "matmul_qkv", DIM + 2 * KV, DIM },
+    { "matmul (out)", DIM, DIM },
+    { "matmul_gate_up", 2 * HIDDEN, DIM },
+    { "matmul (down)", DIM, HIDDEN },
+};
+enum { PROJECTIONS = sizeof projections / sizeof *projections };
+
+/* A slice of the rows has what every workgroup does. */
+static bool measure_projection(struct device *d, const struct projection *p, enum tensor_type type,
+                               uint32_t tokens, uint32_t rows, uint32_t k, struct measured *out) {
+    struct example x = { .seed = 7 };
+    bool good;
+    (void)p;
+    struct kern_matmul a = example_matmul(&x, type, tokens, rows, k, false, false);
+    good = !x.failed && measure(d, KERN_matmul, &a, out);
+    example_close(&x);
+    return good;
+}
+
+static uint64_t matmul_groups(uint32_t tokens, uint32_t n) {
+    struct kern_matmul a = { .tokens = tokens, .n = n };
+    return spec_table[KERN_matmul].groups(&a);
+}
+
+static bool print_decode(struct device *d, enum tensor_type type) {
+    const char *name = tensor_type_find(type)->name;
+    struct measured m[PROJECTIONS];
+    double seconds = 0, bytes = 0;
+    bool good = true;
+    for (int i = 0; i < PROJECTIONS && good; i++)
+        good = measure_projection(d, &projections[i], type, 1, SLICE, projections[i].k, &m[i]);
+    if (!good)
+        return false;
+    printf("One token through the projections of a layer of Llama-3-8B, %s:\n"
+           "  %-14s %-5s %8s %8s %9s %7s %7s %7s %7s %7s\n",
+           name, "", "", "lines/", "halves/", "LDS con-", "vector", "matrix", "scalar", "LDS",
+           "memory");
+    printf("  %-14s %-5s %8s %8s %9s %7s %7s %7s %7s %7s\n", "", "", "needed", "asked", "flicts",
+           "%", "%", "%", "%", "%");
+    for (int i = 0; i < PROJECTIONS; i++)
+        print_counts(projections[i].name, name, &m[i]);
+    printf("  %-14s %-5s %10s %10s %10s %10s %10s %8s\n", "", "", "MB", "HBM us", "vector us",
+           "cache us", "total us", "limit");
+    for (int i = 0; i < PROJECTIONS; i++) {
+        const struct projection *p = &projections[i];
+        double needed = (double)tensor_type_row_bytes(type, p->k) * p->n + 4.0 * (p->k + p->n);
+        struct prediction t = predict(&m[i], matmul_groups(1, p->n), 1, needed);
+        printf("  %-14s %-5s %10.1f %10.2f %10.2f %10.2f %10.2f %8s\n", p->name, name, needed / 1e6,
+               t.memory * 1e6, t.vector * 1e6, t.cache * 1e6, t.seconds * 1e6, limit_of(&t));
+        seconds += t.seconds;
+        bytes += needed;
+    }
+    printf("  all: %.1f MB in %.1f us, %.2f of the bandwidth (goal 0.7)\n\n", bytes / 1e6,
+           seconds * 1e6, bytes / seconds / HBM);
+    return true;
+}
+
+static bool print_prompt(struct device *d, enum tensor_type type) {
+    enum { TOKENS = 512, ROWS = KERN_TILE, WIDTH = 512 };
+    const char *name = tensor_type_find(type)->name;
+    struct measured m;
+    if (!measure_projection(d, NULL, type, KERN_TILE, ROWS, WIDTH, &m))
+        return false;
+    double needed = (double)tensor_type_row_bytes(type, DIM) * DIM + 8.0 * TOKENS * DIM;
+    struct prediction t = predict(&m, matmul_groups(TOKENS, DIM), (double)DIM / WIDTH, needed);
+    const double flops = 2.0 * TOKENS * DIM * DIM;
+    const double peak = (tensor_type_is_float(type) ? FULL_RATE : HALF_RATE) * 4 * CUS * CLOCK;
+    const double inside = 2 * (double)(m.count.products[1] + m.count.products[2]);
+    printf("512 tokens times 4096 x 4096 weights, %s:\n", name);
+    printf("  vector %.1f us, matrix %.1f us, LDS %.1f us (%.0f%% conflicts), cache %.1f us, HBM "
+           "%.1f us: "
+           "%.1f us, limit %s\n",
+           t.vector * 1e6, t.matrix * 1e6, t.lds * 1e6,
+           m.count.lds_cycles ? 100 * (double)m.count.lds_conflicts / (double)m.count.lds_cycles
+                              : 0,
+           t.cache * 1e6, t.memory * 1e6, t.seconds * 1e6, limit_of(&t));
+    printf("  %.0f%% of the products in matrix instructions; %.0f TFLOPS, %.2f of the peak of %s "
+           "(goal 0.5)\n\n",
+           100 * inside / (2.0 * KERN_TILE * ROWS * WIDTH), flops / t.seconds / 1e12,
+           flops / t.seconds / peak, tensor_type_is_float(type) ? "floats" : "halves");
+    return true;
+}
+
+static bool print_prediction(void) {
+    struct device d = { 0 };
+    struct err e = { 0 };
+    setenv("GRETA_SOFT_ARCH", "gfx942", 1);
+    if (device_open(&d, "soft", "isa", NULL, &e)) {
+        printf("The interpreter: %s\n", e.msg);
+        return false;
+    }
+    *(void **)&count_start = gcore_runtime_symbol("greta_soft_count_start");
+    *(void **)&count_stop = gcore_runtime_symbol("greta_soft_count_stop");
+    bool good = count_start && count_stop;
+    puts(
+        "\nCounted by the interpreter on gfx942, and the time that a model of an MI300X predicts:");
+    for (size_t i = 0; i < sizeof assumptions / sizeof *assumptions; i++)
+        printf("  %s\n", assumptions[i]);
+    puts("  lines/needed: bytes of all lines touched by bytes of the footprint; halves/asked: "
+         "bytes of\n"
+         "  the half lines of every instruction by the bytes that its lanes ask for.\n");
+    static const enum tensor_type types[] = { TENSOR_TYPE_Q4_K, TENSOR_TYPE_F16 };
+    for (int i = 0; i < 2 && good; i++)
+        good = print_decode(&d, types[i]);
+    for (int i = 0; i < 2 && good; i++)
+        good = print_prompt(&d, types[i]);
+    device_close(&d);
+    gcore_close();
+    return good;
+}
+
 int main(void) {
     bool good = true;
     printf("GPU kernels: %s\n", image_origin());
@@ -78,5 +300,5 @@ int main(void) {
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
         good &= print_machine(&machines[i]);
     puts(good ? "No kernel spills registers." : "FAIL: a kernel spills registers.");
-    return !good;
+    return !(print_prediction() && good);
 }

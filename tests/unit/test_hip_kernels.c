@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <gcore/audit.h>
+#include <greta/soft.h>
 
 #include "codeobj/codeobj.h"
 #include "infer/device.h"
@@ -253,6 +254,35 @@ static void take_rows_agrees(void **state) {
     }
 }
 
+/* Two rows of 1 KiB are read and three written; ids are in a line of their own. */
+static void the_interpreter_counts_lines_and_bytes(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { WIDTH = 256, LINES = (2 + 3) * WIDTH * 4 / 128 + 1 };
+    void (*start)(void), (*stop)(struct greta_soft_count *);
+    const int32_t ids[] = { 4, 0, 4 };
+    struct greta_soft_count c = { 0 };
+    struct kern_take_rows a = { .count = 3, .tokens = 5, .dim = WIDTH };
+    *(void **)&start = gcore_runtime_symbol("greta_soft_count_start");
+    *(void **)&stop = gcore_runtime_symbol("greta_soft_count_stop");
+    assert_true(start && stop);
+    a.x = example_tensor(&x, TENSOR_TYPE_F32, 5, WIDTH);
+    a.out = example_room(&x, TENSOR_TYPE_F32, (uint64_t)3 * WIDTH * 4);
+    a.ids = example_ints(&x, ids, 3);
+    start();
+    assert_twins(KERN_take_rows, &a, 0, "counted", WIDTH, 0, 0);
+    stop(&c);
+    assert_int_equal(c.lines, LINES);
+    assert_true(c.bytes >= (uint64_t)2 * 3 * WIDTH * 4 && c.bytes < (uint64_t)7 * WIDTH * 4);
+    assert_true(c.vector && c.memory && c.scalar_memory && !c.matrix && !c.lds);
+    a.x = example_tensor(&x, TENSOR_TYPE_F32, 5, WIDTH); /* no longer counted */
+    a.out = example_room(&x, TENSOR_TYPE_F32, (uint64_t)3 * WIDTH * 4);
+    a.ids = example_ints(&x, ids, 3);
+    assert_twins(KERN_take_rows, &a, 0, "not counted", WIDTH, 0, 0);
+    start();
+    stop(&c);
+    assert_int_equal(c.lines + c.bytes + c.vector, 0);
+}
+
 /* ---- matmul ---------------------------------------------------------------------------------- */
 
 static double limit_for(enum tensor_type type, uint32_t tokens) {
@@ -476,6 +506,7 @@ int main(void) {
         TEST(rope_agrees_up_to_distant_positions),
         TEST(swiglu_agrees),
         TEST(take_rows_agrees),
+        TEST(the_interpreter_counts_lines_and_bytes),
         TEST(matmul_of_every_type_agrees_for_few_tokens),
         TEST(matmul_of_every_type_agrees_for_many_tokens),
         TEST(matmul_agrees_for_odd_widths),

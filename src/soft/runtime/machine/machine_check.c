@@ -11,6 +11,7 @@
 #include "isa/watch.h"
 #include "soft/runtime/defined.h"
 #include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_count.h"
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/slack.h"
@@ -287,6 +288,7 @@ void machine_check_begin(struct machine_worker *w, uint64_t index) {
             (struct isa_watch){ .context = w,
                                 .woken = woken,
                                 .waited = c->race ? waited : NULL,
+                                .executed = machine_count_is_on() ? machine_count_insn : NULL,
                                 .lock = c->race ? isa_race_lock(w->launch->race) : NULL };
     if (soft_settings()->checks & SOFT_CHECK_INIT)
         begin_taint(w);
@@ -299,8 +301,9 @@ void machine_check_end(struct machine_worker *w) {
 enum isa_result machine_check_run(struct machine_worker *w, struct isa_wave *wave,
                                   uint64_t budget) {
     struct isa_watch *watch = &w->checks->at[wave->index].watch;
-    return watch->idle || watch->waited || watch->taint ? isa_run_watched(wave, budget, watch)
-                                                        : isa_run(wave, budget);
+    return watch->idle || watch->waited || watch->taint || watch->executed
+               ? isa_run_watched(wave, budget, watch)
+               : isa_run(wave, budget);
 }
 
 void machine_check_access(struct machine_worker *w, const struct isa_access *a,

@@ -6,6 +6,7 @@
  * faults as every access to such memory does. */
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_count.h"
 #include "soft/runtime/machine/machine_touch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/settings.h"
@@ -128,6 +129,8 @@ static bool watching_lanes(void *context, const struct isa_access *a,
     }
     if (seen.lanes)
         machine_check_access(w, &seen, address);
+    if (seen.lanes && machine_count_is_on())
+        machine_count_memory(&seen, address);
     return true;
 }
 
@@ -153,6 +156,8 @@ static bool watching_lds(void *context, const struct isa_access *a,
     for (unsigned l = 0; l < ISA_LANES; l++)
         address[l] = offset[l];
     machine_check_access(context, a, address);
+    if (machine_count_is_on())
+        machine_count_lds(a, offset);
     return true;
 }
 
@@ -182,7 +187,7 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
     if (!(soft_settings()->checks & SOFT_CHECK_BOUNDS)) {
         w->memory.span = w->memory.row = unchecked_span;
         w->memory.lanes = unchecked_lanes;
-    } else if (l->race || soft_settings()->checks & SOFT_CHECK_INIT) {
+    } else if (l->race || soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
         w->memory.span = watching_span;
         w->memory.row = NULL;
         w->memory.lanes = watching_lanes;
