@@ -8,6 +8,7 @@
 
 #include <gcore/audit.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "base/cpu.h"
 #include "base/env.h"

@@ -13,6 +13,7 @@
 #include <gcore/d2h.h>
 #include <greta/soft.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "base/env.h"
 #include "base/folder.h"

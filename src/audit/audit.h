@@ -34,41 +34,6 @@ struct audit_config {
  * sense; the message names it. */
 NODISCARD enum rc audit_config_read(struct audit_config *out, const char *record, struct err *e);
 
-struct audit_options {
-    const struct audit_config *config; /* NULL: audit_config_read() */
-    const char *record;                /* for audit_config_read(); NULL: GCORE_RECORD */
-    void *library;                     /* the runtime's, for greta_soft_*; NULL: none */
-    const char *library_path;          /* for provenance; may be NULL */
-    int hip_major;                     /* 5, 6 or 7; 0: 6 */
-    /* The program also calls the runtime directly, so that the ledger and the streams' work are
-     * known in part only. Checked copies then ask the runtime and wait for the device. */
-    bool partial;
-};
-
-/* Replaces every entry of *table by one that tells the ledger and the recorder and then calls the
- * entry that was there. *table must stay valid until audit_detach(). RC_BUSY if the process is
- * attached already, RC_USAGE, RC_IO or RC_REFUSED if a log or a recording cannot be opened,
- * RC_MEMORY; on failure nothing is changed. */
-NODISCARD enum rc audit_attach(struct hip_api *table, const struct audit_options *options,
-                               struct err *e);
-
-/* Puts the original entries back, ends the recording and closes the logs. */
-void audit_detach(void);
-
-/* Loads a runtime and attaches if that has not happened yet. Cheap afterwards. */
-enum rc audit_ready(struct err *e);
-
-/* gcore_open() with the recording as an option: record is its path, or NULL for GCORE_RECORD.
- * RC_USAGE if the process is attached already and its recording is not that one. */
-enum rc audit_open(const char *device, const char *record, struct err *e);
-
-/* The decorated table; loads a runtime and attaches first if that has not happened (see gcore_open
- * in <gcore/audit.h>). NULL, with the reason in e, if there is none. */
-const struct hip_api *gcore_hip(struct err *e);
-
-/* The runtime that gcore_open loaded; its table is the decorated one. NULL if none is open. */
-const struct hip_runtime *gcore_runtime(void);
-
 struct order_stream;
 
 /* Memory that the host reaches and that queued work uses: pageable memory of a copy; pinned,
@@ -106,6 +71,7 @@ struct audit {
     struct hip_soft soft;                   /* all NULL on ROCm */
     const struct audit_host_observer *host; /* NULL: none */
     _Atomic uint64_t next_op_id;
+    void (*on_sticky_error)(hipError_t error); /* told of each; set while the audit is attached */
     /* The first sticky device error: what it was, which call reported it, and where. */
     _Atomic int sticky_error;
     _Atomic int sticky_fn;
@@ -118,7 +84,10 @@ extern struct audit audit;
 enum { AUDIT_FORKS_FIRST = 200, AUDIT_FORKS_SECOND = 201 };
 
 /* True between audit_attach and audit_detach. */
-bool audit_is_attached(void);
+extern _Atomic bool audit_attached;
+static inline bool audit_is_attached(void) {
+    return atomic_load_explicit(&audit_attached, memory_order_acquire);
+}
 
 /* Writes one line of the D2H log. If the file does not take it, standard error is told of the first
  * one that is lost, and all goes on. */

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "audit/kernel.h"
+#include "audit/layout.h"
 
 struct code_module;
 

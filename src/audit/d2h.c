@@ -1,28 +1,14 @@
-/* The checked copies. Read copy_sync() first: check, get behind other work, copy, wait. */
+/* The checked copies. Read copy_sync() first: check, wait for other work by events, copy, wait for
+ * the copy. */
 #include "audit/d2h_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "audit/call.h"
 #include "audit/hooks.h"
-
-static const struct {
-    const char *name, *text;
-} codes[GCORE_D2H_CODE_COUNT] = {
-#define GCORE_D2H_CODE(name, text) [GCORE_D2H_##name] = { #name, text },
-#include <gcore/d2h_codes.def>
-#undef GCORE_D2H_CODE
-};
-
-const char *gcore_d2h_code_name(enum gcore_d2h_code code) {
-    return (unsigned)code < GCORE_D2H_CODE_COUNT ? codes[code].name : "?";
-}
-
-const char *gcore_d2h_code_text(enum gcore_d2h_code code) {
-    return (unsigned)code < GCORE_D2H_CODE_COUNT ? codes[code].text : "?";
-}
 
 /* ---- results --------------------------------------------------------------------------------- */
 
@@ -135,10 +121,10 @@ static uint64_t new_op_id(void) {
 
 /* Behind everything that may produce the data. Where the audit does not see all work, only the
  * device as a whole can be waited for. */
-static hipError_t get_behind(const struct d2h_request *q, struct order_behind *behind) {
+static hipError_t wait_for_others(const struct d2h_request *q, struct wait_list *others) {
     if (!audit.partial)
-        return order_behind(q->order, behind, q->caller);
-    behind->count = 0;
+        return wait_for_busy(q->order, others, q->caller);
+    others->count = 0;
     return audit.raw.hipDeviceSynchronize();
 }
 
@@ -219,7 +205,7 @@ static enum gcore_d2h_code copy_nothing(struct d2h_request *q, struct gcore_d2h_
 
 static enum gcore_d2h_code copy_sync(struct d2h_request *q, struct gcore_d2h_result *result) {
     struct d2h_finding f;
-    struct order_behind behind;
+    struct wait_list others;
     if (audit.verbose)
         d2h_log_engaged(q);
     if (q->meta.size == 0)
@@ -233,11 +219,11 @@ static enum gcore_d2h_code copy_sync(struct d2h_request *q, struct gcore_d2h_res
         d2h_log_start(NULL, q, op_id);
         d2h_log_trace_before(q);
     }
-    hipError_t r = get_behind(q, &behind);
+    hipError_t r = wait_for_others(q, &others);
     if (r == hipSuccess)
         r = run_sync(q);
     if (r == hipSuccess)
-        order_behind_done(&behind);
+        wait_done(&others);
     if (audit.verbose)
         d2h_log_end(NULL, q, op_id, r);
     return r == hipSuccess ? done(result, op_id) : fail_runtime(q, r, op_id, result);
@@ -277,7 +263,7 @@ GCORE_COPY(gcore_d2d_copy, device_to, device_base, hipMemcpyDeviceToDevice)
 static enum gcore_d2h_code copy_async(struct d2h_request *q, struct gcore_d2h_op *op,
                                       struct gcore_d2h_result *result) {
     struct d2h_finding f;
-    struct order_behind behind;
+    struct wait_list others;
     struct d2h_pending *p = NULL;
     if (audit.verbose)
         d2h_log_engaged(q);
@@ -299,7 +285,7 @@ static enum gcore_d2h_code copy_async(struct d2h_request *q, struct gcore_d2h_op
         d2h_log_start(NULL, q, op_id);
         d2h_log_trace_before(q);
     }
-    r = get_behind(q, &behind);
+    r = wait_for_others(q, &others);
     if (r == hipSuccess)
         r = call_copy(q, true);
     if (r == hipSuccess)
@@ -385,7 +371,7 @@ struct group {
 };
 
 struct batch {
-    struct order_behind behind;
+    struct wait_list others;
     bool ordered;
     hipError_t
         error; /* the runtime's word, kept, so that a device that failed is not asked again */
@@ -426,7 +412,7 @@ static void queue_item(struct group *g, size_t i, struct batch *b) {
     record_decision(q, op_id, NULL);
     hipError_t r = b->error;
     if (r == hipSuccess && !b->ordered) {
-        r = get_behind(q, &b->behind);
+        r = wait_for_others(q, &b->others);
         b->ordered = r == hipSuccess;
     }
     if (r == hipSuccess)
@@ -478,12 +464,12 @@ static void wait_batch(struct batch *b, hipStream_t stream, const void *caller) 
     if (b->error == hipSuccess)
         b->error = wait_stream(&q);
     if (b->error == hipSuccess)
-        order_behind_done(&b->behind);
+        wait_done(&b->others);
 }
 
 static enum gcore_d2h_code batch(struct gcore_d2h_item *items, size_t count, hipStream_t stream,
                                  struct gcore_d2h_result *result, const void *caller) {
-    struct batch b = { .behind.count = 0, .error = hipSuccess };
+    struct batch b = { .others.count = 0, .error = hipSuccess };
     struct group g;
     const struct gcore_d2h_item *first_bad = NULL;
     g.stream = stream;

@@ -100,7 +100,7 @@ struct d2h_pending *d2h_pending_new(const struct d2h_request *q, uint64_t op_id,
         p->event = NULL;
     if (wait && !p->event) {
         hipEvent_t event = NULL;
-        *error = order_make_event(q->order, &event);
+        *error = wait_make_event(q->order, &event);
         if (*error != hipSuccess) {
             put_free(p);
             return NULL;
@@ -137,7 +137,7 @@ void d2h_pending_drop(struct d2h_pending *p) {
         put_free(p);
 }
 
-/* Called by the stream behind the copy, on a thread of the runtime. */
+/* Called by the stream after the copy, on a thread of the runtime. */
 static void on_completion(hipStream_t stream, hipError_t status, void *user) {
     (void)stream;
     struct d2h_pending *p = user;

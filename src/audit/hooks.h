@@ -11,6 +11,7 @@
 #include "audit/d2h_internal.h"
 #include "audit/ledger.h"
 #include "audit/order.h"
+#include "audit/wait.h"
 
 /* Was the HIP function the asynchronous one? */
 enum { HOOK_SYNC = 0, HOOK_ASYNC = EVENT_DETAIL_ASYNC };
@@ -147,7 +148,7 @@ void hook_stream_destroyed(struct call *c, hipError_t r, struct order_stream *s)
 struct hook_sync {
     struct order_stream *stream;
     uint64_t mark;
-    struct order_behind behind;
+    struct wait_list others;
 };
 struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope);
 struct hook_sync hook_sync_device(struct call *c);

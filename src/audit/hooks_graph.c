@@ -9,7 +9,7 @@ static uint64_t bits(const void *handle) {
 }
 
 void hook_capture_begin(struct call *c, struct order_stream *s, hipStreamCaptureMode mode) {
-    order_settle(s);
+    wait_settle(s);
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_CAPTURE_BEGIN, 0, s);
         ev.dst = (uint64_t)mode;

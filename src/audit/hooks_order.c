@@ -24,7 +24,7 @@ struct order_stream *hook_stream_destroy(struct call *c, hipStream_t stream) {
     bool made = stream && stream != hipStreamLegacy && stream != hipStreamPerThread &&
                 !order_is_destroyed(stream);
     struct order_stream *s = made ? order_stream(stream) : NULL;
-    order_settle(s);
+    wait_settle(s);
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_STREAM_DESTROY, 0, s);
         ev.dst = bits(stream);
@@ -48,7 +48,7 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
     struct hook_sync sync;
     sync.stream = s;
     sync.mark = order_mark(s);
-    sync.behind.count = 0;
+    sync.others.count = 0;
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_SYNC, scope, s);
         ev.dst = s ? (uint64_t)s->device : 0;
@@ -63,7 +63,7 @@ struct hook_sync hook_sync_device(struct call *c) {
     sync.stream = NULL;
     sync.mark = 0;
     int device = audit_current_device();
-    order_device_mark(device, &sync.behind);
+    wait_mark_device(device, &sync.others);
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_SYNC, DETAIL_SCOPE_DEVICE, NULL);
         ev.dst = (uint64_t)device;
@@ -76,7 +76,7 @@ struct hook_sync hook_sync_device(struct call *c) {
 void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s) {
     if (r == hipSuccess) {
         order_prove(s->stream, s->mark);
-        order_behind_done(&s->behind);
+        wait_done(&s->others);
     }
     tell_wait(false);
     call_end(c, (unsigned)r);

@@ -73,7 +73,7 @@ static void keep_captured_uses(const struct call *c, const struct hook_work *w) 
 
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
     if (w->leaves_nothing)
-        statement_ran(w->stream);
+        order_note_ran(w->stream);
     if (r != hipSuccess && w->function)
         statement_refused(c, w->function, r);
     if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream)) {

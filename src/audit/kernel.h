@@ -7,27 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "audit/layout.h"
 #include "record/event.h"
-
-enum { KERNEL_PARAMS_MAX = 64 };
-
-/* How a kernel's arguments lie, so that the pointers among kernelParams can be told. HIP itself
- * does not say; who knows (a table of kernels, the metadata of a code object) registers a source.
- */
-struct kernel_param {
-    uint32_t size;   /* bytes */
-    uint32_t offset; /* in the argument block, where the layout has offsets */
-    uint8_t access;  /* EVENT_ARG_READ | EVENT_ARG_WRITE; 0: not a pointer */
-    bool opaque;     /* not a pointer, and may hold some: a struct by value */
-    bool leads_on;   /* a pointer to what may hold pointers: to pointers, to structs */
-};
-struct kernel_layout {
-    unsigned count;
-    bool has_offsets;
-    bool reaches; /* the kernel may find pointers in memory or in structs: what it touches is not
-                     known from its arguments */
-    struct kernel_param param[KERNEL_PARAMS_MAX];
-};
 
 /* Fills *out for a kernel and returns true, or returns false if it does not know it. Called once
  * for every function, when it is first launched. */

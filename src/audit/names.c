@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "audit/call.h"
 #include "audit/d2h_internal.h"

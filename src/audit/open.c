@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "audit/call.h"
 #include "audit/d2h_internal.h"

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 
 #include "audit/audit.h"
-#include "audit/call.h"
-#include "audit/statements.h"
 
 enum { ORDER_DEVICES = 64 };
 
@@ -40,13 +38,7 @@ static void stream_link(struct order_stream *s) {
         ;
 }
 
-static bool stream_is_busy(struct order_stream *s) {
-    /* done first: it never passes submitted, so that equal values cannot come from a race. */
-    uint64_t done = atomic_load_explicit(&s->done, memory_order_acquire);
-    return done != order_mark(s);
-}
-
-static struct order_stream *stream_default(int device) {
+struct order_stream *order_default(int device) {
     if (device < 0 || device >= ORDER_DEVICES)
         device = 0;
     struct order_stream *s = atomic_load_explicit(&order.defaults[device], memory_order_acquire);
@@ -85,7 +77,7 @@ static struct order_stream *adopt_orphan(int device) {
     for (struct order_stream *s = atomic_load(&order.all); s; s = s->next) {
         bool yes = true;
         if (s->kind == ORDER_PER_THREAD && s->device == device && atomic_load(&s->orphan) &&
-            !stream_is_busy(s) && atomic_compare_exchange_strong(&s->orphan, &yes, false)) {
+            !order_is_busy(s) && atomic_compare_exchange_strong(&s->orphan, &yes, false)) {
             atomic_store(&s->record_id, 0);
             return s;
         }
@@ -142,7 +134,7 @@ static struct order_stream *stream_created(hipStream_t handle) {
 
 struct order_stream *order_stream(hipStream_t handle) {
     if (!handle || handle == hipStreamLegacy)
-        return stream_default(audit_current_device());
+        return order_default(audit_current_device());
     if (handle == hipStreamPerThread)
         return stream_per_thread(audit_current_device());
     struct order_stream *s = stream_created(handle);
@@ -160,7 +152,7 @@ struct order_stream *order_created(hipStream_t handle, unsigned flags) {
     bool dead = false;
     /* The value of a destroyed stream may come again; its node too, unless its work may still run:
      * then its event must go on standing for it. */
-    if (s && !stream_is_busy(s) && atomic_compare_exchange_strong(&s->live, &dead, true)) {
+    if (s && !order_is_busy(s) && atomic_compare_exchange_strong(&s->live, &dead, true)) {
         s->device = audit_current_device();
         s->flags = flags;
         atomic_store(&s->record_id, 0);
@@ -189,6 +181,26 @@ void order_destroyed(struct order_stream *s) {
         atomic_store_explicit(&s->live, false, memory_order_release);
 }
 
+/* The number in the recording is read first: where a stream's memory has been given to another one
+ * meanwhile, that number has changed, and nothing is said. */
+void order_note_ran(struct order_stream *s) {
+    if (!s || !audit.writer || !audit.soft.launches_done)
+        return;
+    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
+    uint64_t number = atomic_load(&s->soft_number), told = atomic_load(&s->ran);
+    uint64_t done = id && number ? audit.soft.launches_done(number) : 0;
+    if (done <= told || atomic_load(&s->soft_number) != number ||
+        !atomic_compare_exchange_strong(&s->ran, &told, done))
+        return;
+    struct event ev = {
+        .kind = EVENT_RAN,
+        .dst = done,
+        .stream = id,
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    record_event(audit.writer, &ev);
+}
+
 void order_prove(struct order_stream *s, uint64_t mark) {
     if (!s)
         return;
@@ -198,7 +210,7 @@ void order_prove(struct order_stream *s, uint64_t mark) {
         ;
     if (audit.host && audit.host->waited)
         audit.host->waited();
-    statement_ran(s);
+    order_note_ran(s);
 }
 
 void order_device_reset(int device) {
@@ -211,155 +223,6 @@ void order_device_reset(int device) {
         s->event = NULL; /* destroyed with the device */
         spin_unlock(&s->lock);
     }
-}
-
-/* ---- getting behind other streams -------------------------------------------------------------
- */
-
-/* Runs with `device` current, and puts the thread's own back afterwards. */
-static hipError_t enter_device(int device, int *before) {
-    *before = audit_current_device();
-    return *before == device ? hipSuccess : audit.raw.hipSetDevice(device);
-}
-
-static void leave_device(int device, int before) {
-    if (device != before)
-        (void)audit.raw.hipSetDevice(before);
-}
-
-hipError_t order_make_event(const struct order_stream *s, hipEvent_t *out) {
-    int before, device = s->device;
-    hipError_t r = enter_device(device, &before);
-    if (r != hipSuccess)
-        return r;
-    r = audit.raw.hipEventCreateWithFlags(out, hipEventDisableTiming);
-    leave_device(device, before);
-    return r;
-}
-
-static hipError_t record_event_on(struct order_stream *s, struct order_stream *on,
-                                  const void *caller) {
-    struct call c = CALL_INIT(HIP_FN_hipEventRecord, caller);
-    uint64_t mark = order_mark(on); /* before: later work is not what the event stands for */
-    if (call_is_recorded()) {
-        struct event ev = call_event(&c, EVENT_EVENT_RECORD, 0, on);
-        ev.dst = (uint64_t)(uintptr_t)s->event;
-        call_begin(&c, &ev);
-    }
-    hipError_t r = audit.raw.hipEventRecord(s->event, on->handle);
-    call_end(&c, (unsigned)r);
-    if (r == hipSuccess && call_is_recorded())
-        order_event_recorded(order_event(s->event), on, mark, c.seq);
-    return r;
-}
-
-/* Brings s->event up to date. Under s->lock. */
-static hipError_t stream_record_locked(struct order_stream *s, const void *caller) {
-    uint64_t at = order_mark(s);
-    if (s->event && s->event_at == at)
-        return hipSuccess;
-    if (!atomic_load(&s->live))
-        /* Nothing can have come after order_settle(); if that failed, the device is what is left.
-         */
-        return s->event ? hipSuccess : audit.raw.hipDeviceSynchronize();
-    if (!s->event) {
-        hipEvent_t event = NULL;
-        hipError_t made = order_make_event(s, &event);
-        if (made != hipSuccess)
-            return made;
-        s->event = event;
-    }
-    int before;
-    hipError_t r = enter_device(s->device, &before);
-    if (r != hipSuccess)
-        return r;
-    /* Another thread's default stream has no handle here; but the legacy default stream, which
-     * has, comes after all its work. */
-    bool foreign =
-        s->kind == ORDER_PER_THREAD && (s->device != before || order_stream(s->handle) != s);
-    r = record_event_on(s, foreign ? stream_default(s->device) : s, caller);
-    if (r == hipSuccess)
-        s->event_at = at;
-    leave_device(s->device, before);
-    return r;
-}
-
-static hipError_t wait_for(struct order_stream *s, struct order_stream *waiter,
-                           const void *caller) {
-    spin_lock(&s->lock);
-    hipError_t r = stream_record_locked(s, caller);
-    hipEvent_t event = s->event;
-    spin_unlock(&s->lock);
-    if (r != hipSuccess || !event)
-        return r;
-    struct call c = CALL_INIT(HIP_FN_hipStreamWaitEvent, caller);
-    if (call_is_recorded()) {
-        struct event ev = call_event(&c, EVENT_EVENT_WAIT, 0, waiter);
-        ev.dst = (uint64_t)(uintptr_t)event;
-        ev.src = order_event_read(order_event(event)).seq;
-        call_begin(&c, &ev);
-    }
-    r = audit.raw.hipStreamWaitEvent(waiter->handle, event, 0);
-    call_end(&c, (unsigned)r);
-    return r;
-}
-
-static bool stream_is_blocking(const struct order_stream *s) {
-    return s->kind != ORDER_DEFAULT && !(s->flags & hipStreamNonBlocking);
-}
-
-/* True if HIP itself puts new work on `waiter` behind the work of s. */
-static bool is_implicit(const struct order_stream *s, const struct order_stream *waiter) {
-    if (s == waiter)
-        return true;
-    if (s->device != waiter->device || !atomic_load(&s->live))
-        return false;
-    return (waiter->kind == ORDER_DEFAULT && stream_is_blocking(s)) ||
-           (s->kind == ORDER_DEFAULT && stream_is_blocking(waiter));
-}
-
-static void behind_add(struct order_behind *b, struct order_stream *s, uint64_t mark) {
-    if (b->count < ORDER_BEHIND_MAX) {
-        b->item[b->count].stream = s;
-        b->item[b->count++].mark = mark;
-    }
-}
-
-hipError_t order_behind(struct order_stream *waiter, struct order_behind *b, const void *caller) {
-    b->count = 0;
-    for (struct order_stream *s = atomic_load_explicit(&order.all, memory_order_acquire); s;
-         s = s->next) {
-        if (!stream_is_busy(s))
-            continue;
-        behind_add(b, s, order_mark(s));
-        if (is_implicit(s, waiter))
-            continue;
-        hipError_t r = wait_for(s, waiter, caller);
-        if (r != hipSuccess)
-            return r;
-    }
-    return hipSuccess;
-}
-
-void order_behind_done(const struct order_behind *b) {
-    for (unsigned i = 0; i < b->count; i++)
-        order_prove(b->item[i].stream, b->item[i].mark);
-}
-
-void order_device_mark(int device, struct order_behind *b) {
-    b->count = 0;
-    for (struct order_stream *s = atomic_load_explicit(&order.all, memory_order_acquire); s;
-         s = s->next)
-        if (s->device == device && stream_is_busy(s))
-            behind_add(b, s, order_mark(s));
-}
-
-void order_settle(struct order_stream *s) {
-    if (!s || !stream_is_busy(s) || order_is_capturing(s))
-        return;
-    spin_lock(&s->lock);
-    (void)stream_record_locked(s, NULL); /* a failing device has no work left to wait for */
-    spin_unlock(&s->lock);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */

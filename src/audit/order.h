@@ -1,10 +1,7 @@
-/* order.h - which streams may have unfinished work, and how a copy gets behind it.
+/* order.h - which streams may have unfinished work.
  *
- * For every stream two numbers: operations submitted through the table, and how many of them the
- * host is known to have waited for. A stream where they differ is busy. A checked copy waits, by
- * events and without stopping the host, for every busy stream that HIP's rules do not put before it
- * anyway (the legacy default stream and blocking streams of the same device wait for each other;
- * non-blocking streams wait for nobody). Where nothing is busy this costs a look at each stream.
+ * Every stream has two numbers: how many operations were submitted through the table, and how many
+ * of them the host is known to have waited for. A stream where they differ is busy.
  *
  * The submitted number is raised after the runtime took the operation and before its caller goes
  * on; the number that a synchronisation proves is read before it starts. So both err on the side of
@@ -58,10 +55,11 @@ struct order_stream *order_stream(hipStream_t handle);
 /* The same for functions whose name ends in _spt, where NULL is the thread's own. */
 struct order_stream *order_stream_spt(hipStream_t handle);
 
-/* A stream was created on the current device; is about to be destroyed or captured, so that its
- * work needs an event now; was destroyed. */
+/* The legacy default stream of a device. */
+struct order_stream *order_default(int device);
+
+/* A stream was created on the current device, or was destroyed. */
 struct order_stream *order_created(hipStream_t handle, unsigned flags);
-void order_settle(struct order_stream *s);
 void order_destroyed(struct order_stream *s);
 /* True if the handle is known and its stream was destroyed. */
 bool order_is_destroyed(hipStream_t handle);
@@ -80,26 +78,14 @@ static inline uint64_t order_mark(const struct order_stream *s) {
 }
 void order_prove(struct order_stream *s, uint64_t mark);
 
-/* Work that a copy is behind. */
-enum { ORDER_BEHIND_MAX = 24 };
-struct order_behind {
-    unsigned count; /* what does not fit is waited for all the same, but not proved */
-    struct {
-        struct order_stream *stream;
-        uint64_t mark;
-    } item[ORDER_BEHIND_MAX];
-};
+static inline bool order_is_busy(const struct order_stream *s) {
+    /* done first: it never passes submitted, so that equal values cannot come from a race. */
+    uint64_t done = atomic_load_explicit(&s->done, memory_order_acquire);
+    return done != order_mark(s);
+}
 
-/* Makes stream `s` wait for all busy work. caller is for the recording. On failure the runtime's
- * error. order_behind_done() after s has been waited for: all of it is over. */
-hipError_t order_behind(struct order_stream *s, struct order_behind *b, const void *caller);
-void order_behind_done(const struct order_behind *b);
-
-/* A new event of the stream's device, without timing. */
-hipError_t order_make_event(const struct order_stream *s, hipEvent_t *out);
-
-/* Whole device, for hipDeviceSynchronize: begin before, done after it succeeded. */
-void order_device_mark(int device, struct order_behind *b);
+/* Records how many launches of s the software device is done with, if that has changed. */
+void order_note_ran(struct order_stream *s);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

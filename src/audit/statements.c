@@ -232,26 +232,6 @@ static void observe_caught(const struct greta_soft_caught *caught, void *user) {
     record_events(audit.writer, slot, 2);
 }
 
-/* The number in the recording is read first: where a stream's memory has been given to another one
- * meanwhile, that number has changed, and nothing is said. */
-void statement_ran(struct order_stream *s) {
-    if (!s || !audit.writer || !audit.soft.launches_done)
-        return;
-    uint32_t id = atomic_load_explicit(&s->record_id, memory_order_acquire);
-    uint64_t number = atomic_load(&s->soft_number), told = atomic_load(&s->ran);
-    uint64_t done = id && number ? audit.soft.launches_done(number) : 0;
-    if (done <= told || atomic_load(&s->soft_number) != number ||
-        !atomic_compare_exchange_strong(&s->ran, &told, done))
-        return;
-    struct event ev = {
-        .kind = EVENT_RAN,
-        .dst = done,
-        .stream = id,
-        .aux = event_aux(EVENT_NO_FN, 0),
-    };
-    record_event(audit.writer, &ev);
-}
-
 /* ---- attaching ------------------------------------------------------------------------------- */
 
 void statements_attach(void) {
@@ -274,7 +254,7 @@ void statements_end(void) {
     if (audit.soft.look_at_slack)
         audit.soft.look_at_slack();
     for (struct order_stream *s = order_first(); s; s = s->next)
-        statement_ran(s);
+        order_note_ran(s);
 }
 
 void statements_detach(void) {

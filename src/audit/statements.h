@@ -29,7 +29,4 @@ void statement_checked(union event_slot *slot, const void *function, bool footpr
 /* A launch call failed: the launch did not run, and why. */
 void statement_refused(const struct call *c, const void *function, hipError_t r);
 
-/* Says how many launches of s are done, if that has changed. */
-void statement_ran(struct order_stream *s);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include <gcore/audit.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "base/env.h"
 

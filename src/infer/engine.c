@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "base/hash.h"
 #include "infer/demo.h"

@@ -10,6 +10,7 @@
 #include <gcore/audit.h>
 #include <greta/soft.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "infer/inject_internal.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/attach.h"
 #include "base/env.h"
 #include "base/futex.h"
 #include "hip/hip_missing.h"

@@ -20,6 +20,7 @@
 
 #include <gcore/d2h.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "hip/hip_api.h"
 

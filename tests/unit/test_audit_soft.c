@@ -12,6 +12,7 @@
 #include <gcore/audit.h>
 #include <gcore/d2h.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "record/reader.h"
 #include "support/soft_fixture.h"

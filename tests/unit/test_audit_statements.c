@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "record/reader.h"
 #include "support/soft_fixture.h"

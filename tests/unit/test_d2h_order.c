@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "audit/order.h"
+#include "audit/wait.h"
 
 static unsigned char host[256];
 static unsigned char *device;
@@ -332,11 +333,11 @@ static void a_program_that_bypasses_the_table_is_waited_for_as_a_whole(void **st
 
 static void more_busy_streams_than_are_remembered_are_all_waited_for(void **state) {
     (void)state;
-    enum { MANY = ORDER_BEHIND_MAX + 10 };
+    enum { MANY = WAIT_LIST_MAX + 10 };
     for (int i = 0; i < MANY; i++)
         work_on(stream_with(hipStreamNonBlocking));
     assert_int_equal(waits_of_copy(NULL), MANY);
-    assert_int_equal(waits_of_copy(NULL), MANY - ORDER_BEHIND_MAX);
+    assert_int_equal(waits_of_copy(NULL), MANY - WAIT_LIST_MAX);
     assert_int_equal(waits_of_copy(NULL), 0);
 }
 

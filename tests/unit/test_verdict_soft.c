@@ -13,6 +13,7 @@
 #include <gcore/d2h.h>
 #include <greta/soft.h>
 
+#include "audit/attach.h"
 #include "audit/audit.h"
 #include "hip/hip_api.h"
 #include "report/report.h"
