@@ -104,7 +104,6 @@ void d2h_pending_finish(struct d2h_pending *p, hipError_t result);
 hipError_t d2h_pending_wait(struct d2h_pending *p);
 /* What it is about; valid while held. */
 const struct d2h_request *d2h_pending_request(const struct d2h_pending *p);
-uint64_t d2h_pending_op_id(const struct d2h_pending *p);
 /* Gives the caller's hold back. */
 void d2h_pending_drop(struct d2h_pending *p);
 

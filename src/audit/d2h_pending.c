@@ -194,10 +194,6 @@ const struct d2h_request *d2h_pending_request(const struct d2h_pending *p) {
     return &p->q;
 }
 
-uint64_t d2h_pending_op_id(const struct d2h_pending *p) {
-    return p->op_id;
-}
-
 void d2h_pending_fail(hipError_t error) {
     if (atomic_load_explicit(&due_count, memory_order_acquire) == 0)
         return;

@@ -42,7 +42,4 @@ const char *env_text(enum env_id id);
  * it says which one may have been meant. */
 NODISCARD enum rc env_refuse_unknown(const char *prefix, struct err *e);
 
-/* "GRETA_DEVICE" */
-const char *env_name(enum env_id id);
-
 #endif

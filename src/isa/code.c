@@ -92,7 +92,3 @@ struct isa_page *isa_code_page(struct isa_code *c, uint64_t address) {
     return p;
 }
 
-const struct isa_insn *isa_code_at(struct isa_code *c, uint64_t address) {
-    struct isa_page *p = address % 4 ? NULL : isa_code_page(c, address);
-    return p ? &p->insn[(address - p->address) / 4] : NULL;
-}

@@ -55,13 +55,3 @@ const char *isa_gpu_name(enum isa_gpu gpu) {
     return gpu_names[gpu];
 }
 
-enum rc isa_gpu_of(const char *name, enum isa_gpu *out, struct err *e) {
-    for (unsigned g = 0; g < ISA_GPU_COUNT; g++) {
-        size_t n = strlen(gpu_names[g]);
-        if (strncmp(name, gpu_names[g], n) == 0 && (name[n] == '\0' || name[n] == ':')) {
-            *out = (enum isa_gpu)g;
-            return RC_OK;
-        }
-    }
-    return err_set(e, RC_UNSUPPORTED, "no interpreter for '%s': expected gfx90a or gfx942", name);
-}

@@ -245,7 +245,4 @@ int isa_print(enum isa_gpu gpu, const struct isa_insn *i, char *out, size_t size
 /* "gfx90a" or "gfx942". */
 const char *isa_gpu_name(enum isa_gpu gpu);
 
-/* RC_UNSUPPORTED if the name (which may carry features: "gfx942:sramecc+:xnack-") is neither. */
-NODISCARD enum rc isa_gpu_of(const char *name, enum isa_gpu *out, struct err *e);
-
 #endif

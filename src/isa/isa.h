@@ -33,10 +33,6 @@ NODISCARD enum rc isa_code_open(struct isa_code **out, enum isa_gpu gpu, const v
 void isa_code_close(struct isa_code **c);
 enum isa_gpu isa_code_gpu(const struct isa_code *c);
 
-/* The instruction at a device address, NULL outside the code or if the address is not a multiple of
- * 4. Stays valid until the code is closed; the next one is at p + p->words within a page only. */
-const struct isa_insn *isa_code_at(struct isa_code *c, uint64_t address);
-
 /* ---- memory ---- */
 
 enum isa_space { ISA_SPACE_GLOBAL, ISA_SPACE_LDS, ISA_SPACE_SCRATCH };

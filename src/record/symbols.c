@@ -57,15 +57,21 @@ static bool is_older(const char *path, const struct reader_info *i) {
            (uint64_t)st.st_mtim.tv_sec < i->start_wall_us / UINT64_C(1000000);
 }
 
-static symtab *open_file(const reader *r, uint32_t path) {
+enum symbols_file symbols_file(const reader *r, uint32_t path, uint32_t *build_id) {
     const char *name = reader_string(r, path);
-    uint32_t build_id = 0;
+    *build_id = 0;
+    if (name[0] != '/' || !recorded_build_id(r, path, build_id))
+        return SYMBOLS_FILE_UNKNOWN;
+    return *build_id || is_older(name, reader_info(r)) ? SYMBOLS_FILE_USABLE : SYMBOLS_FILE_NEWER;
+}
+
+static symtab *open_file(const reader *r, uint32_t path) {
+    uint32_t build_id;
     symtab *out = NULL;
-    if (name[0] != '/' || !recorded_build_id(r, path, &build_id))
+    if (symbols_file(r, path, &build_id) != SYMBOLS_FILE_USABLE)
         return NULL;
-    if (!build_id && !is_older(name, reader_info(r)))
-        return NULL;
-    return symtab_open(&out, name, reader_string(r, build_id), NULL) == RC_OK ? out : NULL;
+    enum rc rc = symtab_open(&out, reader_string(r, path), reader_string(r, build_id), NULL);
+    return rc == RC_OK ? out : NULL;
 }
 
 static const symtab *file_of(symbols *s, const reader *r, uint32_t path) {

@@ -18,4 +18,12 @@ void symbols_close(symbols **s);
  * cannot be said. The name lives until symbols_close(). */
 const char *symbols_find(symbols *s, const reader *r, const struct site_frame *f, uint64_t *inside);
 
+/* Whether a file that the recording names, by its string, may be the one that the program ran. */
+enum symbols_file {
+    SYMBOLS_FILE_UNKNOWN, /* not a path, or the recording contradicts itself about it */
+    SYMBOLS_FILE_NEWER,   /* it had no build id, and is newer than the recording or gone */
+    SYMBOLS_FILE_USABLE,  /* if its build id is *build_id; 0: it has none */
+};
+enum symbols_file symbols_file(const reader *r, uint32_t path, uint32_t *build_id);
+
 #endif

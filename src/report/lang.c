@@ -8,11 +8,6 @@ static const char *const texts[LANG_TEXT_COUNT][LANG_COUNT] = {
 #include "report/lang.def"
 };
 
-static const char *const statuses[][LANG_COUNT] = {
-#define LANG_STATUS(status, en, es) [VERDICT_STATUS_##status] = { en, es },
-#include "report/lang.def"
-};
-
 static const char *const overalls[][LANG_COUNT] = {
 #define LANG_OVERALL(overall, en, es) [VERDICT_##overall] = { en, es },
 #include "report/lang.def"
@@ -65,10 +60,6 @@ const char *lang_access(enum lang lang, enum verdict_access access) {
     static const enum lang_id ids[] = { LANG_READS, LANG_WRITES, LANG_USES, LANG_ALLOCATES,
                                         LANG_FREES };
     return (unsigned)access < sizeof ids / sizeof *ids ? lang_text(lang, ids[access]) : "?";
-}
-
-const char *lang_status(enum lang lang, enum verdict_status status) {
-    return (unsigned)status < sizeof statuses / sizeof *statuses ? statuses[status][lang] : "?";
 }
 
 const char *lang_overall(enum lang lang, enum verdict_overall overall) {

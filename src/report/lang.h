@@ -38,8 +38,7 @@ void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *
     lang_count(out, lang, SENTENCE_##id, (const uint64_t[]){ __VA_ARGS__ },                        \
                sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-/* What a state and a verdict mean. */
-const char *lang_status(enum lang lang, enum verdict_status status);
+/* What a verdict means. */
 const char *lang_overall(enum lang lang, enum verdict_overall overall);
 
 /* A text of the HTML page, which has its English for a name; itself where there is no other. */

@@ -4,35 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/hash.h"
+#include "record/symbols.h"
 #include "symbol/demangle.h"
 #include "symbol/lines_internal.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
-
-/* The build id that the recording has for a path; 0: none. False if it has several, or does not
- * know the file. */
-static bool recorded_build_id(const reader *r, uint32_t path, uint32_t *build_id) {
-    bool known = false;
-    for (uint32_t id = 1; id <= reader_count(r, DEFINITION_MODULE); id++) {
-        const struct module_value *m = reader_module(r, id, NULL);
-        if (!m || m->path != path)
-            continue;
-        if (known && m->build_id != *build_id)
-            return false;
-        known = true;
-        *build_id = m->build_id;
-    }
-    return known;
-}
-
-static bool is_older(const char *path, const struct reader_info *i) {
-    struct stat st;
-    return stat(path, &st) == 0 &&
-           (uint64_t)st.st_mtim.tv_sec < i->start_wall_us / UINT64_C(1000000);
-}
 
 static void leave_out(struct lines *l, const char *path, enum lines_reason why) {
     size_t at = atomic_load(&l->unused_count);
@@ -46,14 +24,13 @@ static void leave_out(struct lines *l, const char *path, enum lines_reason why) 
 
 static dwarf_file *open_file(struct lines *l, uint32_t path) {
     const char *name = reader_string(l->r, path);
-    uint32_t build_id = 0;
+    uint32_t build_id;
     dwarf_file *out = NULL;
-    if (name[0] != '/' || !recorded_build_id(l->r, path, &build_id))
-        return NULL;
-    if (!build_id && !is_older(name, reader_info(l->r))) {
+    enum symbols_file usable = symbols_file(l->r, path, &build_id);
+    if (usable == SYMBOLS_FILE_NEWER)
         leave_out(l, name, LINES_NEWER);
+    if (usable != SYMBOLS_FILE_USABLE)
         return NULL;
-    }
     enum rc rc = dwarf_file_open(&out, name, reader_string(l->r, build_id), NULL);
     if (rc == RC_REFUSED)
         leave_out(l, name, LINES_CHANGED);

@@ -92,19 +92,6 @@ void before_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t
         r->no_memory = true;
 }
 
-uint32_t before_find(const struct replay *r, uint32_t lane, uint64_t seq) {
-    const struct lane *l = &r->lanes[lane];
-    uint32_t low = 0, high = l->last;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (l->seqs[middle] < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < l->last && l->seqs[low] == seq ? low + 1 : 0;
-}
-
 /* ---- streams ------------------------------------------------------------------------------------
  */
 

@@ -362,9 +362,6 @@ void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *
 bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
                     uint32_t number);
 
-/* The number of the operation with that event in the lane, 0 if there is none. */
-uint32_t before_find(const struct replay *r, uint32_t lane, uint64_t seq);
-
 /* Events of these kinds. */
 void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t);

@@ -8,23 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum need {
-    NOTHING = 0,
-    HISTORY = 1,
-    RUN = 2,
-    CHECKED = 4,
-    FOOTPRINTS = 8,
-    HOST = 16,
-    END = 32,
-    RACES = 64,
-    BARRIERS = 128
-};
-
-static const uint8_t needs[HYPOTHESIS_COUNT] = {
-#define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
-#include "verdict/hypotheses.def"
-#undef HYPOTHESIS
-};
+#include "verdict/needs.h"
 
 enum { EVIDENCE_SHOWN = 16 };
 

@@ -1,20 +1,11 @@
 #!/usr/bin/env bash
 # Programs compiled by hipcc here and now: the recording knows their kernels' arguments.
 set -u
-# shellcheck source=tests/support/tap.sh
-. "$SOURCE_DIR/tests/support/tap.sh"
-audit=$BUILD_DIR/bin/greta_audit
-sources=$SOURCE_DIR/tests/hip
-cd "$TMPDIR" || exit 1
+# shellcheck source=tests/support/hip.sh
+. "$SOURCE_DIR/tests/support/hip.sh"
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "programs of hipcc" "a build with sanitizers has no libgcore_preload.so"
-    finish
-fi
-if ! command -v hipcc >/dev/null; then
-    skip "programs of hipcc" "there is no hipcc"
-    finish
-fi
+has_plain_build "programs of hipcc" || finish
+has_hipcc "programs of hipcc" || finish
 
 compile() { hipcc --offload-arch=gfx90a -O2 "$sources/arguments.hip" -o arguments; }
 module() { hipcc --offload-arch=gfx90a -O2 --genco "$sources/arguments.hip" -o arguments.co; }
@@ -29,6 +20,7 @@ compressed() {
 record() {
     rm -rf out
     "$audit" run --device soft --out out -- "$@" >stdout 2>stderr
+    # shellcheck disable=SC2094  # another file
     "$audit" dump out/record.gcr >dump || { cat stderr; return 99; }
 }
 

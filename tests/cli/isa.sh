@@ -2,19 +2,10 @@
 # Programs of hipcc (gfx90a) and clang-19 (gfx942) run on the software device as they are: their machine
 # code, instruction by instruction, every access checked.
 set -u
-# shellcheck source=tests/support/tap.sh
-. "$SOURCE_DIR/tests/support/tap.sh"
-audit=$BUILD_DIR/bin/greta_audit
-sources=$SOURCE_DIR/tests/hip
-cd "$TMPDIR" || exit 1
+# shellcheck source=tests/support/hip.sh
+. "$SOURCE_DIR/tests/support/hip.sh"
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "machine code" "a sanitizer build cannot be loaded into programs of hipcc"
-    finish
-fi
-
-run() { LD_LIBRARY_PATH=$BUILD_DIR/lib/soft "$@"; }
-passes() { [ "$(run "$@" 2>&1 | tee /dev/stderr | tail -n 1)" = PASS ]; }
+has_plain_build "machine code" || finish
 
 if command -v hipcc >/dev/null; then
     for program in tiles math calls; do

@@ -1,20 +1,11 @@
 #!/usr/bin/env bash
 # What the checks of the software device find in programs of hipcc, and that their fixed twins are clean.
 set -u
-# shellcheck source=tests/support/tap.sh
-. "$SOURCE_DIR/tests/support/tap.sh"
-audit=$BUILD_DIR/bin/greta_audit
-sources=$SOURCE_DIR/tests/hip
-cd "$TMPDIR" || exit 1
+# shellcheck source=tests/support/hip.sh
+. "$SOURCE_DIR/tests/support/hip.sh"
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "checks" "a sanitizer build cannot be loaded into programs of hipcc"
-    finish
-fi
-if ! command -v hipcc >/dev/null; then
-    skip "checks" "there is no hipcc"
-    finish
-fi
+has_plain_build "checks" || finish
+has_hipcc "checks" || finish
 
 # compile PROGRAM FLAGS...: its name is that of the program and the first flag.
 compile() { hipcc -g -O2 "-D$2" --offload-arch=gfx90a "$sources/$1.hip" -o "$1-$2"; }
@@ -26,7 +17,7 @@ finds() {
     code=$?
     printf '%s\n' "$text"
     grep -qE -- "$pattern" <<<"$text" || { echo "no '$pattern' in it"; return 99; }
-    return $code
+    return "$code"
 }
 clean() { finds "^greta_audit: CLEAN" "$@"; }
 judge() { "$audit" run --device soft --out "$1.out" -- "./$1"; }

@@ -2,19 +2,10 @@
 # What programs of hipcc and clang-19 need of the runtime besides machine code that runs: calls of the host
 # out of kernels, textures and surfaces, a compiler at run time, launches whose groups wait for each other.
 set -u
-# shellcheck source=tests/support/tap.sh
-. "$SOURCE_DIR/tests/support/tap.sh"
-sources=$SOURCE_DIR/tests/hip
-cd "$TMPDIR" || exit 1
+# shellcheck source=tests/support/hip.sh
+. "$SOURCE_DIR/tests/support/hip.sh"
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "machine code" "a sanitizer build cannot be loaded into programs of hipcc"
-    finish
-fi
-
-run() { LD_LIBRARY_PATH=$BUILD_DIR/lib/soft "$@"; }
-
-passes() { [ "$(run "$@" 2>&1 | tee /dev/stderr | tail -n 1)" = PASS ]; }
+has_plain_build "machine code" || finish
 
 # Waves print in any order: the lines of "$@" without order are those of the file "expected".
 prints_expected() { run "$@" 2>/dev/null | sort | diff - expected; }

@@ -231,7 +231,6 @@ static void split_models_open_from_the_first_part(void **state) {
     assert_int_equal(t->part, 2);
     assert_non_null(strstr(gguf_part_path(g, 2), "m-00003-of-00003.gguf"));
     assert_int_equal(*(const uint8_t *)t->data, 0);
-    gguf_prefetch(g);
     gguf_close(&g);
 }
 

@@ -6,25 +6,8 @@
 
 #include "base/json_tree.h"
 #include "unit/test.h"
+#include "verdict/needs.h"
 #include "verdict/verdict.h"
-
-enum {
-    NOTHING = 0,
-    HISTORY = 1,
-    RUN = 2,
-    CHECKED = 4,
-    FOOTPRINTS = 8,
-    HOST = 16,
-    END = 32,
-    RACES = 64,
-    BARRIERS = 128
-};
-
-static const int needs[] = {
-#define HYPOTHESIS(name, needs, en, es) [HYPOTHESIS_##name] = needs,
-#include "verdict/hypotheses.def"
-#undef HYPOTHESIS
-};
 
 static const char *path_of(const char *file) {
     static char path[512];

@@ -12,86 +12,13 @@
 #include "infer/engine_internal.h"
 #include "kernels/cpu/isa.h"
 #include "model/synth.h"
+#include "support/model_run.h"
 #include "support/reference.h"
 
 static char folder[] = "/tmp/greta-test-XXXXXX";
 
 static void path_of(char *out, size_t size, const char *name) {
     snprintf(out, size, "%s/%s", folder, name);
-}
-
-static void write_model(const char *path, const char *shape, const char *type) {
-    struct err e = { 0 };
-    struct synth_options o = { .seed = 11, .threads = 1 };
-    bool vocab_given;
-    if (synth_parse_shape(shape, &o.shape, &vocab_given, &e))
-        fail_msg("%s", e.msg);
-    if (quant_mix_find(type, &o.mix, &e) || synth_write(path, &o, &e))
-        fail_msg("%s", e.msg);
-}
-
-struct kept {
-    float *logits; /* [positions, vocab] */
-    uint32_t rows, vocab;
-    char text[4096];
-    size_t text_len;
-};
-
-static enum rc keep_row(uint32_t position, int32_t token, const float *logits, void *user,
-                        struct err *e) {
-    struct kept *k = user;
-    (void)position, (void)token, (void)e;
-    k->logits = realloc(k->logits, (size_t)(k->rows + 1) * k->vocab * sizeof *logits);
-    memcpy(k->logits + (size_t)k->rows++ * k->vocab, logits, k->vocab * sizeof *logits);
-    return RC_OK;
-}
-
-static void keep_text(uint32_t sequence, const char *text, size_t len, void *user) {
-    struct kept *k = user;
-    if (sequence == 0 && k->text_len + len < sizeof k->text) {
-        memcpy(k->text + k->text_len, text, len);
-        k->text_len += len;
-    }
-}
-
-/* Runs tokens through a model and keeps what comes. */
-static struct kept run_on(engine *g, const int32_t *tokens, uint32_t count, uint32_t generate) {
-    struct err e = { 0 };
-    struct engine_result result;
-    struct kept k = { .vocab = engine_config(g)->vocab };
-    struct engine_request r = { .prompt = tokens,
-                                .prompt_count = count,
-                                .max_tokens = generate,
-                                .sampling = sampler_defaults,
-                                .ignore_end = true,
-                                .text = keep_text,
-                                .logits = keep_row,
-                                .user = &k };
-    r.sampling.temperature = 0;
-    if (engine_generate(g, &r, &result, &e))
-        fail_msg("%s", e.msg);
-    token_list_close(&result.tokens);
-    return k;
-}
-
-/* A new device state for every run. */
-static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count,
-                       uint32_t generate) {
-    engine *g = NULL;
-    struct err e = { 0 };
-    if (engine_open(&g, o, &e))
-        fail_msg("%s", e.msg);
-    struct kept k = run_on(g, tokens, count, generate);
-    assert_int_equal(engine_close(&g, &e), RC_OK);
-    return k;
-}
-
-static void fill_tokens(int32_t *tokens, uint32_t count, uint32_t vocab) {
-    uint32_t x = 12345;
-    for (uint32_t i = 0; i < count; i++) {
-        x = x * 1664525u + 1013904223u;
-        tokens[i] = (int32_t)((x >> 8) % vocab);
-    }
 }
 
 /* Distance of the engine from the reference, as a fraction of the logits' standard deviation. */
@@ -102,7 +29,7 @@ static double distance_with(const char *kv_type, const char *shape, const char *
     gguf *g = NULL;
     struct err e = { 0 };
     path_of(path, sizeof path, "model.gguf");
-    write_model(path, shape, type);
+    model_run_write(path, shape, type, 11);
     if (gguf_open(&g, path, &e))
         fail_msg("%s", e.msg);
     struct engine_options o = { .model = path,
@@ -113,10 +40,10 @@ static double distance_with(const char *kv_type, const char *shape, const char *
                                 .kv_type = kv_type };
     struct config c;
     assert_int_equal(config_read(g, &c, &e), RC_OK);
-    fill_tokens(tokens, count, c.vocab);
+    model_run_fill_tokens(tokens, count, c.vocab);
     double *reference = reference_logits(g, tokens, count, 0);
     assert_non_null(reference);
-    struct kept k = run(&o, tokens, count, 0);
+    struct kept k = model_run(&o, tokens, count, 0);
     assert_int_equal(k.rows, count);
     double d = reference_distance(reference, k.logits, (uint64_t)count * c.vocab);
     free(k.logits);
@@ -205,7 +132,7 @@ static void buffers_take_the_memory_that_the_guard_rail_counts(void **state) {
     struct err e = { 0 };
     engine *first = NULL, *second = NULL;
     path_of(path, sizeof path, "model.gguf");
-    write_model(path, SMALL, "Q8_0");
+    model_run_write(path, SMALL, "Q8_0", 11);
     struct engine_options o = { .model = path, .device = "soft", .guard_rail = true };
     assert_int_equal(engine_open(&first, &o, &e), RC_OK);
     uint64_t before = free_bytes(first), weights = 0, rounded = 0;
@@ -231,8 +158,8 @@ static struct kept read_in_pieces(const char *path, uint32_t count, uint32_t chu
     struct engine_options o = {
         .model = path, .device = "soft", .guard_rail = true, .all_logits = true, .chunk = chunk
     };
-    fill_tokens(tokens, count, 300);
-    struct kept k = run(&o, tokens, count, 0);
+    model_run_fill_tokens(tokens, count, 300);
+    struct kept k = model_run(&o, tokens, count, 0);
     assert_int_equal(k.rows, count);
     return k;
 }
@@ -249,7 +176,7 @@ static void pieces_of_a_prompt_give_its_bits(void **state) {
     char path[200];
     path_of(path, sizeof path, "model.gguf");
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-        write_model(path, models[m][0], models[m][1]);
+        model_run_write(path, models[m][0], models[m][1], 11);
         struct kept whole = read_in_pieces(path, 200, 0);
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
             struct kept pieces = read_in_pieces(path, 200, chunks[c]);
@@ -279,7 +206,7 @@ static struct kept demo(const struct engine_options *given, uint32_t generate) {
     const int32_t tokens[] = { 1, 300, 310, 305 };
     o.device = "soft";
     o.guard_rail = true;
-    return run(&o, tokens, 4, generate);
+    return model_run(&o, tokens, 4, generate);
 }
 
 static void assert_same(const struct kept *a, const struct kept *b) {
@@ -307,18 +234,18 @@ static void repacking_between_passes_does_not_change_a_bit(void **state) {
     int32_t tokens[20];
     char path[200];
     (void)state;
-    fill_tokens(tokens, 20, 300);
+    model_run_fill_tokens(tokens, 20, 300);
     path_of(path, sizeof path, "model.gguf");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         struct engine_options o = {
             .model = path, .device = "soft", .guard_rail = true, .chunk = 12
         };
-        write_model(path, NINE_LAYERS, types[i]);
-        struct kept first = run(&o, tokens, 20, 8);
+        model_run_write(path, NINE_LAYERS, types[i], 11);
+        struct kept first = model_run(&o, tokens, 20, 8);
         o.repack_first_bytes = 1;
-        struct kept between = run(&o, tokens, 20, 8);
+        struct kept between = model_run(&o, tokens, 20, 8);
         o.no_repack = true;
-        struct kept never = run(&o, tokens, 20, 8);
+        struct kept never = model_run(&o, tokens, 20, 8);
         assert_same(&first, &between);
         assert_same(&first, &never);
         free(first.logits);
@@ -336,7 +263,7 @@ static void layers_are_packed_from_the_second_pass_on(void **state) {
     struct engine_result result;
     (void)state;
     path_of(path, sizeof path, "model.gguf");
-    write_model(path, NINE_LAYERS, "Q8_0");
+    model_run_write(path, NINE_LAYERS, "Q8_0", 11);
     struct engine_options o = {
         .model = path, .device = "soft", .guard_rail = true, .repack_first_bytes = 1
     };
@@ -391,11 +318,11 @@ static void packing_goes_on_where_it_was_interrupted(void **state) {
     engine *g = NULL;
     struct err e = { 0 };
     (void)state;
-    fill_tokens(tokens, 20, 300);
+    model_run_fill_tokens(tokens, 20, 300);
     path_of(path, sizeof path, "model.gguf");
-    write_model(path, NINE_LAYERS, "Q4_0");
+    model_run_write(path, NINE_LAYERS, "Q4_0", 11);
     struct engine_options o = { .model = path, .device = "soft", .guard_rail = true };
-    struct kept packed = run(&o, tokens, 20, 1);
+    struct kept packed = model_run(&o, tokens, 20, 1);
     o.repack_first_bytes = 1;
     assert_int_equal(engine_open(&g, &o, &e), RC_OK);
     assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH); /* packs nothing yet */
@@ -406,7 +333,7 @@ static void packing_goes_on_where_it_was_interrupted(void **state) {
     }
     assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH);
     assert_true(g->weights.layers[8].packed);
-    struct kept k = run_on(g, tokens, 20, 1);
+    struct kept k = model_run_on(g, tokens, 20, 1);
     assert_same(&packed, &k);
     free(k.logits);
     assert_int_equal(engine_close(&g, &e), RC_OK);
@@ -415,7 +342,7 @@ static void packing_goes_on_where_it_was_interrupted(void **state) {
         assert_int_equal(engine_open(&g, &o, &e), RC_OK);
         assert_int_equal(interrupt_behind(g, tokens, 1), ENGINE_LENGTH);
         assert_int_equal(interrupt_behind(g, tokens, left), ENGINE_INTERRUPTED);
-        k = run_on(g, tokens, 20, 1);
+        k = model_run_on(g, tokens, 20, 1);
         assert_same(&packed, &k);
         free(k.logits);
         assert_int_equal(engine_close(&g, &e), RC_OK);
@@ -482,7 +409,7 @@ static void an_interrupt_ends_the_reading_of_a_prompt(void **state) {
     int left = 3;
     if (engine_open(&g, &o, &e))
         fail_msg("%s", e.msg);
-    fill_tokens(tokens, 100, engine_config(g)->vocab);
+    model_run_fill_tokens(tokens, 100, engine_config(g)->vocab);
     struct engine_request r = { .prompt = tokens,
                                 .prompt_count = 100,
                                 .max_tokens = 5,
@@ -508,7 +435,7 @@ static void a_cache_that_cannot_hold_heads_is_refused(void **state) {
     engine *g = NULL;
     struct err e = { 0 };
     path_of(path, sizeof path, "model.gguf");
-    write_model(path, "dim=96,layers=1,heads=2,kv_heads=2,hidden=64,vocab=300", "F32");
+    model_run_write(path, "dim=96,layers=1,heads=2,kv_heads=2,hidden=64,vocab=300", "F32", 11);
     struct engine_options o = {
         .model = path, .device = "soft", .guard_rail = true, .kv_type = "Q8_0"
     };

@@ -12,6 +12,7 @@
 #include "infer/engine_internal.h"
 #include "kernels/cpu/isa.h"
 #include "model/synth.h"
+#include "support/model_run.h"
 #include "support/reference.h"
 
 static char folder[] = "/tmp/greta-test-XXXXXX";
@@ -19,43 +20,10 @@ static char path[200];
 
 enum { TOKENS = 60, CONTEXT = 256 };
 
-static void write_model(const char *shape, const char *type) {
-    struct err e = { 0 };
-    struct synth_options o = { .seed = 11, .threads = 1 };
-    bool vocab_given;
-    if (synth_parse_shape(shape, &o.shape, &vocab_given, &e))
-        fail_msg("%s", e.msg);
-    if (quant_mix_find(type, &o.mix, &e) || synth_write(path, &o, &e))
-        fail_msg("%s", e.msg);
-}
-
-struct kept {
-    float *logits; /* [rows, vocab] */
-    uint32_t rows, vocab;
-};
-
-static enum rc keep_row(uint32_t position, int32_t token, const float *logits, void *user,
-                        struct err *e) {
-    struct kept *k = user;
-    (void)position, (void)token, (void)e;
-    k->logits = realloc(k->logits, (size_t)(k->rows + 1) * k->vocab * sizeof *logits);
-    memcpy(k->logits + (size_t)k->rows++ * k->vocab, logits, k->vocab * sizeof *logits);
-    return RC_OK;
-}
-
-static void fill_tokens(int32_t *tokens, uint32_t vocab) {
-    uint32_t x = 12345;
-    for (uint32_t i = 0; i < TOKENS; i++) {
-        x = x * 1664525u + 1013904223u;
-        tokens[i] = (int32_t)((x >> 8) % vocab);
-    }
-}
-
 /* All logits of the model in `path`, read in pieces of `chunk` tokens. */
 static struct kept run(uint32_t context, uint32_t chunk, bool repack_later) {
     engine *g = NULL;
     struct err e = { 0 };
-    struct engine_result result;
     int32_t tokens[TOKENS];
     struct engine_options o = { .model = path,
                                 .device = "soft",
@@ -66,16 +34,8 @@ static struct kept run(uint32_t context, uint32_t chunk, bool repack_later) {
                                 .repack_first_bytes = repack_later };
     if (engine_open(&g, &o, &e))
         fail_msg("%s", e.msg);
-    struct kept k = { .vocab = engine_config(g)->vocab };
-    struct engine_request r = { .prompt = tokens,
-                                .prompt_count = TOKENS,
-                                .sampling = sampler_defaults,
-                                .logits = keep_row,
-                                .user = &k };
-    fill_tokens(tokens, k.vocab);
-    if (engine_generate(g, &r, &result, &e))
-        fail_msg("%s", e.msg);
-    token_list_close(&result.tokens);
+    model_run_fill_tokens(tokens, TOKENS, engine_config(g)->vocab);
+    struct kept k = model_run_on(g, tokens, TOKENS, 0);
     assert_int_equal(engine_close(&g, &e), RC_OK);
     assert_int_equal(k.rows, TOKENS);
     return k;
@@ -86,9 +46,9 @@ static double distance(const char *shape, const char *type, uint32_t context, ui
     int32_t tokens[TOKENS];
     gguf *g = NULL;
     struct err e = { 0 };
-    write_model(shape, type);
+    model_run_write(path, shape, type, 11);
     struct kept k = run(context, chunk, false);
-    fill_tokens(tokens, k.vocab);
+    model_run_fill_tokens(tokens, TOKENS, k.vocab);
     if (gguf_open(&g, path, &e))
         fail_msg("%s", e.msg);
     double *reference = reference_logits(g, tokens, TOKENS, context);
@@ -165,7 +125,7 @@ static void longrope_goes_by_the_context_of_the_run(void **state) {
 #define LONGROPE SIZES ",arch=phi3,layers=2,hidden=512,rope_scaling=longrope,rope_ctx=128"
     assert_close(LONGROPE, "F32", 128, 0, FLOATS);
     assert_close(LONGROPE, "F32", 129, 0, FLOATS);
-    write_model(LONGROPE, "F32");
+    model_run_write(path, LONGROPE, "F32", 11);
     struct kept within = run(128, 0, false), beyond = run(129, 0, false);
     assert_memory_not_equal(within.logits, beyond.logits,
                             (size_t)within.rows * within.vocab * sizeof(float));
@@ -206,7 +166,7 @@ static void heads_that_rotate_in_part_agree(void **state) {
 /* Parts of fused tensors are mapped, packed later, and moved over like whole tensors. */
 static void fused_tensors_give_the_same_bits_however_they_are_packed(void **state) {
     (void)state;
-    write_model(families[CONFIG_ARCH_PHI3], "Q4_0");
+    model_run_write(path, families[CONFIG_ARCH_PHI3], "Q4_0", 11);
     struct kept first = run(CONTEXT, 13, false), later = run(CONTEXT, 13, true);
     assert_memory_equal(first.logits, later.logits,
                         (size_t)first.rows * first.vocab * sizeof(float));
@@ -217,7 +177,7 @@ static void fused_tensors_give_the_same_bits_however_they_are_packed(void **stat
 static void pieces_of_a_prompt_give_its_bits_in_every_family(void **state) {
     (void)state;
     for (size_t i = CONFIG_ARCH_GEMMA2; i < FAMILIES; i++) {
-        write_model(families[i], "Q8_0");
+        model_run_write(path, families[i], "Q8_0", 11);
         struct kept whole = run(CONTEXT, 0, false), pieces = run(CONTEXT, 7, false);
         if (memcmp(whole.logits, pieces.logits, (size_t)TOKENS * whole.vocab * sizeof(float)) != 0)
             fail_msg("%s: pieces differ", families[i]);

@@ -11,7 +11,7 @@
 
 #include "infer/engine.h"
 #include "kernels/hip/image.h"
-#include "model/synth.h"
+#include "support/model_run.h"
 #include "support/reference.h"
 
 #define SMALL  "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
@@ -21,50 +21,6 @@
 
 static char folder[] = "/tmp/greta-test-XXXXXX";
 
-struct kept {
-    float *logits; /* [rows, vocab] */
-    uint32_t rows, vocab;
-};
-
-static void write_model(const char *path, const char *shape, const char *type) {
-    struct err e = { 0 };
-    struct synth_options o = { .seed = 5, .threads = 1 };
-    bool vocab_given;
-    if (synth_parse_shape(shape, &o.shape, &vocab_given, &e))
-        fail_msg("%s", e.msg);
-    if (quant_mix_find(type, &o.mix, &e) || synth_write(path, &o, &e))
-        fail_msg("%s", e.msg);
-}
-
-static enum rc keep_row(uint32_t position, int32_t token, const float *logits, void *user,
-                        struct err *e) {
-    struct kept *k = user;
-    (void)position, (void)token, (void)e;
-    k->logits = realloc(k->logits, (size_t)(k->rows + 1) * k->vocab * sizeof *logits);
-    memcpy(k->logits + (size_t)k->rows++ * k->vocab, logits, k->vocab * sizeof *logits);
-    return RC_OK;
-}
-
-static struct kept run(const struct engine_options *o, const int32_t *tokens, uint32_t count) {
-    engine *g = NULL;
-    struct err e = { 0 };
-    struct engine_result result;
-    if (engine_open(&g, o, &e))
-        fail_msg("%s", e.msg);
-    struct kept k = { .vocab = engine_config(g)->vocab };
-    struct engine_request r = { .prompt = tokens,
-                                .prompt_count = count,
-                                .sampling = sampler_defaults,
-                                .ignore_end = true,
-                                .logits = keep_row,
-                                .user = &k };
-    if (engine_generate(g, &r, &result, &e))
-        fail_msg("%s", e.msg);
-    token_list_close(&result.tokens);
-    assert_int_equal(engine_close(&g, &e), RC_OK);
-    return k;
-}
-
 static void assert_close(const char *shape, const char *type, const char *kv_type, uint32_t count,
                          uint32_t chunk, double limit) {
     char path[200];
@@ -72,7 +28,7 @@ static void assert_close(const char *shape, const char *type, const char *kv_typ
     gguf *g = NULL;
     struct err e = { 0 };
     snprintf(path, sizeof path, "%s/model.gguf", folder);
-    write_model(path, shape, type);
+    model_run_write(path, shape, type, 5);
     if (gguf_open(&g, path, &e))
         fail_msg("%s", e.msg);
     struct engine_options o = { .model = path,
@@ -86,7 +42,7 @@ static void assert_close(const char *shape, const char *type, const char *kv_typ
         tokens[i] = (int32_t)((i * 7919 + 13) % 300);
     double *reference = reference_logits(g, tokens, count, 0);
     assert_non_null(reference);
-    struct kept k = run(&o, tokens, count);
+    struct kept k = model_run(&o, tokens, count, 0);
     assert_int_equal(k.rows, count);
     double d = reference_distance(reference, k.logits, (uint64_t)count * k.vocab);
     if (!(d < limit))

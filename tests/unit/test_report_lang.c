@@ -9,7 +9,6 @@
 
 static const char *const rows[][LANG_COUNT] = {
 #define LANG_TEXT(id, en, es)         { en, es },
-#define LANG_STATUS(status, en, es)   { en, es },
 #define LANG_OVERALL(overall, en, es) { en, es },
 #define LANG_PAGE(en, es)             { en, es },
 #include "report/lang.def"

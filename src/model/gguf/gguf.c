@@ -305,12 +305,6 @@ const struct gguf_tensor *gguf_find_tensor(const gguf *g, const char *name) {
     return NULL;
 }
 
-void gguf_prefetch(const gguf *g) {
-    for (uint32_t i = 0; i < g->file_count; i++)
-        if (g->files[i].mapped)
-            madvise((void *)g->files[i].data, g->files[i].size, MADV_WILLNEED);
-}
-
 void gguf_release_tensor(const gguf *g, const struct gguf_tensor *t) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)t->data;
     uintptr_t from = (at + page - 1) / page * page, to = (at + t->bytes) / page * page;

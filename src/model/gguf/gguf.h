@@ -122,9 +122,6 @@ uint64_t gguf_tensor_count(const gguf *g);
 const struct gguf_tensor *gguf_tensor_at(const gguf *g, uint64_t index);
 const struct gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL if absent */
 
-/* Tells the kernel that all tensor data will be read soon. */
-void gguf_prefetch(const gguf *g);
-
 /* Takes a tensor's data out of this process's memory, where it may still lie in the system's cache
  * of the file; the next access brings it back. Does nothing for a gguf over the caller's bytes. */
 void gguf_release_tensor(const gguf *g, const struct gguf_tensor *t);

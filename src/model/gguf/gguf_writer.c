@@ -431,6 +431,3 @@ uint64_t gguf_writer_tensor_elements(const gguf_writer *w, uint64_t tensor) {
     return w->tensors[tensor].elements;
 }
 
-uint64_t gguf_writer_file_bytes(const gguf_writer *w) {
-    return w->file_bytes;
-}

@@ -58,6 +58,5 @@ NODISCARD enum rc gguf_writer_commit(gguf_writer *w, struct err *e);
 uint64_t gguf_writer_tensor_count(const gguf_writer *w);
 enum tensor_type gguf_writer_tensor_type(const gguf_writer *w, uint64_t tensor);
 uint64_t gguf_writer_tensor_elements(const gguf_writer *w, uint64_t tensor);
-uint64_t gguf_writer_file_bytes(const gguf_writer *w); /* after begin */
 
 #endif
