@@ -91,4 +91,3 @@ struct isa_page *isa_code_page(struct isa_code *c, uint64_t address) {
     pthread_mutex_unlock(&c->decoding);
     return p;
 }
-

@@ -54,4 +54,3 @@ static const char *const gpu_names[ISA_GPU_COUNT] = { "gfx90a", "gfx942" };
 const char *isa_gpu_name(enum isa_gpu gpu) {
     return gpu_names[gpu];
 }
-

@@ -1,6 +1,7 @@
 #include "report/lang.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 static const char *const texts[LANG_TEXT_COUNT][LANG_COUNT] = {
@@ -17,6 +18,16 @@ static const struct lang_variable variables[] = {
 #define LANG_VARIABLE(name, fallback, en, es) { name, fallback, { en, es } },
 #include "report/lang.def"
 };
+
+const struct lang_coverage lang_coverage[LANG_COVERAGE_COUNT] = {
+#define COVERAGE(name, where, en, es)                                                              \
+    { LANG_COVERAGE_##where, { en, es }, offsetof(struct verdict_coverage, name) },
+#include "verdict/coverage.def"
+};
+
+uint64_t lang_coverage_value(const struct verdict_coverage *c, size_t row) {
+    return *(const uint64_t *)(const void *)((const char *)c + lang_coverage[row].offset);
+}
 
 bool lang_parse(const char *word, enum lang *out) {
     for (enum lang lang = 0; lang < LANG_COUNT; lang++)

@@ -38,6 +38,21 @@ void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *
     lang_count(out, lang, SENTENCE_##id, (const uint64_t[]){ __VA_ARGS__ },                        \
                sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
+/* The rows of coverage.def: where a count is shown, and its label. */
+enum lang_coverage_where { LANG_COVERAGE_JSON, LANG_COVERAGE_PAGE, LANG_COVERAGE_ALL };
+struct lang_coverage {
+    enum lang_coverage_where where;
+    const char *label[LANG_COUNT];
+    size_t offset; /* of the uint64_t in struct verdict_coverage */
+};
+enum {
+#define COVERAGE(name, where, en, es) LANG_COVERAGE_ROW_##name,
+#include "verdict/coverage.def"
+    LANG_COVERAGE_COUNT
+};
+extern const struct lang_coverage lang_coverage[LANG_COVERAGE_COUNT];
+uint64_t lang_coverage_value(const struct verdict_coverage *c, size_t row);
+
 /* What a verdict means. */
 const char *lang_overall(enum lang lang, enum verdict_overall overall);
 

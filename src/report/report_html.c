@@ -397,22 +397,10 @@ static void put_coverage(const struct page *p) {
     put_row(out, word(p, "history"),
             c->complete ? lang_text(p->lang, LANG_COVERAGE_WHOLE)
                         : lang_said(p->lang, c->gaps_said, c->gaps));
-    put_row_number(out, word(p, "events"), c->events);
     put_row_number(out, word(p, "events lost"), c->lost + c->torn + c->overwritten + c->cut);
-    put_row_number(out, word(p, "copies"), c->copies);
-    put_row_number(out, word(p, "copies through the checked wrappers"), c->copies_safe);
-    put_row_number(out, word(p, "copies to the host"), c->copies_d2h);
-    put_row_number(out, word(p, "of those, through the checked wrappers"), c->copies_d2h_safe);
-    put_row_number(out, word(p, "copies refused"), c->copies_refused);
-    put_row_number(out, word(p, "kernel launches"), c->launches);
-    put_row_number(out, word(p, "launches whose accesses are known exactly"), c->launches_exact);
-    put_row_number(out, word(p, "launches known by their arguments"), c->launches_by_args);
-    put_row_number(out, word(p, "launches of which nothing is known"), c->launches_unknown);
-    put_row_number(out, word(p, "allocations"), c->allocations);
-    put_row_number(out, word(p, "allocations alive at the end"), c->alive);
-    put_row_number(out, word(p, "bytes alive at the end"), c->bytes_alive);
-    put_row_number(out, word(p, "pairs of accesses examined"), c->pairs);
-    put_row_number(out, word(p, "calls that failed"), c->calls_failed);
+    for (size_t i = 0; i < LANG_COVERAGE_COUNT; i++)
+        if (lang_coverage[i].where >= LANG_COVERAGE_PAGE)
+            put_row_number(out, lang_coverage[i].label[p->lang], lang_coverage_value(c, i));
     put_row(out, word(p, "end"),
             c->ended ? lang_text(p->lang, LANG_COVERAGE_ENDED)
                      : lang_said(p->lang, c->end_said, c->end ? c->end : "?"));

@@ -181,39 +181,12 @@ static void put_hypothesis(struct json *j, const struct verdict_hypothesis *h) {
 
 static void put_coverage(struct json *j, const struct verdict_coverage *c) {
     json_object_open(j, "coverage");
-    json_u64(j, "events", c->events);
     json_u64(j, "events_lost", c->lost + c->torn + c->overwritten + c->cut);
-    json_u64(j, "lost", c->lost);
-    json_u64(j, "torn", c->torn);
-    json_u64(j, "overwritten", c->overwritten);
-    json_u64(j, "cut", c->cut);
     json_bool(j, "complete", c->complete);
     json_bool(j, "ended", c->ended);
     json_string(j, "gaps", c->gaps);
-    json_u64(j, "copies", c->copies);
-    json_u64(j, "copies_safe", c->copies_safe);
-    json_u64(j, "copies_d2h", c->copies_d2h);
-    json_u64(j, "copies_d2h_safe", c->copies_d2h_safe);
-    json_u64(j, "copies_refused", c->copies_refused);
-    json_u64(j, "sets", c->sets);
-    json_u64(j, "launches", c->launches);
-    json_u64(j, "launches_exact", c->launches_exact);
-    json_u64(j, "launches_by_args", c->launches_by_args);
-    json_u64(j, "launches_unknown", c->launches_unknown);
-    json_u64(j, "graph_launches", c->graph_launches);
-    json_u64(j, "host_functions", c->host_functions);
-    json_u64(j, "allocations", c->allocations);
-    json_u64(j, "frees", c->frees);
-    json_u64(j, "alive", c->alive);
-    json_u64(j, "bytes_alive", c->bytes_alive);
-    json_u64(j, "streams", c->streams);
-    json_u64(j, "threads", c->threads);
-    json_u64(j, "processes", c->processes);
-    json_u64(j, "processes_ended", c->processes_ended);
-    json_u64(j, "pairs", c->pairs);
-    json_u64(j, "pairs_by_time", c->pairs_by_time);
-    json_u64(j, "calls", c->calls);
-    json_u64(j, "calls_failed", c->calls_failed);
+#define COVERAGE(name, where, en, es) json_u64(j, #name, c->name);
+#include "verdict/coverage.def"
     json_string(j, "end", c->end && *c->end ? c->end : NULL);
     put_seq(j, "end_event", c->end ? c->end_event : EVENT_NO_SEQ);
     put_number(j, "exit_signal", c->exit_signal ? c->exit_signal : -1);

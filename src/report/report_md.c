@@ -371,6 +371,10 @@ static void coverage(const struct page *p) {
     LANG_COUNTS(out, p->lang, SHOWS_PAIRS, c->pairs);
     fputs("\n- ", out);
     LANG_COUNTS(out, p->lang, SHOWS_FAILED, c->calls_failed);
+    for (size_t i = 0; i < LANG_COVERAGE_COUNT; i++)
+        if (lang_coverage[i].where == LANG_COVERAGE_ALL)
+            fprintf(out, "\n- %s: %" PRIu64, lang_coverage[i].label[p->lang],
+                    lang_coverage_value(c, i));
     fputs("\n- ", out);
     if (c->ended)
         fputs(text(p, LANG_COVERAGE_ENDED), out);

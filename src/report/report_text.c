@@ -244,6 +244,10 @@ static void put_coverage(const struct text *t) {
     LANG_COUNTS(t->out, t->o->lang, SEEN, c->events, c->copies, c->copies_safe, c->sets,
                 c->launches, c->launches_exact, c->launches_by_args, c->allocations, c->streams,
                 c->threads, c->pairs);
+    for (size_t i = 0; i < LANG_COVERAGE_COUNT; i++)
+        if (lang_coverage[i].where == LANG_COVERAGE_ALL)
+            fprintf(t->out, "\n%s: %" PRIu64, lang_coverage[i].label[t->o->lang],
+                    lang_coverage_value(c, i));
     if (*c->gaps) {
         fprintf(t->out, "\n%s: ", word(t, LANG_TEXT_MISSING));
         put(t, lang_said(t->o->lang, c->gaps_said, c->gaps));

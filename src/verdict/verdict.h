@@ -143,28 +143,14 @@ struct verdict_hypothesis {
 
 /* What of the run the recording shows. */
 struct verdict_coverage {
-    uint64_t events;                       /* whole ones */
-    uint64_t lost, torn, overwritten, cut; /* slots that are missing, by reason */
-    uint64_t unread;    /* of those, in torn: not examined, because it would have cost too much */
+#define COVERAGE(name, where, en, es) uint64_t name;
+#include "verdict/coverage.def"
+    uint64_t unread;    /* of torn: not examined, because it would have cost too much */
     uint64_t unwatched; /* operations whose host memory could not be watched to the end */
-    bool complete;      /* none are, and no calls bypassed the audit */
+    bool complete;      /* no event is missing, and no calls bypassed the audit */
     const char *gaps;   /* what is missing, in English; "" if nothing */
     const struct sentence *gaps_said; /* the same; NULL: nothing, or only gaps says */
-    uint64_t copies, copies_safe;     /* all, and those through <gcore/d2h.h> */
-    uint64_t copies_d2h, copies_d2h_safe;
-    uint64_t copies_refused;
-    uint64_t sets, launches, graph_launches, host_functions;
-    uint64_t launches_exact;            /* all bytes they touch are known */
-    uint64_t launches_by_args;          /* only which buffers they got */
-    uint64_t launches_unknown;          /* nothing but the name */
-    uint64_t allocations, frees, alive; /* alive: when the history ends */
-    uint64_t bytes_alive;
-    uint64_t streams, threads, processes, processes_ended;
-    uint64_t pairs;         /* accesses to common bytes whose order was examined */
-    uint64_t pairs_by_time; /* of those: ordered only by when host threads ran */
-    uint64_t calls;         /* HIP calls; without any there is nothing to judge */
-    uint64_t calls_failed;
-    bool ended;      /* every process came to its end in good order */
+    bool ended;                       /* every process came to its end in good order */
     const char *end; /* if not: how and where the history ends, in English; else "" */
     const struct sentence *end_said; /* the same; NULL: nothing, or only end says */
     uint64_t end_event; /* the last one of processes that did not end; EVENT_NO_SEQ: none */

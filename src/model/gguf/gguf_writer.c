@@ -430,4 +430,3 @@ enum tensor_type gguf_writer_tensor_type(const gguf_writer *w, uint64_t tensor) 
 uint64_t gguf_writer_tensor_elements(const gguf_writer *w, uint64_t tensor) {
     return w->tensors[tensor].elements;
 }
-
