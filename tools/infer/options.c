@@ -88,10 +88,12 @@ const struct option_table options_table = {
     .rows = rows,
     .count = OPTION_COUNT_OF(rows),
     .check = check,
-    .before =
-        "Usage: greta_infer [OPTION…]\n\n"
-        "Continues a text with a GGUF model of the Llama family, on an AMD GPU or on the software\n"
-        "device. Without --model it runs the demo model that is built in.\n\nOptions:\n",
+    .before = "Usage: greta_infer [OPTION…]\n\n"
+              "Continues a text with a GGUF model (Llama, Mistral, Qwen, Gemma, Phi-3, StarCoder "
+              "2) on an\n"
+              "AMD GPU or on the software device. Without --model it runs the demo model that is "
+              "built in.\n"
+              "\nOptions:\n",
     .after =
         "\nWithout --prompt the prompt comes from standard input, unless that is a terminal.\n"
         "Exit status: 0 done, 1 the run failed, 2 wrong usage, 3 refused (guard rail, no such\n"

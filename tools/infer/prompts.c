@@ -40,10 +40,14 @@ static enum rc read_lines(struct prompts *p, FILE *in, const char *name, struct 
     enum rc rc = RC_OK;
     for (unsigned long number = 1; !rc && (len = getline(&line, &room, in)) >= 0; number++) {
         json_tree *tree = NULL;
+        if (strspn(line, " \t\r\n") == (size_t)len)
+            continue; /* an empty line */
         snprintf(place, sizeof place, "%.250s, line %lu", name, number);
         rc = json_tree_open(&tree, line, (size_t)len, place, e);
         rc = rc ? rc : add_line(p, json_tree_root(tree), place, e);
         json_tree_close(&tree);
+        if (!rc)
+            p->all[p->count - 1].line = number;
     }
     if (!rc && ferror(in))
         rc = err_set(e, RC_IO, "%s: cannot be read: %s", name, strerror(errno));
@@ -176,7 +180,7 @@ static enum rc submit_all(struct batch *b, struct err *e) {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < b->p->count; i++) {
         char place[300];
-        snprintf(place, sizeof place, "%.250s, line %zu", a->options.prompts, i + 1);
+        snprintf(place, sizeof place, "%.250s, line %lu", a->options.prompts, b->p->all[i].line);
         rc = submit(b, i, e);
         b->first = i ? b->first : b->p->all[0].number;
         if (rc)

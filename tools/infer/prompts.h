@@ -10,6 +10,7 @@ struct app;
 /* One line of the file, and what became of it. */
 struct prompt {
     struct token_text prompt, text;
+    unsigned long line;  /* of the file */
     uint32_t max_tokens; /* UINT32_MAX: not given */
     uint32_t number;     /* of its sequence */
     uint32_t generated;
