@@ -56,7 +56,7 @@ const struct option_table cmd_run_options = {
     .after =
         "\n"
         "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n"
-        "Is the program not the expected one, the exit status is 3 in any case.\n"
+        "Exits with 3 in any case if the program is not the expected one.\n"
         "The time limit, Ctrl-C and SIGTERM end everything that the program has started; what is\n"
         "still there after 5 seconds is asked again, then killed.\n",
 };
