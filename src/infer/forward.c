@@ -9,6 +9,8 @@
 
 #include <gcore/audit.h>
 
+#include "infer/graphs.h"
+
 /* Attention of few tokens to many positions is divided into ranges, so that all cores have
  * something to do: if of all tokens together there are no more parts than these, or than one token
  * can have. */
@@ -31,6 +33,7 @@ struct forward {
         struct kern_view buffer[FORWARD_BUFFERS];
     };
     const struct forward_batch *b; /* the batch that is running */
+    struct graphs graphs;
 };
 
 /* ---- buffers -------------------------------------------------------------------------------- */
@@ -94,6 +97,7 @@ enum rc forward_open(forward **out, const struct device *d, const struct forward
         return err_set(e, RC_MEMORY, "out of memory");
     *f = (struct forward){ .d = d, .c = shape->config, .w = w, .k = k, .trace = t };
     f->shape = *shape;
+    graphs_open(&f->graphs);
     enum rc rc = RC_OK;
     for (int id = 0; !rc && id < FORWARD_BUFFERS; id++)
         rc = device_alloc(d, &f->buffer[id], buffers[id].name, buffers[id].type,
@@ -116,6 +120,7 @@ void forward_set_inject(forward *f, inject *i) {
 void forward_close(forward **f) {
     if (!*f)
         return;
+    graphs_close(&(*f)->graphs, (*f)->d);
     for (int id = 0; id < FORWARD_BUFFERS; id++)
         device_free((*f)->d, &(*f)->buffer[id]);
     free(*f);
@@ -519,15 +524,54 @@ static enum rc project_logits(forward *f, struct err *e) {
 
 /* Launches are queued in no time and take long to run. A batch that would keep the user waiting
  * after Ctrl-C does not run ahead by more than a layer. */
-static enum rc pause_between_layers(const forward *f, struct err *e) {
+static bool pauses(const struct forward_batch *b) {
     enum { LARGE = 32 };
+    return b->tokens >= LARGE && b->interrupted;
+}
+
+static enum rc pause_between_layers(const forward *f, struct err *e) {
     const struct forward_batch *b = f->b;
-    if (b->tokens < LARGE || !b->interrupted)
+    if (!pauses(b))
         return RC_OK;
     enum rc rc = device_wait(f->d, "hipStreamSynchronize", e);
     if (!rc && b->interrupted(b->user))
         rc = err_set(e, RC_BUSY, "interrupted");
     return rc;
+}
+
+/* From the tokens in device memory to logits in device memory. */
+static enum rc queue_pass(void *user, struct err *e) {
+    forward *f = user;
+    const struct forward_batch *b = f->b;
+    enum rc rc = embed(f, e);
+    for (uint32_t layer = 0; !rc && layer < f->c->layers; layer++) {
+        gcore_mark("layer", layer, (uint64_t)b->step, 0);
+        rc = inject_point(f->inject, INJECT_BEFORE, layer, b, e);
+        rc = rc ? rc : attention_half(f, layer, e);
+        rc = rc ? rc : feed_forward_half(f, layer, e);
+        rc = rc ? rc : inject_point(f->inject, INJECT_AFTER, layer, b, e);
+        rc = rc ? rc : pause_between_layers(f, e);
+    }
+    gcore_mark("layer", (uint64_t)NO_LAYER, (uint64_t)b->step, 0);
+    return !rc && b->wanted ? project_logits(f, e) : rc;
+}
+
+/* Every sequence is continued by one token, and the host has nothing to do between the kernels. */
+static bool is_graph(const forward *f) {
+    const struct forward_batch *b = f->b;
+    return b->tokens == b->sequences && b->wanted == b->tokens && !f->trace && !f->inject &&
+           !pauses(b);
+}
+
+static enum rc run_pass(forward *f, struct err *e) {
+    if (!is_graph(f))
+        return queue_pass(f, e);
+    struct graphs_key key = { .tokens = f->b->tokens,
+                              .table_width = f->b->table_width,
+                              .ranges = ranges_for(f),
+                              .cache = f->k->version,
+                              .weights = f->w->version };
+    return graphs_run(&f->graphs, f->d, &key, queue_pass, f, e);
 }
 
 enum rc forward_run(forward *f, const struct forward_batch *b, float *logits, struct err *e) {
@@ -539,25 +583,12 @@ enum rc forward_run(forward *f, const struct forward_batch *b, float *logits, st
     f->b = b;
     gcore_mark("step", (uint64_t)b->step, b->tokens, b->wanted);
     enum rc rc = upload_batch(f, e);
-    rc = rc ? rc : embed(f, e);
-    for (uint32_t layer = 0; !rc && layer < f->c->layers; layer++) {
-        gcore_mark("layer", layer, (uint64_t)b->step, 0);
-        rc = inject_point(f->inject, INJECT_BEFORE, layer, b, e);
-        rc = rc ? rc : attention_half(f, layer, e);
-        rc = rc ? rc : feed_forward_half(f, layer, e);
-        rc = rc ? rc : inject_point(f->inject, INJECT_AFTER, layer, b, e);
-        rc = rc ? rc : pause_between_layers(f, e);
-    }
-    gcore_mark("layer", (uint64_t)NO_LAYER, (uint64_t)b->step, 0);
-    if (!rc && b->wanted) {
-        rc = project_logits(f, e);
-        rc =
-            rc ? rc
-               : device_download(f->d, logits, &f->logits,
-                                 (uint64_t)b->wanted * f->c->vocab * sizeof(float), b->step, -1, e);
-    } else if (!rc) {
+    rc = rc ? rc : run_pass(f, e);
+    if (!rc && b->wanted)
+        rc = device_download(f->d, logits, &f->logits,
+                             (uint64_t)b->wanted * f->c->vocab * sizeof(float), b->step, -1, e);
+    else if (!rc)
         rc = device_wait(f->d, "hipStreamSynchronize", e);
-    }
     f->b = NULL;
     return rc;
 }

@@ -35,8 +35,8 @@ enum rc kvcache_open(struct kvcache *k, const struct device *d, const struct con
     return rc;
 }
 
-static enum rc enlarge(const struct device *d, struct kern_view *v, uint64_t bytes, int32_t layer,
-                       struct err *e) {
+static enum rc enlarge(struct kvcache *k, const struct device *d, struct kern_view *v,
+                       uint64_t bytes, int32_t layer, struct err *e) {
     struct kern_view more;
     if (v->bytes >= bytes)
         return RC_OK;
@@ -51,6 +51,7 @@ static enum rc enlarge(const struct device *d, struct kern_view *v, uint64_t byt
     }
     device_free(d, v);
     *v = more;
+    k->version++;
     return RC_OK;
 }
 
@@ -59,8 +60,8 @@ enum rc kvcache_grow(struct kvcache *k, const struct device *d, const struct con
     uint64_t bytes = layer_bytes(c, blocks, (enum tensor_type)k->layers[0].keys.type);
     enum rc rc = RC_OK;
     for (uint32_t l = 0; !rc && l < k->layer_count; l++) {
-        rc = enlarge(d, &k->layers[l].keys, bytes, (int32_t)l, e);
-        rc = rc ? rc : enlarge(d, &k->layers[l].values, bytes, (int32_t)l, e);
+        rc = enlarge(k, d, &k->layers[l].keys, bytes, (int32_t)l, e);
+        rc = rc ? rc : enlarge(k, d, &k->layers[l].values, bytes, (int32_t)l, e);
     }
     if (!rc)
         k->blocks = blocks;

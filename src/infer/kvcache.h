@@ -15,6 +15,7 @@ struct kvcache_layer {
 struct kvcache {
     struct kvcache_layer *layers;
     uint32_t layer_count, blocks;
+    uint32_t version; /* another one whenever a view is */
     uint64_t row_bytes;
 };
 

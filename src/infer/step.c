@@ -291,6 +291,17 @@ static void want_rows(const engine *g, struct engine_part *p) {
     p->wanted = g->all_logits && p->q->r.logits ? p->count : ends;
 }
 
+/* Room for the blocks of all; some more, so that batches of a shape follow each other for long. */
+static uint32_t table_width(const engine *g) {
+    enum { MULTIPLE = KERN_RANGE / KERN_BLOCK };
+    uint32_t width = 0, most = (uint32_t)KERN_BLOCKS(g->context);
+    for (uint32_t i = 0; i < g->planned; i++)
+        if (g->plan[i].q->block_count > width)
+            width = g->plan[i].q->block_count;
+    width = (width + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+    return width < most ? width : most;
+}
+
 static struct forward_batch make_batch(engine *g) {
     int32_t *ids = g->numbers, *pos = ids + g->chunk, *seqs = pos + g->chunk;
     int32_t *rows = seqs + g->chunk, *numbers = rows + g->chunk, *tables = numbers + g->sequences;
@@ -303,9 +314,7 @@ static struct forward_batch make_batch(engine *g) {
                                .rows = rows,
                                .step = g->step,
                                .user = g };
-    for (uint32_t i = 0; i < g->planned; i++)
-        if (g->plan[i].q->block_count > b.table_width)
-            b.table_width = g->plan[i].q->block_count;
+    b.table_width = table_width(g);
     for (uint32_t i = 0; i < g->planned; i++) {
         struct engine_part *p = &g->plan[i];
         numbers[i] = (int32_t)p->q->number;

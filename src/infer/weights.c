@@ -249,6 +249,7 @@ static enum rc load_tensors(struct weights *w, const struct device *d, const ggu
 }
 
 static void set_packed(struct weights *w, int32_t layer) {
+    w->version++;
     if (layer < 0)
         w->packed = true;
     else
@@ -301,6 +302,7 @@ static void move_over(struct weights *w, const struct device *d, struct weights_
     if (w->output.ptr == m->view->ptr)
         w->output = m->packed;
     *m->view = m->packed;
+    w->version++;
     device_unmap(d, m->tensor->data);
     *m = (struct weights_mapped){ 0 };
 }

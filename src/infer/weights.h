@@ -38,8 +38,9 @@ struct weights {
                                                      own; ptr NULL: there are none */
     struct weights_layer *layers;
     uint32_t layer_count;
-    bool packed;     /* as in a layer, for the others */
-    bool all_floats; /* no matrix is quantised */
+    uint32_t version; /* another one whenever a view is */
+    bool packed;      /* as in a layer, for the others */
+    bool all_floats;  /* no matrix is quantised */
     struct weights_mapped *mapped;
     size_t mapped_count;
     int32_t unpacked;                 /* the first layer that is to be packed; -1: none is yet */
