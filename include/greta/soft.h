@@ -109,6 +109,8 @@ struct greta_soft_fault {
     uint32_t block[3], thread[3];
     const char *detail; /* one line that says more; NULL: there is none */
     const char *place;  /* "saxpy at saxpy.hip:12", of code compiled with -g; NULL: not known */
+    uint64_t
+        node; /* of a graph: greta_soft_tag() of the thread that captured the operation, or 0 */
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);

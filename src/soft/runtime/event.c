@@ -100,7 +100,7 @@ hipError_t soft_event_record(struct soft_event *ev, struct soft_stream *st) {
         return r;
     }
     soft_capture_forget(ev);
-    soft_schedule_submitted(st, seq);
+    soft_schedule_submitted(st, seq, false);
     return hipSuccess;
 }
 

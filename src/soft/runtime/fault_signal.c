@@ -235,6 +235,7 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     char place[PLACE_BYTES];
     struct greta_soft_fault f = {
         .tag = op->tag,
+        .node = op->node,
         .address = access ? stop->where.address : stop->where.pc,
         .operation = op->what,
         .argument = -1,
@@ -261,6 +262,7 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
 void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
     struct greta_soft_fault f = {
         .tag = op->tag,
+        .node = op->node,
         .address = soft_program_address(address),
         .operation = op->what,
         .argument = -1,

@@ -11,6 +11,7 @@
 #include "soft/runtime/launch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
+#include "soft/runtime/piece.h"
 #include "soft/runtime/slack.h"
 #include "soft/runtime/stream.h"
 #include "soft/runtime/value.h"
@@ -69,6 +70,8 @@ struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
 void soft_op_free_list(struct soft_op *first, struct soft_op *last) {
     unsigned count = 1;
     for (struct soft_op *op = first;; op = op->next, count++) {
+        if (op->kind == SOFT_OP_PIECE)
+            soft_piece_drop(op->u.piece);
         if (op->deps != op->deps_inline)
             free(op->deps);
         if (op->data != op->data_inline)
@@ -100,6 +103,7 @@ struct soft_op *soft_op_clone(const struct soft_op *from) {
         return NULL;
     op->u = from->u;
     op->tag = from->tag;
+    op->node = from->node;
     op->pageable = from->pageable;
     op->device_only = from->device_only;
     if (!soft_op_reserve(op, from->bytes)) {
@@ -149,6 +153,7 @@ static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
         soft_memory_free(op->u.block);
         break;
     case SOFT_OP_HOST:
+    case SOFT_OP_PIECE:
     case SOFT_OP_BARRIER:
         break;
     }
@@ -173,6 +178,8 @@ void soft_op_run(struct soft_op *op) {
     int kind;
     if (op->kind == SOFT_OP_HOST)
         run_host(&op->u.host, op->device, failed);
+    else if (op->kind == SOFT_OP_PIECE)
+        soft_piece_run(op);
     else if (failed)
         soft_launch_skipped(op);
     else if (!run_payload(op, &address, &kind))

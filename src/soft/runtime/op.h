@@ -14,6 +14,7 @@
 
 struct soft_event;
 struct soft_function; /* function.h */
+struct soft_piece;    /* piece.h */
 struct soft_stream;
 
 struct soft_dep {
@@ -25,6 +26,7 @@ enum soft_op_kind {
     SOFT_OP_COPY,
     SOFT_OP_FILL,
     SOFT_OP_LAUNCH,
+    SOFT_OP_PIECE,   /* several launches: piece.h */
     SOFT_OP_HOST,    /* a host function: runs on a thread of its own, may block */
     SOFT_OP_RECORD,  /* event record */
     SOFT_OP_BARRIER, /* only waits for its dependencies */
@@ -85,8 +87,10 @@ struct soft_op {
     struct soft_op *next;      /* in its stream */
     struct soft_op *host_next; /* among host functions whose turn has come */
     struct soft_stream *stream;
-    uint64_t seq;     /* in its stream, from 1 */
-    uint64_t tag;     /* greta_soft_tag of the submitting thread */
+    uint64_t seq; /* in its stream, from 1 */
+    uint64_t tag; /* greta_soft_tag of the submitting thread */
+    uint64_t
+        node; /* of a graph's operation: the same of the thread that captured it; 0: none did */
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
     bool running;
@@ -108,6 +112,7 @@ struct soft_op {
             uint64_t generation;
         } record;
         struct soft_block *block;
+        struct soft_piece *piece;
     } u;
 
     uint32_t bytes;      /* of kernel arguments in data */

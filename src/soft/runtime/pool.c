@@ -1,10 +1,12 @@
 /* pool.c - one job on all cores.
  *
  * Workers wait for the job number to change: for a while by looking (SPIN_NS: kernels of one model
- * step follow each other within microseconds), then asleep. The thread that brings a job takes part
- * in it. A worker may come late, so it enters first (inside++) and then looks whether the job is
- * still open; the owner closes the job and then waits until nobody is inside. Both sides use
- * sequentially consistent operations, so at least one sees the other.
+ * step follow each other within microseconds; as long as somebody holds the pool, HOLD_NS), then
+ * asleep. Who brings a job wakes those that sleep once: until they are awake, no job asks again.
+ * The thread that brings a job takes part in it. A worker may come late, so it enters first
+ * (inside++) and then looks whether the job is still open; the owner closes the job and then waits
+ * until nobody is inside. Both sides use sequentially consistent operations, so at least one sees
+ * the other.
  *
  * Every worker has a part of the job, which it does from front to end in pieces, so that it reads
  * memory in order; who is done helps the others with theirs.
@@ -31,15 +33,16 @@
 #include "soft/runtime/settings.h"
 #include "soft/runtime/thread.h"
 
-enum { WORKERS_MAX = 256, SPIN_NS = 50000, LOOKS_A_CLOCK = 64 };
+enum { WORKERS_MAX = 256, SPIN_NS = 50000, HOLD_NS = 2000000, LOOKS_A_CLOCK = 64 };
 
 static struct {
     struct spin owner;       /* held for the length of a job */
     unsigned started;        /* worker threads that exist, under owner */
     _Atomic unsigned wanted; /* cores to use, the owner's included; 0: not decided yet */
 
-    _Atomic uint32_t job; /* odd while a job is open; also the word sleepers wait on */
-    _Atomic uint32_t sleeping;
+    _Atomic uint32_t job;      /* odd while a job is open; also the word sleepers wait on */
+    _Atomic uint32_t sleeping; /* some worker is, or is about to be */
+    _Atomic uint32_t held;     /* soft_pool_hold() without soft_pool_release() */
     _Atomic uint32_t inside;
 
     soft_pool_fn fn;
@@ -94,12 +97,17 @@ static uint32_t await_job(uint32_t seen) {
         if (job != seen)
             return job;
         spin_pause();
-        if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > SPIN_NS)
+        if (looks % LOOKS_A_CLOCK)
+            continue;
+        uint64_t waited = clock_now_ns() - start;
+        bool held = atomic_load_explicit(&pool.held, memory_order_relaxed);
+        if (waited > (held ? HOLD_NS : SPIN_NS))
             break;
+        if (waited > SPIN_NS)
+            sched_yield(); /* whoever has the job may be waiting for this processor */
     }
-    atomic_fetch_add(&pool.sleeping, 1);
+    atomic_store(&pool.sleeping, 1);
     futex_wait(&pool.job, seen, -1);
-    atomic_fetch_sub(&pool.sleeping, 1);
     return atomic_load(&pool.job);
 }
 
@@ -187,13 +195,20 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     assign_places();
     divide(count);
     atomic_fetch_add(&pool.job, 1);
-    if (atomic_load(&pool.sleeping))
+    if (atomic_load(&pool.sleeping) && atomic_exchange(&pool.sleeping, 0))
         futex_wake(&pool.job, INT_MAX);
     work(0);
     atomic_fetch_add(&pool.job, 1);
     while (atomic_load(&pool.inside))
         spin_pause();
     spin_unlock(&pool.owner);
+}
+
+void soft_pool_hold(void) {
+    atomic_fetch_add(&pool.held, 1);
+}
+void soft_pool_release(void) {
+    atomic_fetch_sub(&pool.held, 1);
 }
 
 /* ---- guarded jobs --------------------------------------------------------------------------- */

@@ -13,6 +13,9 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count);
 /* The same with every call of fn in a soft_fault_guard(); false if one made a bad access. */
 bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t *address,
                            int *kind);
+/* Between the two many jobs follow each other: workers stay awake for them (HOLD_NS in pool.c). */
+void soft_pool_hold(void);
+void soft_pool_release(void);
 void soft_pool_set_threads(unsigned threads);
 
 #endif

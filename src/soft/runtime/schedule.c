@@ -37,6 +37,7 @@
 #include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/op.h"
+#include "soft/runtime/piece.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/stream.h"
@@ -284,9 +285,12 @@ static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
  * sees the sleeper. Who is woken in vain says again what it waits for. */
 static void complete(struct soft_op *op) {
     struct soft_stream *st = op->stream;
-    if (op->kind == SOFT_OP_LAUNCH) {
+    uint32_t more = op->kind == SOFT_OP_LAUNCH  ? 1
+                    : op->kind == SOFT_OP_PIECE ? op->u.piece->count
+                                                : 0;
+    if (more) {
         uint64_t launches = atomic_load_explicit(&st->launches, memory_order_relaxed);
-        atomic_store_explicit(&st->launches, launches + 1, memory_order_relaxed);
+        atomic_store_explicit(&st->launches, launches + more, memory_order_relaxed);
     }
     atomic_store(&st->completed, op->seq);
     if (!atomic_load(&s.progress_sleepers) || !is_awaited(st, op->seq))
@@ -601,11 +605,12 @@ static void note_call(void) {
     atomic_store_explicit(&s.last_call_ns, clock_now_ns(), memory_order_relaxed);
 }
 
-void soft_schedule_submitted(struct soft_stream *st, uint64_t seq) {
+void soft_schedule_submitted(struct soft_stream *st, uint64_t seq, bool waits) {
     rouse_watchdog();
     switch (soft_settings()->policy) {
     case SOFT_FAST:
-        wake_dispatcher();
+        if (!waits) /* else the caller runs it, or whoever runs what is before it goes on */
+            wake_dispatcher();
         break;
     case SOFT_EAGER:
         wake_dispatcher();

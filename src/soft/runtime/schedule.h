@@ -20,8 +20,9 @@ void soft_schedule_unlock(void);
 void soft_schedule_push_locked(struct soft_stream *stream, struct soft_op *op);
 /* The stream after `after` (NULL: the first) among those with queued work; under the lock. */
 struct soft_stream *soft_schedule_next_active(struct soft_stream *after);
-/* The policy's part of a submission, without the lock: wake, wait, or pick at random. */
-void soft_schedule_submitted(struct soft_stream *stream, uint64_t seq);
+/* The policy's part of a submission, without the lock: wake, wait, or pick at random. waits: the
+ * caller calls soft_schedule_wait() for it next. */
+void soft_schedule_submitted(struct soft_stream *stream, uint64_t seq, bool waits);
 /* Returns when the stream has completed seq. */
 void soft_schedule_wait(struct soft_stream *stream, uint64_t seq);
 /* One look: is it complete? A program that polls makes progress under every policy. */

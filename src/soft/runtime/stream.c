@@ -177,11 +177,8 @@ static unsigned serialization(const struct soft_op *op) {
                                                                   : 0;
 }
 
-hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq) {
-    if (seq)
-        *seq = 0;
-    if (st->capture)
-        return soft_capture_add(st, op);
+/* waits: the caller will at once, and runs what nobody runs yet. */
+static hipError_t submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq, bool waits) {
     unsigned serialize = serialization(op);
     if (serialize & SOFT_SERIALIZE_BEFORE)
         soft_schedule_drain(st->device);
@@ -193,7 +190,7 @@ hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq
         soft_op_free(op);
         return r;
     }
-    soft_schedule_submitted(st, place);
+    soft_schedule_submitted(st, place, waits);
     if (seq)
         *seq = place;
     if (serialize & SOFT_SERIALIZE_AFTER) {
@@ -203,13 +200,19 @@ hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq
     return hipSuccess;
 }
 
+hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq) {
+    if (seq)
+        *seq = 0;
+    return st->capture ? soft_capture_add(st, op) : submit(st, op, seq, false);
+}
+
 hipError_t soft_submit_and_wait(struct soft_stream *st, struct soft_op *op) {
     if (st->capture) {
         soft_op_free(op);
         return soft_capture_refuse(st);
     }
     uint64_t seq;
-    hipError_t r = soft_submit(st, op, &seq);
+    hipError_t r = submit(st, op, &seq, true);
     if (r != hipSuccess)
         return r;
     soft_schedule_wait(st, seq);

@@ -390,6 +390,8 @@ static struct graph_node *extend(struct branch *b, hipGraphNodeType type, struct
     struct graph_node *n = soft_node_new(c->graph, type, op, &b->frontier);
     if (!n)
         return NULL;
+    if (op)
+        op->node = soft_current_tag();
     b->frontier.count = 0;
     if (node_list_add(&b->frontier, n))
         return n;

@@ -134,7 +134,17 @@ struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, str
     return n;
 }
 
+static uint64_t changes = 1; /* under the lock */
+
+uint64_t soft_graph_changes(void) {
+    return changes;
+}
+void soft_graph_changed(void) {
+    changes++;
+}
+
 void soft_node_set_op(struct graph_node *n, struct soft_op *op) {
+    soft_graph_changed();
     if (n->op)
         soft_op_free(n->op);
     n->op = op;

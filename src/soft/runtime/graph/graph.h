@@ -88,6 +88,9 @@ struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, str
 void soft_node_free(struct graph_node *node); /* unlinks it */
 /* Another operation for the node. */
 void soft_node_set_op(struct graph_node *node, struct soft_op *op);
+/* Another number whenever an operation of some node, or whether it is enabled, has changed. */
+uint64_t soft_graph_changes(void);
+void soft_graph_changed(void);
 /* Adds an edge; false without memory. */
 bool soft_node_link(struct graph_node *from, struct graph_node *to);
 
@@ -131,8 +134,10 @@ void soft_plan_apply(struct node_plan *plan, struct graph_node *node);
 
 struct graph_exec {
     struct soft_handle handle;
-    struct graph *graph;    /* own copy */
-    struct node_list order; /* leaves in the order of a launch; random: any valid one */
+    struct graph *graph;      /* own copy */
+    struct node_list order;   /* leaves in the order of a launch; random: any valid one */
+    struct soft_piece *piece; /* the same as one operation; NULL: not made, or not possible */
+    uint64_t changes;         /* soft_graph_changes() when that was decided; 0: it was not */
     unsigned long long flags;
 };
 

@@ -4,7 +4,9 @@
  * that what follows in that stream comes after all of them. HIP leaves open which order that is;
  * the schedule decides: the nodes as they were created (fast, eager), always the latest of those
  * that are ready (lazy), or any of them (random, anew for each launch). A program whose edges are
- * incomplete shows it when the order changes. */
+ * incomplete shows it when the order changes.
+ *
+ * Kernels only, in the order in which they were created, are queued as one operation (piece.h). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include "soft/runtime/graph/graph.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/op.h"
+#include "soft/runtime/piece.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
@@ -141,6 +144,7 @@ static hipError_t find_order(struct graph *g, struct node_list *order) {
 /* ---- making -------------------------------------------------------------------------------- */
 
 static void destroy(struct graph_exec *x) {
+    soft_piece_drop(x->piece);
     soft_graph_free(x->graph);
     node_list_clear(&x->order);
     soft_handle_free(execs(), x);
@@ -152,6 +156,8 @@ static hipError_t make(struct graph_exec **out, struct graph *g, unsigned long l
         return hipErrorOutOfMemory;
     x->order = (struct node_list){ 0 };
     x->flags = flags;
+    x->piece = NULL;
+    x->changes = 0;
     x->graph = soft_graph_copy(g);
     if (!x->graph) {
         soft_handle_free(execs(), x);
@@ -275,10 +281,53 @@ static void free_chain(struct soft_op *first) {
     }
 }
 
+static bool is_kernel(const struct graph_node *n) {
+    return n->type == hipGraphNodeTypeKernel && !n->disabled;
+}
+
+/* The leaves as a piece; NULL if they cannot be one, or without memory. */
+static struct soft_piece *make_piece(const struct graph_exec *x) {
+    struct soft_piece *p = NULL;
+    for (size_t i = 0; i < x->order.count; i++)
+        if (!is_kernel(x->order.at[i]))
+            return NULL;
+    if (x->order.count > 1 && x->order.count <= UINT32_MAX)
+        p = soft_piece_new((uint32_t)x->order.count);
+    for (size_t i = 0; p && i < x->order.count; i++) {
+        struct soft_op *op = soft_op_clone(x->order.at[i]->op);
+        if (op) {
+            soft_piece_add(p, op);
+        } else {
+            soft_piece_drop(p);
+            p = NULL;
+        }
+    }
+    return p;
+}
+
+/* The launch as one operation. NULL: operation by operation, because there are others than kernels,
+ * or because the schedule goes by single operations. */
+static struct soft_op *build_piece(struct graph_exec *x) {
+    enum soft_policy policy = soft_settings()->policy;
+    if (policy != SOFT_FAST && policy != SOFT_EAGER)
+        return NULL;
+    if (x->changes != soft_graph_changes()) {
+        soft_piece_drop(x->piece);
+        x->piece = make_piece(x);
+        x->changes = soft_graph_changes();
+    }
+    for (uint32_t i = 0; x->piece && i < x->piece->count; i++)
+        if (!soft_launch_is_alive(x->piece->op[i]))
+            return NULL;
+    return x->piece ? soft_piece_op(x->piece) : NULL;
+}
+
 /* All operations of one launch, chained by next. */
 static hipError_t build(struct graph_exec *x, struct soft_op **first) {
     struct soft_op **tail = first;
-    *first = NULL;
+    *first = build_piece(x);
+    if (*first)
+        return hipSuccess;
     hipError_t r =
         soft_settings()->policy == SOFT_RANDOM ? find_order(x->graph, &x->order) : hipSuccess;
     for (size_t i = 0; r == hipSuccess && i < x->order.count; i++) {
@@ -330,7 +379,7 @@ static hipError_t queue(struct soft_stream *st, struct soft_op *first) {
     uint64_t last = st->submitted;
     soft_schedule_unlock();
     free_chain(first);
-    soft_schedule_submitted(st, last);
+    soft_schedule_submitted(st, last, false);
     if (r == hipSuccess && serialize & SOFT_SERIALIZE_AFTER) {
         soft_schedule_wait(st, last);
         return soft_error_observe();

@@ -367,8 +367,10 @@ hipError_t soft_hipGraphNodeSetEnabled(hipGraphExec_t hGraphExec, hipGraphNode_t
     soft_graph_lock();
     struct graph_node *n = find(&t);
     bool can = n && can_disable(n);
-    if (can)
+    if (can) {
         n->disabled = !isEnabled;
+        soft_graph_changed();
+    }
     soft_graph_unlock();
     return can ? hipSuccess : hipErrorInvalidValue;
 }
