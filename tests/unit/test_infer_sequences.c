@@ -125,9 +125,11 @@ static void make_text(struct text *t, const struct text *like) {
 
 enum { TEXTS = 24 };
 
-/* Texts that come and go at random give what each gives alone, in an engine of its own. */
+/* Texts that come and go at random give what each gives alone, in an engine of its own that
+ * launches kernel by kernel. */
 static void mix(uint32_t sequences, uint32_t cache, uint32_t chunk) {
     struct text texts[TEXTS], alone;
+    setenv("GRETA_HIP_GRAPH", "1", 1);
     engine *g = open_engine(sequences, cache, chunk);
     uint32_t submitted = 0;
     for (uint32_t i = 0; i < TEXTS; i++)
@@ -141,6 +143,7 @@ static void mix(uint32_t sequences, uint32_t cache, uint32_t chunk) {
         }
         more = step(g);
     }
+    setenv("GRETA_HIP_GRAPH", "0", 1);
     for (uint32_t i = 0; i < TEXTS; i++) {
         assert_true(texts[i].ended);
         alone = texts[i];
