@@ -214,6 +214,7 @@ struct greta_soft_caught {
     uint64_t allocation_base; /* of global memory, or 0 */
     uint32_t count, all;
     struct greta_soft_caught_at at[2]; /* at[1].pc 0: there is no second one */
+    uint64_t node;                     /* as in struct greta_soft_fault */
 };
 
 /* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */

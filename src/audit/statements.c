@@ -18,6 +18,13 @@ static uint64_t made_by(uint64_t base) {
     return seq;
 }
 
+/* Of a graph's operation, the event of the call that was captured. */
+static unsigned add_node(union event_slot *slot, uint64_t node) {
+    if (node)
+        event_extra_init(slot, EXTRA_NODE, 1)[0] = node - 1;
+    return node ? 1 : 0;
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static void observe_fault(const struct greta_soft_fault *fault, void *user) {
@@ -29,7 +36,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
         [GRETA_SOFT_FAULT_TRAP] = DETAIL_ACCESS_EXECUTE,
     };
     bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
-    union event_slot slot[4];
+    union event_slot slot[5];
     unsigned slots = 2;
     slot[0].event = (struct event){
         .kind = EVENT_FAULT,
@@ -58,6 +65,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
                  fault->block[1], fault->block[2]);
         event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] = record_string(audit.writer, place);
     }
+    slots += add_node(&slot[slots], fault->node);
     record_events(audit.writer, slot, slots);
 }
 
@@ -209,7 +217,7 @@ static void observe_caught(const struct greta_soft_caught *caught, void *user) {
     static const unsigned access[] = { [GRETA_SOFT_TOUCH_READ] = DETAIL_ACCESS_READ,
                                        [GRETA_SOFT_TOUCH_WRITE] = DETAIL_ACCESS_WRITE,
                                        [GRETA_SOFT_TOUCH_ATOMIC] = DETAIL_ACCESS_READ_WRITE };
-    union event_slot slot[2];
+    union event_slot slot[3];
     struct event_caught extra = { .space = (unsigned)caught->space,
                                   .count = caught->count,
                                   .all = caught->all };
@@ -229,7 +237,7 @@ static void observe_caught(const struct greta_soft_caught *caught, void *user) {
         .aux = event_aux(EVENT_NO_FN, (unsigned)caught->kind),
     };
     event_extra_caught(&slot[1], &extra);
-    record_events(audit.writer, slot, 2);
+    record_events(audit.writer, slot, 2 + add_node(&slot[2], caught->node));
 }
 
 /* ---- attaching ------------------------------------------------------------------------------- */

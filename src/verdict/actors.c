@@ -258,6 +258,19 @@ static uint32_t kernel_of(struct replay *r, uint64_t seq) {
                : 0;
 }
 
+/* A captured operation belongs to the layer that it was captured in and to the step that launched
+ * the graph. */
+static void set_replay(struct replay *r, struct verdict_actor *out, uint64_t replay) {
+    struct verdict_actor launch = { .step = -1, .layer = -1 };
+    out->replay = replay;
+    if (!replay || !reader_event(r->r, replay, r->other))
+        return;
+    struct event e = r->other->event;
+    find_step(r, &e, replay, &launch);
+    if (launch.step >= 0)
+        out->step = launch.step;
+}
+
 static void fill_culprit(struct replay *r, struct arena *a, const struct found *f,
                          struct verdict_actor *out) {
     *out = actors_make(r, a, f->culprit);
@@ -273,7 +286,7 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
     out->address = f->address;
     out->len = f->len;
     out->writes = f->culprit_writes;
-    out->replay = f->replay;
+    set_replay(r, out, f->replay);
     if (out->writes && out->access == VERDICT_ACCESS_READS)
         out->access = VERDICT_ACCESS_WRITES;
 }

@@ -100,9 +100,12 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         c.at = event_caught_of(x);
     if (c.at.space == EVENT_SPACE_GLOBAL)
         c.block = space_at(t->space, e->event.dst);
-    c.call = findings_event(r, e->event.src);
+    uint64_t node = graph_find_op(r, t->space, e, e->event.src, e->event.dst);
+    bool replayed = node != EVENT_NO_SEQ;
+    c.call = replayed ? findings_replayed(r, node, e->event.src) : findings_event(r, e->event.src);
     struct found f = {
-        .culprit = e->event.src,
+        .culprit = replayed ? node : e->event.src,
+        .replay = replayed ? e->event.src : 0,
         .other = EVENT_NO_SEQ,
         .messenger = EVENT_NO_SEQ,
         .order = e->event.src != EVENT_NO_SEQ ? e->event.src : e->seq,

@@ -133,7 +133,7 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
     struct reader_event *launch = r->other;
     if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
         launch->event.kind == EVENT_GRAPH_LAUNCH) {
-        uint64_t node = graph_find_op(r, s, x.launch, e->event.name, x.address);
+        uint64_t node = graph_find_op(r, s, e, x.launch, x.address);
         if (node != EVENT_NO_SEQ)
             x.launch = node;
     }

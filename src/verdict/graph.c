@@ -641,18 +641,28 @@ static uint64_t distance_from(const struct reader_event *e, uint64_t address) {
     return best;
 }
 
-uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name,
-                       uint64_t address) {
+/* Does the node run an operation of that name? *e is then its event. */
+static bool is_named(struct replay *r, const struct node *n, uint32_t name,
+                     struct reader_event *e) {
+    return n->seq != EVENT_NO_SEQ && reader_event(r->r, n->seq, e) &&
+           (e->event.name == name ||
+            !strcmp(reader_function(r->r, event_fn(&e->event)), reader_string(r->r, name)));
+}
+
+uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_event *said,
+                       uint64_t launch, uint64_t address) {
     struct reader_event *e = r->other;
     uint64_t found = EVENT_NO_SEQ, best = UINT64_MAX;
+    const struct event_extra *x = reader_extra(said, EXTRA_NODE);
+    uint64_t told = x ? x->word[0] : EVENT_NO_SEQ;
     if (!reader_event(r->r, launch, e) || e->event.kind != EVENT_GRAPH_LAUNCH)
         return EVENT_NO_SEQ;
     const struct graph *g = table_find(&s->execs, e->event.dst);
     for (uint32_t i = 0; g && i < g->count && effort_steps(32); i++) {
-        if (g->nodes[i].seq == EVENT_NO_SEQ || !reader_event(r->r, g->nodes[i].seq, e) ||
-            (e->event.name != name &&
-             strcmp(reader_function(r->r, event_fn(&e->event)), reader_string(r->r, name)) != 0))
+        if (!is_named(r, &g->nodes[i], said->event.name, e))
             continue;
+        if (g->nodes[i].seq == told)
+            return told;
         uint64_t far = distance_from(e, address);
         if (found == EVENT_NO_SEQ || far < best) {
             found = g->nodes[i].seq;

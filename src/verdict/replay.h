@@ -395,10 +395,11 @@ bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev)
 bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);
 /* Host memory was given back: perhaps that of a captured operation. */
 void graph_on_host_free(struct replay *r, const struct reader_event *e, struct thread *t);
-/* Which node of the launched graph runs an operation of that name, the one with memory nearest to
- * the address if there are several; its event, or EVENT_NO_SEQ. */
-uint64_t graph_find_op(struct replay *r, struct space *s, uint64_t launch, uint32_t name,
-                       uint64_t address);
+/* Which node of the launched graph the device means in a statement about the launch: the one that
+ * it names (EXTRA_NODE), else one whose operation has that name, the one with memory nearest to the
+ * address if there are several; its event, or EVENT_NO_SEQ. */
+uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_event *said,
+                       uint64_t launch, uint64_t address);
 void graph_free(struct replay *r);
 void graph_free_space(struct space *s);
 

@@ -226,6 +226,7 @@ void soft_caught_tell(const struct soft_op *op, struct greta_soft_caught *caught
     const struct greta_soft_launch_observer *o = atomic_load(&observer);
     char place[2][PLACE_BYTES];
     caught->tag = op->tag;
+    caught->node = op->node;
     caught->kernel = op->what;
     for (int i = 0; i < 2; i++)
         if (caught->at[i].pc &&
