@@ -533,6 +533,8 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
             struct stream *s = before_stream(r, op->stream, t);
             if (s && op->what == SHADOW_LAUNCH)
                 launches_on_run(r, e, op, t, s);
+            if (op->what == SHADOW_LAUNCH)
+                replay_count_work(r, op);
             replay_note_host_use(r, op, t->space);
             if (n->gone != EVENT_NO_SEQ && !n->changed)
                 add_gone(r, n, op, t);

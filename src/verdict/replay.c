@@ -53,7 +53,7 @@ static uint64_t end_of(const struct event *e) {
     return e->t_ns + event_duration_ns(e);
 }
 
-static void count_work(struct replay *r, const struct op *op) {
+void replay_count_work(struct replay *r, const struct op *op) {
     switch (op->what) {
     case SHADOW_COPY:
         r->seen.copies++;
@@ -143,7 +143,8 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
         bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
         touched_apply(r, e, op);
     }
-    count_work(r, op);
+    if (!captured || op->what != SHADOW_LAUNCH)
+        replay_count_work(r, op); /* a captured launch counts whenever it runs */
     if (captured) {
         graph_add_op(r, op, t);
         return;

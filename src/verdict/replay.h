@@ -316,6 +316,7 @@ void replay_note_host_use(struct replay *r, const struct op *op, struct space *s
 void replay_run(struct replay *r);
 void replay_free(struct replay *r);
 
+void replay_count_work(struct replay *r, const struct op *op); /* as one more that was seen */
 /* Are events missing between the two, as far as the replay has come? */
 bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 

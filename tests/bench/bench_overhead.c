@@ -45,8 +45,8 @@ static const struct {
 } modes[MODES] = {
     { "recorder off", NULL, NULL, 0, 0 },
     { "… once more", NULL, NULL, 0, 0 },
-    { "recorder", "overhead.recorder_percent", "overhead.model_recorder_percent", 4, 0.5 },
-    { "full audit", "overhead.audit_percent", "overhead.model_audit_percent", 8, 1 },
+    { "recorder", "overhead.recorder_percent", "overhead.model_recorder_percent", 2, 0.5 },
+    { "full audit", "overhead.audit_percent", "overhead.model_audit_percent", 5, 1 },
 };
 
 static const char *model; /* NULL: the demo model */

@@ -252,6 +252,11 @@ check "a recording says what it holds" status 0 says "all through the safe path"
     "$infer" --greedy --max-tokens 3 --record run.gcr
 recorded() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | tail -1; }
 check "and is closed" says "closed cleanly" recorded
+in_a_graph() {
+    "$infer" --greedy --max-tokens 6 --ignore-eos --quiet --record graph.gcr >/dev/null 2>&1 &&
+        "$BUILD_DIR/bin/greta_audit" dump --kind graph_launch graph.gcr | grep '^    launch rope layer=1 step='
+}
+check "dump shows the kernels of a graph launch, their layers and steps" says 'step=3 captured=#' in_a_graph
 knows_model() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | grep '^# provenance model'; }
 check "it knows the model" says "model.tensors_xxh64=" knows_model
 check "a recording that cannot be made" status 1 says "cannot be created" "$infer" --record file/run.gcr

@@ -145,6 +145,7 @@ static void graphs_give_the_same_bits_and_proofs(void **state) {
         assert_int_equal(a->overall, VERDICT_CLEAN);
         assert_int_equal(b->overall, VERDICT_CLEAN);
         assert_int_equal(a->coverage.graph_launches, 0);
+        assert_int_equal(b->coverage.launches, a->coverage.launches);
         assert_true(b->coverage.graph_launches >= GENERATE - 6);
         for (int h = 0; h < HYPOTHESIS_COUNT; h++)
             if (h != HYPOTHESIS_RESOURCE_LEAK && h != HYPOTHESIS_UPSTREAM_KERNEL_FAULT &&

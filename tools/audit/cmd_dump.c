@@ -7,6 +7,7 @@
 #include "record/format.h"
 #include "symbol/lines.h"
 #include "tools/audit/cmd.h"
+#include "tools/audit/graph_log.h"
 #include "verdict/verdict.h"
 
 typedef unsigned option_event_kind_type; /* 0: all */
@@ -152,12 +153,42 @@ static void print_unused(const reader *r) {
     arena_clear(&words);
 }
 
+/* What a graph launch runs, a line each. A recording that is made to be long gets no more of them
+ * than this. */
+static void print_graph(const reader *r, const struct graph_log *log,
+                        const struct reader_event *launch, uint64_t *lines) {
+    enum { LINES_MAX = 1 << 20 };
+    struct graph_log_walk w = graph_log_launch(log, launch);
+    for (const struct graph_log_node *n; (n = graph_log_next(&w)) && *lines < LINES_MAX; ++*lines) {
+        printf("    %s ", event_kind_text(n->kind));
+        format_text(stdout, n->kind == EVENT_LAUNCH ? reader_kernel(r, n->name)
+                                                    : reader_function(r, n->fn));
+        if (n->layer >= 0)
+            printf(" layer=%" PRId64, n->layer);
+        if (w.step >= 0)
+            printf(" step=%" PRId64, w.step);
+        printf(" captured=#%" PRIu64 "\n", n->event);
+    }
+}
+
+/* The events before those that are shown may have captured what these launch. */
+static void note_before(const reader *r, uint64_t from, struct graph_log *log,
+                        struct reader_event *e) {
+    struct reader_cursor c = reader_events(r, 0, from ? from - 1 : 0);
+    while (from && reader_next(&c, e))
+        graph_log_note(log, e);
+}
+
 static void dump_text(const reader *r, const struct options *o) {
     struct reader_cursor c = reader_events(r, o->from, o->to);
     struct reader_event *e = malloc(sizeof *e);
-    uint64_t shown = 0;
+    struct graph_log *log = graph_log_open();
+    uint64_t shown = 0, lines = 0;
     print_header(r);
-    while (e && reader_next(&c, e)) {
+    if (e && log)
+        note_before(r, o->from, log, e);
+    while (e && log && reader_next(&c, e)) {
+        graph_log_note(log, e);
         if (o->kind && e->event.kind != o->kind)
             continue;
         shown++;
@@ -165,9 +196,12 @@ static void dump_text(const reader *r, const struct options *o) {
         putchar('\n');
         if (o->stacks)
             print_stack(r, e->event.site);
+        if (e->event.kind == EVENT_GRAPH_LAUNCH)
+            print_graph(r, log, e, &lines);
     }
     print_unused(r);
     print_end(r, &c.counts, shown);
+    graph_log_close(&log);
     free(e);
 }
 

@@ -16,7 +16,7 @@ struct promise {
 };
 
 struct summary {
-    uint64_t copies, checked, refused, launches, failed, faults;
+    uint64_t copies, checked, refused, launches, graphs, failed, faults;
     struct reader_event failure, fault; /* the first of each */
     struct promise *promises;
     size_t promised, room;
@@ -70,7 +70,10 @@ static bool count(struct summary *s, const struct reader_event *r) {
         s->checked += keep_promise(s, v);
         break;
     case EVENT_LAUNCH:
-        s->launches++;
+        s->launches += !event_is_captured(v);
+        break;
+    case EVENT_GRAPH_LAUNCH:
+        s->graphs++;
         break;
     case EVENT_FAULT:
         if (!s->faults++)
@@ -94,7 +97,10 @@ static void print(const struct summary *s, const reader *r, const struct reader_
         fprintf(out, "%" PRIu64 " of them not through the safe path", s->copies - s->checked);
     if (s->refused)
         fprintf(out, ", %" PRIu64 " refused", s->refused);
-    fprintf(out, "; %" PRIu64 " launches; ", s->launches);
+    fprintf(out, "; %" PRIu64 " launches", s->launches);
+    if (s->graphs)
+        fprintf(out, " and %" PRIu64 " of graphs", s->graphs);
+    fputs("; ", out);
     if (s->failed)
         fprintf(out, "%" PRIu64 " calls failed, first %s with %s (event %" PRIu64 ")", s->failed,
                 reader_function(r, event_fn(&s->failure.event)),
