@@ -221,6 +221,6 @@ int main(void) {
            clock_elapsed, cpu_count());
     failed |= report("call with its stack, 14 frames", "record.call_clocks", median(same), c, 3);
     failed |= report("the same from 8 callers in turn, 15 frames", "record.changing_call_clocks",
-                     median(changing), c, 5);
+                     median(changing), c, 3);
     return failed;
 }
