@@ -34,7 +34,10 @@ static float draw(struct example *x) {
 }
 
 struct kern_view example_room(struct example *x, enum tensor_type type, uint64_t bytes) {
+    enum { JUNK = 0x5b }; /* not 0: what a kernel leaves out must show */
     void *p = take(x, bytes);
+    if (p)
+        memset(p, JUNK, bytes);
     return (struct kern_view){ p, p ? bytes : 0, type, "example" };
 }
 

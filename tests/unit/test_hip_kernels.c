@@ -117,7 +117,7 @@ static void embed_agrees_for_every_type(void **state) {
     SKIP_WITHOUT_CODE;
     const int32_t ids[] = { 0, 6, 3, 7, -1, 1000 };
     for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
-        for (uint32_t dim = 256; dim <= 768; dim += 256) {
+        for (uint32_t dim = 256; dim <= 8448; dim = dim == 768 ? 8448 : dim + 256) {
             struct kern_embed a = { .tokens = 6, .dim = dim, .vocab = 7 };
             a.scale = dim == 512 ? 3.5f : 0;
             a.out = example_room(&x, TENSOR_TYPE_F32, (uint64_t)6 * dim * 4);
@@ -165,7 +165,7 @@ static void quantize_gives_the_same_bytes(void **state) {
     SKIP_WITHOUT_CODE;
     const float nasty[] = { 0, -0.0f, 1e-38f, 3e38f, 1e-31f, -65504, 1e-45f, -1e30f };
     for (uint32_t run = 16; run <= 32; run += 16)
-        for (uint32_t k = 32; k <= 1024; k = k * 2 + 32)
+        for (uint32_t k = 32; k <= 8160; k = k * 2 + 32)
             for (int odd = 0; odd < 2; odd++) {
                 struct kern_quantize a = { .tokens = 3, .k = k, .run = run };
                 a.x = example_tensor(&x, TENSOR_TYPE_F32, 3, k);
@@ -295,6 +295,8 @@ static void matmul_of_every_type_agrees_for_few_tokens(void **state) {
     for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
         for (uint32_t tokens = 1; tokens <= KERN_FEW; tokens++) {
             uint32_t rows = n[tokens - 1], k = 256 * (tokens % 3 + 1);
+            if (tokens == 2) /* more runs than a wave has lanes */
+                k = 256 * 17;
             struct kern_matmul a =
                 example_matmul(&x, t->type, tokens, rows, k, tokens % 2, tokens > 2);
             assert_twins(KERN_matmul, &a, limit_for(t->type, tokens), t->name, tokens, rows, k);
@@ -326,7 +328,7 @@ static void matmul_agrees_for_odd_widths(void **state) {
             }
     static const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
     for (size_t i = 0; i < 3; i++)
-        for (uint32_t tokens = 3; tokens <= 6; tokens += 3)
+        for (uint32_t tokens = KERN_FEW; tokens <= 6; tokens += 2)
             for (uint32_t k = 1; k <= 603; k = k * 8 + 3) {
                 struct kern_matmul a = example_matmul(&x, floats[i], tokens, 11, k, true, false);
                 assert_twins(KERN_matmul, &a, SUMS, "", tokens, floats[i], k);
@@ -397,6 +399,7 @@ static const struct texts batches[] = {
     { 1, { 300 }, { 1 } },
     { 3, { 70, 5, 129 }, { 1, 1, 1 } },
     { 3, { 40, 64, 90 }, { 7, 1, 30 } },
+    { 2, { 5, 7 }, { 2, 2 } }, /* the second goes on at the position where the first ends */
 };
 enum { BATCHES = sizeof batches / sizeof *batches };
 
@@ -407,6 +410,8 @@ static void kv_store_agrees(void **state) {
         const struct texts *t = &batches[i / 2];
         struct paged p = scatter(t);
         uint32_t width = i % 3 ? 64 : 288;
+        if (i < 2) /* more blocks than a workgroup has threads */
+            width = 32 * 300;
         struct kern_kv_store a = { .tokens = p.tokens, .width = width, .rows = p.rows };
         a.sequences = t->count;
         a.table_width = p.width;
@@ -417,7 +422,9 @@ static void kv_store_agrees(void **state) {
         a.values = example_tensor(&x, types[i % 2], p.rows, width);
         a.k = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, width);
         a.v = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, width);
-        ((float *)a.k.ptr)[1] = 1e-6f; /* a subnormal half */
+        ((float *)a.k.ptr)[1] = 1e-6f;    /* a subnormal half */
+        for (uint32_t j = 0; j < 32; j++) /* and scales that are one */
+            ((float *)a.k.ptr)[width - 32 + j] = 1e-6f * (float)(i * 32 + (int)j);
         memset(a.v.ptr, 0, 32 * sizeof(float));
         assert_twins(KERN_kv_store, &a, 0, "", (uint32_t)i, width, 0);
     }
@@ -470,8 +477,11 @@ static void attention_agrees(void **state) {
             if (KERN_RANGES(batches[b].length[0]) > 1)
                 assert_attention(&batches[b], &shapes[h], type, fresh, true);
         }
-    static const struct heads odd = { 2, 1, 20, 0, 0 }; /* no multiple of 8 */
-    assert_attention(&batches[3], &odd, TENSOR_TYPE_F16, false, false);
+    for (uint32_t heads = 2; heads <= 9; heads += 7) {
+        const struct heads odd = { heads, 1, 20, 0, 0 }; /* no multiple of 8 */
+        assert_attention(&batches[3], &odd, TENSOR_TYPE_F16, false, false);
+    }
+    assert_attention(&batches[BATCHES - 1], &shapes[0], TENSOR_TYPE_F16, true, false);
 }
 
 static void attention_merge_agrees(void **state) {
@@ -488,6 +498,8 @@ static void attention_merge_agrees(void **state) {
                 bool empty = ranges > 1 && i % ranges == 1; /* nothing was seen there */
                 last[0] = empty ? -3.4e38f : last[0] * 20;
                 last[1] = empty ? 0 : 1 + fabsf(last[1]);
+                for (int j = 2; j < KERN_LANES; j++) /* what nobody reads */
+                    last[j] = empty ? 1 : 0;
             }
             assert_twins(KERN_attention_merge, &a, SUMS, "", ranges, size, 0);
         }

@@ -171,14 +171,14 @@ DEVICE void gemv(const struct product *p, const struct input *in, u32 block, u32
 
 enum {
     DEEP = 64,               /* elements of a tile of halves */
-    DEEP_STRIDE = DEEP + 4,  /* halves; so 16 rows lie in different banks */
+    DEEP_STRIDE = DEEP + 8,  /* halves; so 8 rows lie in different banks, 16 bytes of each */
     FLAT = 32,               /* elements of a tile of floats */
     FLAT_STRIDE = FLAT + 1,
 };
 
 struct tiles {
     union {
-        f16 half[2][TILE][DEEP_STRIDE]; /* weights, activations */
+        __attribute__((aligned(16))) f16 half[2][TILE][DEEP_STRIDE]; /* weights, activations */
         float full[2][TILE][FLAT_STRIDE];
     };
 };
@@ -186,14 +186,17 @@ struct tiles {
 #if MATRIX_CORES
 enum { SUMS = 16 };
 
-/* The part of the tile that a wave sums up: 32 rows and 32 tokens. */
+/* The part of the tile that a wave sums up: 32 rows and 32 tokens. An instruction takes four elements
+ * of each half of the wave; which ones does not matter as long as both sides agree, so a lane loads
+ * those of two instructions at once. */
 DEVICE void multiply_halves(const struct tiles *s, f32x16 *sum) {
     u32 row = wave_id() / 2 * 32 + lane_id() % 32, token = wave_id() % 2 * 32 + lane_id() % 32;
-    u32 at = lane_id() / 32 * 4;
-    for (u32 i = 0; i < DEEP; i += 8) {
-        f16x4 w = *(const f16x4 *)&s->half[0][row][i + at];
-        f16x4 x = *(const f16x4 *)&s->half[1][token][i + at];
-        *sum = __builtin_amdgcn_mfma_f32_32x32x8f16(w, x, *sum, 0, 0, 0);
+    u32 at = lane_id() / 32 * 8;
+    for (u32 i = 0; i < DEEP; i += 16) {
+        f16x8 w = *(const f16x8 *)&s->half[0][row][i + at];
+        f16x8 x = *(const f16x8 *)&s->half[1][token][i + at];
+        *sum = __builtin_amdgcn_mfma_f32_32x32x8f16(w.lo, x.lo, *sum, 0, 0, 0);
+        *sum = __builtin_amdgcn_mfma_f32_32x32x8f16(w.hi, x.hi, *sum, 0, 0, 0);
     }
 }
 
@@ -265,12 +268,14 @@ DEVICE void load_tile(u32 type, struct tiles *s, const struct product *p, const 
         find_run(&run, &in->levels, r, token + line);
     else
         decode_run(type, &run, p->weight + (row + line) * row_bytes(type, in->k), r);
+    if (side || has_signed_levels(type))
+        lift_run(&run);
     f16 *to = &s->half[side][line][job % 2 * 32];
-    for (int i = 0; i < 32; i += 4) {
-        f16x4 v;
-        for (int j = 0; j < 4; j++)
-            v[j] = (f16)run_element(&run, i + j);
-        *(f16x4 *)(to + i) = v;
+    for (int i = 0; i < 32; i += 8) {
+        f16x8 v;
+        for (int j = 0; j < 8; j++)
+            v[j] = (f16)lifted_element(&run, i + j);
+        *(f16x8 *)(to + i) = v;
     }
 }
 

@@ -116,18 +116,14 @@ DEVICE void set_scales(struct run *r, float scale, float min) {
 
 /* ---- types ---------------------------------------------------------------------------------- */
 
-/* Six-bit scale and minimum j of the 12 bytes that Q4_K and Q5_K have for them. */
+/* Six-bit scale and minimum j of the 16 bytes that a block of Q4_K or Q5_K begins with: two halves,
+ * and 12 bytes for eight of each. One load for all of it. */
 DEVICE void set_packed_scales(struct run *r, const u8 *block, u32 j) {
-    const u8 *bytes = block + 4;
-    float d = load_half(block), dmin = load_half(block + 2);
-    u32 scale, min, i = j & 3;
-    if (j < 4) {
-        scale = bytes[i] & 63;
-        min = bytes[i + 4] & 63;
-    } else {
-        scale = (bytes[i + 8] & 15) | (u32)(bytes[i] >> 6) << 4;
-        min = (u32)(bytes[i + 8] >> 4) | (u32)(bytes[i + 4] >> 6) << 4;
-    }
+    u32x4 head = load_u32x4(block);
+    float d = half_of((u16)head[0]), dmin = half_of((u16)(head[0] >> 16));
+    u32 shift = 8 * (j & 3), a = head[1] >> shift, b = head[2] >> shift, c = head[3] >> shift;
+    u32 scale = j < 4 ? a & 63 : (c & 15) | (a >> 6 & 3) << 4;
+    u32 min = j < 4 ? b & 63 : (c >> 4 & 15) | (b >> 6 & 3) << 4;
     set_scales(r, d * (float)scale, dmin * (float)min);
 }
 
@@ -249,4 +245,23 @@ DEVICE void decode_run(u32 type, struct run *r, const u8 *row, u32 index) {
 DEVICE float run_element(const struct run *r, int i) {
     float level = (float)(i8)(r->level[i / 4] >> i % 4 * 8);
     return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
+}
+
+/* Levels of -128 to 127 as 0 to 255 with another minimum, which are converted in one instruction. */
+DEVICE void lift_run(struct run *r) {
+    for (int i = 0; i < 8; i++)
+        r->level[i] ^= 0x80808080u;
+    for (int half = 0; half < 2; half++)
+        r->min[half] = __builtin_fmaf(r->scale[half], 128, r->min[half]);
+}
+
+/* Element i of a run whose levels are not negative. */
+DEVICE float lifted_element(const struct run *r, int i) {
+    float level = (float)(r->level[i / 4] >> i % 4 * 8 & 255);
+    return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
+}
+
+/* Does a type have levels below 0? */
+DEVICE bool has_signed_levels(u32 type) {
+    return type == TYPE_Q8_0 || type == TYPE_IQ4_NL || type == TYPE_IQ4_XS;
 }
