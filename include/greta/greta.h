@@ -60,7 +60,7 @@ struct greta_options {
     const char *device; /* "auto", "hip", "soft"; NULL: GRETA_DEVICE */
     const char *record; /* file of the flight recording; NULL: GCORE_RECORD. A process has one:
                            engines opened later name the same or none */
-    uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
+    uint32_t context;   /* positions per sequence; 0: the model's own, at most 4096 */
     uint32_t sequences; /* that a step takes at most, and continuations of greta_generate(); 0: 1 */
     uint32_t cache;     /* positions of the KV cache for all sequences together; it grows up to that
                            as it is needed; 0: context for each */
@@ -126,9 +126,9 @@ struct greta_request {
     size_t prompt_bytes;   /* 0: prompt is terminated */
     const int32_t *tokens; /* instead of a text */
     size_t token_count;
-    int append;               /* go on behind what sequence 0 holds already */
+    int append;               /* continue what sequence 0 holds already */
     uint32_t max_tokens;      /* 0: only the prompt is evaluated */
-    float temperature;        /* 0: always the likeliest token */
+    float temperature;        /* 0: greedy decoding */
     uint32_t top_k;           /* 0: all */
     float top_p;              /* 1: all */
     float min_p;              /* 0: all */
@@ -137,10 +137,10 @@ struct greta_request {
     uint64_t seed;            /* sequence i of greta_generate() draws with seed + i */
     const char *const *stops; /* texts that end a sequence and are not part of it */
     size_t stop_count;
-    int ignore_end; /* go on behind an end-of-text token */
+    int ignore_end; /* continue past an end-of-text token */
     /* Text of a sequence as it comes, well-formed UTF-8. May be NULL. */
     void (*text)(uint32_t sequence, const char *text, size_t bytes, void *user);
-    /* logits[vocab] behind the token at a position of sequence 0; nonzero ends the run. May be
+    /* logits[vocab] after the token at a position of sequence 0; nonzero ends the run. May be
      * NULL. */
     int (*logits)(uint32_t position, int32_t token, const float *logits, uint32_t vocab,
                   void *user);
@@ -158,7 +158,7 @@ struct greta_result {
     uint64_t generated;       /* tokens, of all sequences */
     double total_ms;          /* of the call */
     double first_token_ms;    /* to the first token */
-    double tokens_per_second; /* behind the first */
+    double tokens_per_second; /* after the first */
     enum greta_end end;       /* of sequence 0 */
 };
 

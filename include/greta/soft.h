@@ -23,7 +23,7 @@ extern "C" {
  * together they cover each block once. */
 struct greta_soft_work {
     uint32_t grid[3];         /* blocks */
-    uint32_t block[3];        /* threads a block */
+    uint32_t block[3];        /* threads per block */
     uint64_t first, last;     /* this call's blocks */
     uint32_t worker, workers; /* this core's number, and how many take part */
     uint32_t shared_bytes;    /* dynamic shared memory asked for at launch */

@@ -97,7 +97,7 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (audit_is_attached())
         return err_set(e, RC_BUSY,
-                       "the audit is attached to a HIP table already; there is one a process: "
+                       "the audit is attached to a HIP table already; there is one per process: "
                        "use that table, or audit_detach() first");
     struct audit_config config;
     enum rc rc = RC_OK;

@@ -1,8 +1,8 @@
-/* audit.h - the state of the audit: one attachment to one HIP table a process.
+/* audit.h - the state of the audit: one attachment to one HIP table per process.
  *
  * The decorated functions of the table and the checked copies of <gcore/d2h.h> share this state. It
  * is filled by audit_attach() and not changed until audit_detach(), so that it is read without a
- * lock. There is one attachment a process because HIP functions carry no context argument: a hook
+ * lock. There is one attachment per process because HIP functions carry no context argument: a hook
  * knows its table only by knowing that there is one.
  *
  * Detaching is for tests and for orderly ends: no other thread may be in a hook or a checked copy.
@@ -47,7 +47,7 @@ struct audit_host_use {
     uint64_t mark, event; /* event: seq of the work */
 };
 
-/* Who wants to know about such memory: the preloaded library. Called on the program's threads. */
+/* The observer of such memory: the preloaded library. Called on the program's threads. */
 struct audit_host_observer {
     void (*queued)(const struct audit_host_use *use); /* the runtime took the work */
     /* It is captured: it comes with every launch of its graph. stream is NULL. May be NULL. */

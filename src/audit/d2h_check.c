@@ -53,8 +53,7 @@ static bool is_readable(uint64_t address) {
     return yes;
 }
 
-/* ---- finding out ------------------------------------------------------------------------------
- */
+/* ---- finding out ----------------------------------------------------------------------------- */
 
 /* A thread remembers what it found out about the last addresses it copied from and to, for as long
  * as the ledger does not change: repeated copies of one tensor then take no lock and no search.

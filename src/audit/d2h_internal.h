@@ -116,8 +116,7 @@ void d2h_pending_fork_done(void);
 /* For audit_detach: forgets all, destroys the events. */
 void d2h_pending_reset(void);
 
-/* ---- copies the program makes itself -----------------------------------------------------------
- */
+/* ---- copies the program makes itself --------------------------------------------------------- */
 
 /* A device-to-host copy through the table, for the audit log: its lines, and what a checked copy
  * would have said about it. Nothing is refused. */

@@ -37,8 +37,7 @@ void d2h_log_engaged(const struct d2h_request *q) {
               q->meta.size, q->meta.alloc);
 }
 
-/* ---- START and END: twice for every copy ------------------------------------------------------
- */
+/* ---- START and END: twice for every copy ----------------------------------------------------- */
 
 enum {
     LINE_MAX = 512
@@ -113,8 +112,7 @@ static void log_audit_end(struct d2h_lines *lines, const struct d2h_request *q, 
     write_line(lines, &l);
 }
 
-/* ---- the others -------------------------------------------------------------------------------
- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 #if GRETA_TRACE_MEMCPY
 void d2h_log_trace_before(const struct d2h_request *q) {

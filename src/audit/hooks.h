@@ -18,8 +18,8 @@ enum { HOOK_SYNC = 0, HOOK_ASYNC = EVENT_DETAIL_ASYNC };
 
 /* ---- hooks_memory.c -------------------------------------------------------------------------- */
 
-/* Enters memory into the ledger and the recording, with c as who made it. found: only if nothing is
- * known there yet. */
+/* Enters memory into the ledger and the recording, with c as the call that made it. found: only if
+ * nothing is known there yet. */
 void hook_enter_memory(struct call *c, hipError_t r, const struct ledger_entry *what,
                        uint64_t flags, bool found);
 
@@ -46,8 +46,7 @@ void hook_freed(struct call *c, hipError_t r, const struct hook_free *f);
 /* Everything that lives in owner went with it. */
 void hook_free_owner(struct call *c, hipError_t r, const void *owner);
 
-/* ---- hooks_work.c ------------------------------------------------------------------------------
- */
+/* ---- hooks_work.c ---------------------------------------------------------------------------- */
 
 /* Work on a stream, between its two halves. */
 struct hook_work {
@@ -87,7 +86,7 @@ struct hook_work hook_set_rows(struct call *c, const struct hook_rows *rows, uin
 
 struct hook_launch {
     const void *function;
-    uint32_t grid[3], block[3]; /* blocks; threads a block */
+    uint32_t grid[3], block[3]; /* blocks; threads per block */
     uint64_t shared;
     void **params, **extra;
     bool cooperative;
@@ -136,8 +135,7 @@ struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **d
                                struct order_stream *stream);
 void hook_host_queued(struct call *c, hipError_t r, const struct hook_work *w, void *data);
 
-/* ---- hooks_order.c -----------------------------------------------------------------------------
- */
+/* ---- hooks_order.c --------------------------------------------------------------------------- */
 
 void hook_stream_created(struct call *c, hipError_t r, const hipStream_t *stream, unsigned flags,
                          int priority);
@@ -164,8 +162,7 @@ void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct or
 void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait);
 void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event);
 
-/* ---- hooks_device.c ----------------------------------------------------------------------------
- */
+/* ---- hooks_device.c -------------------------------------------------------------------------- */
 
 void hook_set_device(struct call *c, int device);
 void hook_device_set(struct call *c, hipError_t r, int device);
@@ -175,8 +172,7 @@ int hook_reset(struct call *c, int device);
 void hook_was_reset(struct call *c, hipError_t r, int device);
 void hook_error_read(struct call *c, hipError_t r, bool clears);
 
-/* ---- hooks_code.c ------------------------------------------------------------------------------
- */
+/* ---- hooks_code.c ---------------------------------------------------------------------------- */
 
 void hook_module_loaded(struct call *c, hipError_t r, const void *module, const void *image,
                         const char *file);
@@ -194,8 +190,7 @@ void hook_global(struct call *c, hipError_t r, const void *ptr, size_t bytes, co
 void hook_symbol_found(const void *ptr, const void *symbol);
 void hook_symbol_address(struct call *c, hipError_t r, const void *ptr, const void *symbol);
 
-/* ---- hooks_graph.c -----------------------------------------------------------------------------
- */
+/* ---- hooks_graph.c --------------------------------------------------------------------------- */
 
 void hook_capture_begin(struct call *c, struct order_stream *s, hipStreamCaptureMode mode);
 void hook_capture_begun(struct call *c, hipError_t r, struct order_stream *s);

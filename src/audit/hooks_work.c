@@ -24,8 +24,7 @@ static uint32_t tensor_of_copy(const void *dst, const void *src) {
     return tensor ? tensor : tensor_at(dst);
 }
 
-/* ---- memory that the host reaches too ---------------------------------------------------------
- */
+/* ---- memory that the host reaches too -------------------------------------------------------- */
 
 enum { HOST_USES_MAX = 16 };
 

@@ -28,8 +28,8 @@ struct readlock {
 typedef atomic_uint *readlock_token;
 
 readlock_token readlock_take(struct readlock *l);
-/* The same for who must not wait long, such as a signal handler that may have interrupted the
- * writer: NULL if a writer stays. */
+/* The same for callers that must not wait long, such as a signal handler that may have interrupted
+ * the writer: NULL if a writer stays. */
 readlock_token readlock_try(struct readlock *l);
 
 static inline void readlock_give(readlock_token t) {

@@ -33,10 +33,9 @@ struct file {
     Elf64_Ehdr head;
 };
 
-/* ---- reading ---------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* [at, at + bytes) of the file with a NUL behind it; NULL if that is not there whole. */
+/* [at, at + bytes) of the file with a NUL after it; NULL if that is not there whole. */
 static void *read_range(const struct file *f, uint64_t at, uint64_t bytes, uint64_t max) {
     if (bytes > max || at > f->size || bytes > f->size - at)
         return NULL;
@@ -74,8 +73,7 @@ static enum rc open_file(struct file *f, const char *path, struct err *e) {
     return ours ? RC_OK : err_set(e, RC_FORMAT, "%s: not a 64-bit ELF file", path);
 }
 
-/* ---- is it the same file? --------------------------------------------------------------------
- */
+/* ---- is it the same file? -------------------------------------------------------------------- */
 
 static bool same_id(const unsigned char *bytes, size_t count, const char *text) {
     static const char digits[] = "0123456789abcdef";
@@ -131,8 +129,7 @@ static enum rc read_segments(const struct file *f, const char *build_id, uint64_
     return same ? RC_OK : err_set(e, RC_REFUSED, "%s: has another build id", f->path);
 }
 
-/* ---- symbols ---------------------------------------------------------------------------------
- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 static int by_start(const void *a, const void *b) {
     const struct function *x = a, *y = b;
@@ -216,7 +213,7 @@ const char *symtab_find(const symtab *s, uint64_t offset, uint64_t *inside) {
     enum { BACK = 16, UNSIZED = 256 }; /* functions inside others are few */
     uint64_t address = s->lowest + offset;
     size_t low = 0, high = s->count;
-    while (low < high) { /* the first that starts behind address */
+    while (low < high) { /* the first that starts after address */
         size_t middle = low + (high - low) / 2;
         if (s->functions[middle].start <= address)
             low = middle + 1;

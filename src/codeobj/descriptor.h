@@ -61,7 +61,7 @@ struct codeobj_start {
     int8_t scratch_offset; /* bytes from the scratch's start to the wave's own; not on gfx942 */
     uint8_t count;         /* SGPRs in use */
     /* Code whose kernarg is preloaded begins with 256 bytes that load it on old firmware: the first
-     * instruction is that far behind the entry. */
+     * instruction is that far after the entry. */
     uint32_t entry_skip;
 };
 

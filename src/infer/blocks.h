@@ -1,4 +1,4 @@
-/* blocks.h - who has which block of the KV cache.
+/* blocks.h - which sequence has which block of the KV cache.
  *
  * A block is KERN_BLOCK positions. It belongs to one sequence while that fills it; once full it is
  * published under a hash of all tokens up to its end, and any sequence that begins with the same
@@ -42,9 +42,9 @@ void blocks_share(struct blocks *b, int32_t block);
 /* One user less. */
 void blocks_give_back(struct blocks *b, int32_t block);
 
-/* The hash of a full block behind a parent (0: it is the first). */
+/* The hash of a full block that follows a parent (0: it is the first). */
 uint64_t blocks_hash(uint64_t parent, const int32_t tokens[KERN_BLOCK]);
-/* A published block with these tokens behind that parent, for one user more; BLOCKS_NONE if there
+/* A published block with these tokens after that parent, for one user more; BLOCKS_NONE if there
  * is none. */
 int32_t blocks_find(struct blocks *b, uint64_t parent, const int32_t tokens[KERN_BLOCK]);
 /* Lets others find a full block. If an equal one is published already, nothing happens. */

@@ -27,7 +27,7 @@ struct engine_options {
     const char *device; /* auto, hip, soft; NULL: GRETA_DEVICE */
     const char *exec;   /* native or isa: code of the kernels; NULL: what suits the device */
     const char *record; /* where the flight recording goes; NULL: GCORE_RECORD */
-    uint32_t context;   /* positions a sequence; 0: the model's own, at most 4096 */
+    uint32_t context;   /* positions per sequence; 0: the model's own, at most 4096 */
     uint32_t
         sequences;    /* that a step takes at most, and continuations of engine_generate(); 0: 1 */
     uint32_t cache;   /* positions of the KV cache for all sequences together, which is taken as it
@@ -66,7 +66,7 @@ const struct config *engine_config(const engine *g);
 const tokenizer *engine_tokenizer(const engine *g);
 uint32_t engine_context(const engine *g);
 /* Appends the tokens of a text to go on from, with BOS where the model wants it. The end-of-text
- * token that some models want behind a text is left out: they would not go on from it. special:
+ * token that some models want after a text is left out: they would not continue from it. special:
  * markup such as "<|eot_id|>" in the text becomes those tokens. */
 NODISCARD enum rc engine_encode(const engine *g, const char *text, size_t len, bool special,
                                 struct token_list *list, struct err *e);
@@ -95,15 +95,15 @@ struct engine_request {
     uint32_t number;     /* what callbacks and traces call the sequence; engine_submit() sets it */
     bool hold;           /* for engine_generate(): its blocks stay for a request with `append` */
     bool unshared;       /* neither uses blocks that others computed nor lets others use its own */
-    bool append;         /* goes on behind what sequence 0 holds already */
+    bool append;         /* continues what sequence 0 holds already */
     uint32_t max_tokens; /* 0: only the prompt is evaluated */
     struct sampler_options sampling; /* sequence i uses seed + i */
     const char *const *stops;        /* texts that end a sequence and are not part of it */
     size_t stop_count;
-    bool ignore_end; /* go on behind an end-of-text token */
+    bool ignore_end; /* continue past an end-of-text token */
     /* Text of a sequence as it comes, well-formed UTF-8. May be NULL. */
     void (*text)(uint32_t sequence, const char *text, size_t len, void *user);
-    /* Logits [vocab] behind the token at a position of sequence 0, in order: of every prompt
+    /* Logits [vocab] after the token at a position of sequence 0, in order: of every prompt
      * position if engine_options.all_logits, and of every position from the last of the prompt on.
      */
     enum rc (*logits)(uint32_t position, int32_t token, const float *logits, void *user,
@@ -123,7 +123,7 @@ struct engine_result {
     uint64_t generated;       /* tokens, of all sequences */
     double total_ms;          /* from the call to its return */
     double first_token_ms;    /* to the first token of sequence 0 */
-    double tokens_per_second; /* generated tokens behind the first, by the time they took; where
+    double tokens_per_second; /* generated tokens after the first, by the time they took; where
                                  there is only one, by all the time */
     enum engine_end end;      /* of sequence 0 */
     struct token_list tokens; /* prompt and continuation of sequence 0; token_list_close() */
@@ -136,7 +136,7 @@ NODISCARD enum rc engine_check(const engine *g, const struct engine_request *r, 
 NODISCARD enum rc engine_check_injections(const engine *g, const struct engine_request *r,
                                           struct err *e);
 
-/* Adds a sequence behind those that are under way or waiting; *number is what its callbacks get. */
+/* Adds a sequence after those that are under way or waiting; *number is what its callbacks get. */
 NODISCARD enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number,
                                 struct err *e);
 /* Ends a sequence at the next step, if it is still there. */

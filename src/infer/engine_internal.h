@@ -46,8 +46,8 @@ struct engine {
 };
 
 /* Puts `copies` sequences of a request at the end of those under way: r->number, r->number + 1, …,
- * each with a seed of its own; all go on behind `before` (may be NULL) and the prompt. *out is the
- * first. On failure none of them is there. */
+ * each with a seed of its own; all continue after `before` (may be NULL) and the prompt. *out is
+ * the first. On failure none of them is there. */
 NODISCARD enum rc engine_add(engine *g, const struct engine_request *r,
                              const struct token_list *before, uint32_t copies,
                              struct sequence **out, struct err *e);

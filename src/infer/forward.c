@@ -167,9 +167,9 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
     return kern_layernorm(f->d->kernels, f->d->stream, &a, e);
 }
 
-/* How many activations share a scale. Weights of 256 elements a block have coarser levels: there 32
- * is exact enough. Many rows for a model of floats are split, few are used as they are (0): so few
- * do not pay for unpacking weights into parts. */
+/* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
+ * 32 is exact enough. Many rows for a model of floats are split, few are used as they are (0): so
+ * few do not pay for unpacking weights into parts. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };
@@ -313,7 +313,7 @@ static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point poin
     return rc ? rc : look(f, point, NULL, (int32_t)layer, &f->norm, f->b->tokens, f->c->dim, e);
 }
 
-/* x += y[T, k] . weight + bias, a block's last projection; through the norm behind the block in
+/* x += y[T, k] . weight + bias, a block's last projection; through the norm after the block in
  * families that have one. */
 static enum rc add_block(forward *f, uint32_t layer, enum trace_point point,
                          const struct kern_view *weight, const struct kern_view *bias,

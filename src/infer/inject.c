@@ -89,7 +89,7 @@ static enum rc read_spec(struct shot *s, const char *spec, struct err *e) {
         return bad_kind(spec, e);
     const char *at = strchr(spec + word, '@');
     size_t len = at ? (size_t)(at - spec) : strlen(spec);
-    if (len > word) { /* behind the colon */
+    if (len > word) { /* after the colon */
         if (len == word + 1 || len - word > sizeof s->tensor)
             return bad_place(spec, e);
         memcpy(s->tensor, spec + word + 1, len - word - 1);

@@ -4,7 +4,7 @@
 
 #include "infer/engine.h"
 
-/* Forgets what sequence 0 holds behind its first `positions` tokens: a request with `append` goes
+/* Forgets what sequence 0 holds after its first `positions` tokens: a request with `append` goes
  * on from there. Does nothing if it does not hold more. The same rules as for any other use of an
  * engine: one thread at a time. */
 void engine_rewind(engine *g, uint32_t positions);

@@ -33,7 +33,7 @@ NODISCARD enum rc sampler_open(sampler **out, const struct sampler_options *opti
                                struct err *e);
 void sampler_close(sampler **s); /* sets *s to NULL; *s may be NULL */
 
-/* The next token for logits[vocab] behind the given tokens. RC_FORMAT if a logit is NaN or +Inf, or
+/* The next token for logits[vocab] after the given tokens. RC_FORMAT if a logit is NaN or +Inf, or
  * all are -Inf: a draw from those would hide that the model is broken. */
 NODISCARD enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
                                int32_t *out, struct err *e);

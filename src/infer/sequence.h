@@ -26,7 +26,7 @@ struct sequence {
     enum engine_end end;
 };
 
-/* A sequence with the request's prompt behind `before`, which may be NULL. On failure *out is
+/* A sequence with the request's prompt after `before`, which may be NULL. On failure *out is
  * untouched. */
 NODISCARD enum rc sequence_open(struct sequence **out, const engine *g,
                                 const struct engine_request *r, uint32_t number,
@@ -35,7 +35,7 @@ NODISCARD enum rc sequence_open(struct sequence **out, const engine *g,
 void sequence_close(struct sequence **q, engine *g);
 void sequence_give_back_blocks(struct sequence *q, engine *g);
 
-/* Draws the next token behind logits, gives out the text it adds and decides whether the sequence
+/* Draws the next token from logits, gives out the text it adds and decides whether the sequence
  * goes on. */
 NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g, const float *logits,
                                    struct err *e);

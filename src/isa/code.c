@@ -85,7 +85,7 @@ struct isa_page *isa_code_page(struct isa_code *c, uint64_t address) {
     p = atomic_load_explicit(&c->page[index], memory_order_relaxed);
     if (!p && (p = malloc(sizeof *p))) {
         decode_page(c, index, p);
-        /* Stored last: who sees the page sees it decoded. */
+        /* Stored last: a thread that sees the page sees it decoded. */
         atomic_store_explicit(&c->page[index], p, memory_order_release);
     }
     pthread_mutex_unlock(&c->decoding);

@@ -69,7 +69,7 @@ enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA
  * after the other, and row() allows them all; NULL otherwise: ask isa_reach(). */
 void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]);
 
-/* The host address of the lowest lane's element, and how far behind it those of a->lanes are (of
+/* The host address of the lowest lane's element, and how far after it those of a->lanes are (of
  * other lanes nothing of use), if they lie close together and span() allows them all; NULL
  * otherwise: ask isa_reach(). There is one lane at least. */
 void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],

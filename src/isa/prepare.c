@@ -291,7 +291,7 @@ static bool find_indices(struct isa_valu *v, const char **why) {
     return true;
 }
 
-/* K of v_madmk and v_fmamk is src1, of v_madak and v_fmaak src2; the other VGPR is behind it. */
+/* K of v_madmk and v_fmamk is src1, of v_madak and v_fmaak src2; the other VGPR follows it. */
 static void take_constant(struct isa_valu *v) {
     const char *name = v->info->name;
     unsigned k = strstr(name, "mk") ? 1 : 2;

@@ -56,8 +56,7 @@ static uint64_t rows_bytes(const struct kern_view *v, uint64_t n, uint64_t m) {
     ;
 #include "kernels/kernel.def"
 
-/* ---- arguments: a view is its pointer; its type follows where the kernel must know it ---------
- */
+/* ---- arguments: a view is its pointer; its type follows where the kernel must know it -------- */
 
 #define POINTER_ONLY(k, name, access)                                                              \
     { #name, offsetof(struct kern_##k, name.ptr), sizeof(void *), SPEC_##access },

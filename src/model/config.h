@@ -95,7 +95,7 @@ const char *config_arch_name(enum config_arch arch);
 bool config_arch_find(struct gguf_string name, enum config_arch *out);
 /* "llama, qwen2, …", for messages. */
 const char *config_arch_names(void);
-/* The key of the norms' epsilon, behind "<arch>.". */
+/* The key of the norms' epsilon, after "<arch>.". */
 const char *config_epsilon_key(enum config_arch arch);
 const char *config_rope_scaling_name(enum config_rope_scaling scaling);
 

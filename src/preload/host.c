@@ -146,8 +146,7 @@ static inline void going_block(void *memory, const void *caller) {
         going(memory, malloc_usable_size(memory), caller);
 }
 
-/* ---- what the program calls -------------------------------------------------------------------
- */
+/* ---- what the program calls ------------------------------------------------------------------ */
 
 extern void __libc_free(void *memory);
 
@@ -197,8 +196,7 @@ PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flag
                                 : NEXT(mremap)(memory, size, new_size, flags);
 }
 
-/* ---- starting ---------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 void host_start(void) {
     static const struct audit_host_observer plain = { .queued = queued, .captured = captured };

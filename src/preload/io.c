@@ -41,8 +41,7 @@
 #include "preload/preload.h"
 #include "preload/watch.h"
 
-/* ---- what a call touches ---------------------------------------------------------------------
- */
+/* ---- what a call touches --------------------------------------------------------------------- */
 
 struct call {
     struct watch_pass pass;
@@ -83,8 +82,7 @@ static size_t product(size_t a, size_t b) {
     return __builtin_mul_overflow(a, b, &bytes) ? 0 : bytes;
 }
 
-/* ---- the functions ---------------------------------------------------------------------------
- */
+/* ---- the functions --------------------------------------------------------------------------- */
 
 extern ssize_t __read_chk(int fd, void *p, size_t n, size_t room);
 extern ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
@@ -148,8 +146,7 @@ static bool is_to_be_repeated(struct call *c, bool again, bool failed) {
     }
 #include "preload/io.def"
 
-/* ---- calls that may do anything ---------------------------------------------------------------
- */
+/* ---- calls that may do anything -------------------------------------------------------------- */
 
 PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...) {
     struct call call = { .caller = __builtin_return_address(0) };

@@ -66,8 +66,7 @@ static ElfW(Addr) symbol_value(const struct symbols *s, const char *name) {
     return 0;
 }
 
-/* ---- the C library ----------------------------------------------------------------------------
- */
+/* ---- the C library --------------------------------------------------------------------------- */
 
 struct wanted {
     const char *name;
@@ -120,8 +119,7 @@ next_dlvsym_fn next_dlvsym(void) {
     return out;
 }
 
-/* ---- functions of a library, without the dynamic linker's memory ------------------------------
- */
+/* ---- functions of a library, without the dynamic linker's memory ----------------------------- */
 
 struct wanted_library {
     const char *beginning;

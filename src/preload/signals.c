@@ -94,8 +94,7 @@ void signals_start(bool watch) {
     bus_observe(crash_note);
 }
 
-/* ---- what the program calls -------------------------------------------------------------------
- */
+/* ---- what the program calls ------------------------------------------------------------------ */
 
 PRELOAD_EXPORT int sigaction(int number, const struct sigaction *restrict action,
                              struct sigaction *restrict old) {

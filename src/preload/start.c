@@ -30,8 +30,7 @@ static struct hip_runtime runtime;
 static struct hip_api bypass; /* the runtime's own functions, found without hip_load() */
 static atomic_bool bypass_prepared, bypass_filled;
 
-/* ---- libraries whose calls are not the program's ----------------------------------------------
- */
+/* ---- libraries whose calls are not the program's --------------------------------------------- */
 
 struct range {
     uintptr_t base, size;
@@ -99,8 +98,7 @@ static int find_range(struct dl_phdr_info *object, size_t size, void *user) {
     return 1;
 }
 
-/* ---- functions without the audit --------------------------------------------------------------
- */
+/* ---- functions without the audit ------------------------------------------------------------- */
 
 static void *open_present(const char *name) {
     return dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
@@ -174,8 +172,7 @@ static const struct hip_api *bypass_table(const void *caller) {
     return &bypass;
 }
 
-/* ---- functions that hand out functions --------------------------------------------------------
- */
+/* ---- functions that hand out functions ------------------------------------------------------- */
 
 static struct {
     __typeof__(((struct hip_api *)NULL)->hipGetProcAddress) proc;
@@ -219,8 +216,7 @@ static void replace_givers(struct hip_api *api) {
     api->hipGetDriverEntryPoint_spt = get_entry_point_spt;
 }
 
-/* ---- starting ---------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static void complain(const char *why) {
     char line[640];
@@ -235,8 +231,8 @@ static enum rc attach(struct hip_api *table, struct err *e) {
     enum rc rc = audit_config_read(&config, NULL, e);
     if (rc != RC_OK)
         return rc;
-    /* Who started us may have told our children already where to go on; telling them again would
-     * only change the environment under other threads. */
+    /* Whoever started us may have told our children already where to go on; telling them again
+     * would only change the environment under other threads. */
     config.record.announce = env_text(ENV_GCORE_RECORD_JOIN) == NULL;
     struct audit_options options = {
         .config = &config,
@@ -247,7 +243,7 @@ static enum rc attach(struct hip_api *table, struct err *e) {
     return audit_attach(table, &options, e);
 }
 
-/* Publishes the table: base first, because who sees the new size reads base next. */
+/* Publishes the table: base first, because a reader that sees the new size reads base next. */
 static void publish(const void *inside) {
     struct find_range f = { .inside = inside };
     if (inside)
@@ -284,8 +280,7 @@ static uint32_t start(const void *caller) {
     return STATE_AUDITING;
 }
 
-/* ---- forks ------------------------------------------------------------------------------------
- */
+/* ---- forks ----------------------------------------------------------------------------------- */
 
 static uint32_t starting(void) {
     return STATE_STARTING | (uint32_t)getpid() << STATE_BITS;
@@ -330,8 +325,7 @@ __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 
-/* ---- standing back ----------------------------------------------------------------------------
- */
+/* ---- standing back --------------------------------------------------------------------------- */
 
 /* A program that has greta's audit in itself asks the preloaded one to stand back, so that the
  * run is recorded once, with the names that the program gives. */

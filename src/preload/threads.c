@@ -22,8 +22,7 @@
 #include "preload/preload.h"
 #include "preload/watch.h"
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Tokens that are no object's address have the top bits set. */
 static const uint64_t TOKEN_CREATE = UINT64_C(1) << 62, TOKEN_EXIT = UINT64_C(1) << 61;
@@ -103,8 +102,7 @@ static inline void acquire(const void *address, const void *caller) {
 
 #define CALLER __builtin_return_address(0)
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct start {
     void *(*fn)(void *);
@@ -232,8 +230,7 @@ JOIN(pthread_clockjoin_np,
      (t, result, clock, until), t)
 JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
 
-/* ---- objects ----------------------------------------------------------------------------------
- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 /* Nothing else may happen in these: a lock is for the lock's own time. */
 #define ACQUIRES(name, params, args, object)                                                       \

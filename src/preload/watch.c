@@ -76,8 +76,7 @@ static __thread struct {
     uint64_t page[4];
 } stepping __attribute__((tls_model("initial-exec")));
 
-/* ---- pages ------------------------------------------------------------------------------------
- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
@@ -312,8 +311,7 @@ void watch_host_fn(bool begins) {
     watch_thread(begins);
 }
 
-/* ---- the software device's own accesses -------------------------------------------------------
- */
+/* ---- the software device's own accesses ------------------------------------------------------ */
 
 /* Whether a page of [address, address + bytes) is watched. With why, such watches end. */
 static bool is_watched(uint64_t address, uint64_t bytes, const unsigned *why) {
@@ -382,8 +380,7 @@ static int move_past(uint64_t host, void *memory, uint64_t bytes, int writes, vo
     return done;
 }
 
-/* ---- the program's ----------------------------------------------------------------------------
- */
+/* ---- the program's --------------------------------------------------------------------------- */
 
 enum answer { ANSWER_AGAIN, ANSWER_STEP, ANSWER_NOT_OURS };
 
@@ -490,8 +487,7 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
     return a;
 }
 
-/* ---- the system's accesses for the program ----------------------------------------------------
- */
+/* ---- the system's accesses for the program --------------------------------------------------- */
 
 /* The system call touches pages of the watch, and maybe what it is for. */
 static void look_at_call(struct watched *w, uint64_t address, uint64_t bytes, bool writes,

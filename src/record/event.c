@@ -55,7 +55,7 @@ struct event_dims event_dims_of(const struct event_extra *x) {
     };
 }
 
-/* Word 0 of ARGS: 12 bits an argument, 8 of position and 4 of flags. */
+/* Word 0 of ARGS: 12 bits per argument, 8 of position and 4 of flags. */
 unsigned event_extra_args(union event_slot *s, const struct event_arg *args, unsigned count) {
     unsigned n = count < EVENT_ARGS_PER_SLOT ? count : EVENT_ARGS_PER_SLOT;
     uint64_t *w = event_extra_init(s, EXTRA_ARGS, n + 1);

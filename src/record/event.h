@@ -224,7 +224,7 @@ unsigned event_extra_args(union event_slot *s, const struct event_arg *args, uns
 /* The inverse; out holds EVENT_ARGS_PER_SLOT. */
 unsigned event_args_of(const struct event_extra *x, struct event_arg *out);
 
-/* EXTRA_ACCESS: bytes that an operation is known to touch, two ranges a slot. */
+/* EXTRA_ACCESS: bytes that an operation is known to touch, two ranges per slot. */
 enum { EVENT_ACCESSES_PER_SLOT = 2, EVENT_NO_ARGUMENT = 255 };
 enum event_access_flag {
     EVENT_ACCESS_SHAPED = 16,  /* the bytes are sizes of the launch multiplied: a shape */

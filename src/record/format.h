@@ -1,6 +1,6 @@
 /* format.h - events as text and as JSON, by the labels of event.def.
  *
- * Text is one line an event, `key=value`, in a fixed order; strings that are not plain words are
+ * Text is one line per event, `key=value`, in a fixed order; strings that are not plain words are
  * quoted and escaped, so that a line stays a line whatever a recording holds. Errors of the stream
  * stay in it. Any number of threads, each with its own stream. */
 #ifndef RECORD_FORMAT_H

@@ -1,7 +1,7 @@
 /* The file grows by chunks. A chunk is backed by disk blocks before anybody can store into it: a
  * store into a mapped page that the file system cannot back would be a SIGBUS in the middle of the
  * recorded program. fallocate() alone would do for that; the zeroes are written as well because a
- * write of 64 KiB puts large folios into the page cache, and faulting those in costs 3 ns an event
+ * write of 64 KiB puts large folios into the page cache, and faulting those in costs 3 ns per event
  * where fresh 4 KiB pages cost 30. */
 #include <errno.h>
 #include <fcntl.h>

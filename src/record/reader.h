@@ -131,7 +131,7 @@ struct reader_place {
     struct reader_line line;
 };
 
-/* Who knows lines, which takes the program's files: src/symbol. */
+/* The source of lines, which needs the program's files: src/symbol. */
 struct reader_source {
     unsigned (*lines)(void *user, const struct site_frame *f, struct reader_line *out,
                       unsigned room);

@@ -181,7 +181,7 @@ static inline bool slot_write(writer *w, uint64_t seq, const uint64_t word[8], u
         return slot_lost(w);
     for (int i = 1; i < 8; i++)
         __atomic_store_n(&slot->word[i], word[i], __ATOMIC_RELAXED);
-    /* Stored last: who sees seq + 1 sees the whole event. */
+    /* Stored last: a reader that sees seq + 1 sees the whole event. */
     __atomic_store_n(ready, mark | (seq + 1), __ATOMIC_RELEASE);
     return true;
 }
@@ -227,7 +227,7 @@ static inline uint64_t write_events(writer *w, union event_slot *slots, unsigned
         slots[i].extra.aux = (slots[i].extra.aux & 0xff0000ffu) | i << 8 | (count - 1) << 16;
     uint64_t seq = atomic_fetch_add_explicit(&w->h->next_seq, count, memory_order_relaxed);
     bool stored = false;
-    /* The event comes last: who sees it whole finds its extras. */
+    /* The event comes last: a reader that sees it whole finds its extras. */
     for (unsigned i = count; i-- > 0;)
         stored = slot_write(w, seq + i, slots[i].word, i ? 0 : mark);
     slot_prefetch(w, seq + count, 8);

@@ -44,10 +44,10 @@ struct writer {
     union event_slot *events;      /* address space for the whole ring; chunks appear in it */
     unsigned char *definitions;    /* the same for the definition stream */
     uint64_t event_mask;           /* ring size - 1 */
-    uint64_t chunk_mask;           /* events a chunk - 1 */
-    unsigned event_shift;          /* log2 of events a chunk */
-    unsigned chunk_shift;          /* log2 of bytes a chunk */
-    _Atomic uint8_t *event_mapped; /* enum chunk_state of this process, a byte a chunk */
+    uint64_t chunk_mask;           /* events per chunk - 1 */
+    unsigned event_shift;          /* log2 of events per chunk */
+    unsigned chunk_shift;          /* log2 of bytes per chunk */
+    _Atomic uint8_t *event_mapped; /* enum chunk_state of this process, a byte per chunk */
     _Atomic uint8_t *definition_mapped;
     struct process_page *page;
     bool check_pid; /* the kernel cannot wipe: compare pids */

@@ -98,7 +98,7 @@ static void find_step(struct replay *r, const struct event *e, uint64_t seq,
             continue;
         unsigned mark = event_detail(&x->event);
         if (mark == DETAIL_MARK_LAYER && !layer_known) {
-            out->layer = (int64_t)x->event.dst; /* -1: behind all layers */
+            out->layer = (int64_t)x->event.dst; /* -1: after all layers */
             layer_known = true;
         }
         if (mark == DETAIL_MARK_STEP) {

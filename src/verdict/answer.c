@@ -9,8 +9,7 @@ static void count_statuses(const struct verdict *v, unsigned count[4]) {
         count[v->hypothesis[i].status]++;
 }
 
-/* ---- what stands in the way of CLEAN -----------------------------------------------------------
- */
+/* ---- what stands in the way of CLEAN --------------------------------------------------------- */
 
 /* "2 of 3 launches did not run: first saxpy, machine code that this device cannot run". */
 static const struct sentence *not_run(struct replay *r) {
@@ -77,8 +76,7 @@ enum verdict_overall answer_overall(struct judge *j) {
     return j->r->options->expect_failure ? VERDICT_NOT_REPRODUCED : VERDICT_CLEAN;
 }
 
-/* ---- the first line ----------------------------------------------------------------------------
- */
+/* ---- the first line -------------------------------------------------------------------------- */
 
 static struct sentence_value name_of(struct judge *j, const struct verdict_actor *a) {
     struct arena *words = &j->r->words;
@@ -124,7 +122,7 @@ static struct sentence_value place_of(struct judge *j, const struct verdict_find
                             : sentence_plain(SENTENCE_NOTHING));
 }
 
-/* What did not run, behind what was found; a kernel that did not run is news in any case. */
+/* What did not run, after what was found; a kernel that did not run is news in any case. */
 static struct sentence_value not_run_tail(struct judge *j) {
     const struct sentence *said = j->r->launches.not_run.count ? not_run(j->r) : NULL;
     return A_SENTENCE(said ? SAY(&j->r->words, TAIL_END, A_SENTENCE(said))

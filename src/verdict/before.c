@@ -31,8 +31,7 @@
 #include "verdict/effort.h"
 #include "verdict/replay.h"
 
-/* ---- lanes --------------------------------------------------------------------------------------
- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 bool before_new_lane(struct replay *r, const struct thread *t, uint32_t *lane) {
     enum { LOOK = 64 };
@@ -92,8 +91,7 @@ void before_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t
         r->no_memory = true;
 }
 
-/* ---- streams ------------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static struct stream *find_null(const struct space *s, uint32_t device) {
     return device < SPACE_NULLS ? s->null[device] : NULL;
@@ -202,8 +200,7 @@ void before_enter(struct replay *r, struct stream *s, struct thread *t) {
         r->no_memory = true;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
                        uint64_t end_ns) {
@@ -257,8 +254,7 @@ bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, ui
     return true;
 }
 
-/* ---- events of the recording --------------------------------------------------------------------
- */
+/* ---- events of the recording ----------------------------------------------------------------- */
 
 static uint64_t end_of(const struct event *e) {
     return e->t_ns + event_duration_ns(e);
@@ -284,7 +280,7 @@ void before_on_stream_destroy(struct replay *r, const struct reader_event *e, st
     retire_lane(r, s->lane);
     for (uint32_t i = 0; i < s->chain_count; i++)
         retire_lane(r, s->chain_lanes[i]);
-    /* Its work goes on: who waits for the device waits for it. */
+    /* Its work goes on: waiting for the device includes it. */
     struct space *space = s->space;
     if (!vclock_join(&space->drained, &s->clock) || !effort_steps(space->stream_count))
         r->no_memory = true;
@@ -395,8 +391,7 @@ void before_on_sync(struct replay *r, const struct reader_event *e, struct threa
         before_wait_stream(r, t, s, end_of(&e->event));
 }
 
-/* ---- the host -----------------------------------------------------------------------------------
- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 void before_on_host(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *space = t->space;

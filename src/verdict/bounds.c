@@ -14,8 +14,7 @@ enum { PAGE_BITS = 12, NEAR_LEAST = 64 << 10 };
 #define NEAR_MOST   (UINT64_C(1) << 30)
 #define NULL_REGION UINT64_C(65536) /* what no program can have mapped */
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static struct sentence_value verb(const struct use *u) {
     return A_SENTENCE(sentence_plain(u->access == USE_READ    ? SENTENCE_READS
@@ -32,8 +31,7 @@ static struct sentence_value target(struct replay *r, const struct space *s, con
     return A_SENTENCE(findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes));
 }
 
-/* ---- entering ----------------------------------------------------------------------------------
- */
+/* ---- entering -------------------------------------------------------------------------------- */
 
 struct check {
     struct replay *r;
@@ -78,8 +76,7 @@ static void enter_finding(struct check *c, struct found *f) {
         failure->explained = true;
 }
 
-/* ---- a range that starts in a live block --------------------------------------------------------
- */
+/* ---- a range that starts in a live block ----------------------------------------------------- */
 
 static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
     struct arena *a = &c->r->words;
@@ -136,8 +133,7 @@ static void check_extent(struct check *c, const struct block *b) {
         leaves_tensor(c, b, n, end);
 }
 
-/* ---- directions --------------------------------------------------------------------------------
- */
+/* ---- directions ------------------------------------------------------------------------------ */
 
 static const char *const kind_names[] = { "hipMemcpyHostToHost", "hipMemcpyHostToDevice",
                                           "hipMemcpyDeviceToHost", "hipMemcpyDeviceToDevice",
@@ -168,8 +164,7 @@ static void check_kind(struct check *c, const struct block *b) {
         kind_mismatch(c, b, true);
 }
 
-/* ---- a range that starts in no live block -------------------------------------------------------
- */
+/* ---- a range that starts in no live block ---------------------------------------------------- */
 
 static void use_after_free(struct check *c, const struct block *b) {
     const struct use *u = c->use;
@@ -284,8 +279,7 @@ static void check_unknown(struct check *c) {
     }
 }
 
-/* ---- an operation ------------------------------------------------------------------------------
- */
+/* ---- an operation ---------------------------------------------------------------------------- */
 
 bool bounds_is_pageable(struct replay *r, struct space *s, const struct use *u) {
     (void)r;
@@ -365,8 +359,7 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
     }
 }
 
-/* ---- frees -------------------------------------------------------------------------------------
- */
+/* ---- frees ----------------------------------------------------------------------------------- */
 
 static void free_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          enum verdict_hypothesis_id id, const struct block *b,

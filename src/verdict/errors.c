@@ -12,9 +12,9 @@
  *
  * Some failures are part of asking: queries, "already enabled", "already registered". They are no
  * findings, and not even kept; but as the thread's last error they stay until somebody reads it,
- * and who reads it after other work takes it for that work's. Whether such a read meant to clear
- * the error or to check for one shows in what follows: who asks for its text, or ends with an
- * error, has been misled. */
+ * and code that reads it after other work takes it for that work's. Whether such a read meant to
+ * clear the error or to check for one shows in what follows: code that asks for its text, or ends
+ * with an error, has been misled. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -421,8 +421,7 @@ static void check_unchecked(struct replay *r) {
     }
 }
 
-/* ---- captures that a failing call made invalid ------------------------------------------------
- */
+/* ---- captures that a failing call made invalid ----------------------------------------------- */
 
 static bool is_about_capture(unsigned status) {
     return status >= hipErrorStreamCaptureUnsupported && status <= hipErrorStreamCaptureWrongThread;
@@ -479,8 +478,7 @@ static void explain_captures(struct replay *r) {
             explain_capture(r, &r->failures[i]);
 }
 
-/* ---- allocations that failed ------------------------------------------------------------------
- */
+/* ---- allocations that failed ----------------------------------------------------------------- */
 
 static bool got_null(struct replay *r, uint64_t launch) {
     struct event_arg args[EVENT_ARGS_PER_SLOT];
@@ -528,8 +526,7 @@ static void blame_allocations(struct replay *r) {
     }
 }
 
-/* ---- faults ------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 /* The call that first told of a fault: not a launch that nobody checked, if another did. */
 static struct failure *find_messenger(struct replay *r, const struct space *s, uint64_t since_ns) {

@@ -205,7 +205,7 @@ static enum verdict_hypothesis_id classify(struct fault_facts *x) {
         return HYPOTHESIS_INVALID_POINTER;
     if (x->freed)
         return HYPOTHESIS_USE_AFTER_FREE;
-    /* A free that was queued behind the operation has nothing to do with it. */
+    /* A free that was queued after the operation has nothing to do with it. */
     if (x->meant && x->has_value && x->meant->free != EVENT_NO_SEQ &&
         (x->queued == EVENT_NO_SEQ || x->meant->free < x->queued) &&
         x->value - x->meant->base < x->meant->bytes)

@@ -157,8 +157,7 @@ void findings_free(struct findings *f) {
     table_clear(&f->by_key);
 }
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct replay *r, const struct reader_event *e) {
     if (e->event.kind == EVENT_LAUNCH) {

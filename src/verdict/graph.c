@@ -43,8 +43,7 @@ struct capture {
     struct capture *next; /* of all */
 };
 
-/* ---- building ----------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static void free_graph(struct graph *g) {
     if (!g)
@@ -164,8 +163,7 @@ static void set_graph(struct replay *r, struct table *t, uint64_t handle, struct
     }
 }
 
-/* ---- captures ----------------------------------------------------------------------------------
- */
+/* ---- captures -------------------------------------------------------------------------------- */
 
 static void begin_capture(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct stream *s = before_stream(r, e->event.stream, t);
@@ -244,8 +242,7 @@ void graph_add_op(struct replay *r, const struct op *op, struct thread *t) {
     }
 }
 
-/* ---- nodes added by hand -----------------------------------------------------------------------
- */
+/* ---- nodes added by hand --------------------------------------------------------------------- */
 
 static void on_node(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct graph *g = table_find(&t->space->graphs, e->event.dst);
@@ -299,8 +296,7 @@ static void on_edge(struct replay *r, const struct reader_event *e, struct threa
     n->dep_count++;
 }
 
-/* ---- executable graphs -------------------------------------------------------------------------
- */
+/* ---- executable graphs ----------------------------------------------------------------------- */
 
 /* Puts the nodes into an order that respects dependencies; false if they form a circle or without
  * memory. */
@@ -451,8 +447,7 @@ static void on_handle(const struct reader_event *e, struct thread *t) {
     }
 }
 
-/* ---- launches ----------------------------------------------------------------------------------
- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static bool chain_lane(struct replay *r, struct stream *s, struct thread *t, uint32_t chain,
                        uint32_t *lane) {
@@ -674,8 +669,7 @@ uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_ev
     return found;
 }
 
-/* ---- events of the recording -------------------------------------------------------------------
- */
+/* ---- events of the recording ----------------------------------------------------------------- */
 
 void graph_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;

@@ -48,7 +48,7 @@ void handover_on_host(struct replay *r, const struct reader_event *e, struct thr
 void handover_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (e->event.kind != EVENT_HOST_FN_BEGIN || !reader_event(r->r, e->event.src, r->other))
         return;
-    /* The stream runs it behind what the thread that queued it had submitted. */
+    /* The stream runs it after what the thread that queued it had submitted. */
     const struct thread *by = replay_thread(r, r->other->event.thread);
     if (by && by != t && !vclock_join(&t->submitted, &by->submitted))
         r->no_memory = true;

@@ -59,8 +59,7 @@ struct race {
     struct block *block;
 };
 
-/* ---- words -------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static struct sentence_value verb(bool writes, bool reads) {
     return A_SENTENCE(sentence_plain(writes && reads ? SENTENCE_USES

@@ -235,7 +235,7 @@ struct launch_facts {
     struct launch_count not_run, unfinished; /* did not run; are not known to have */
     unsigned reason;                         /* of the first that did not run: DETAIL_REASON_* */
     struct launch_count unchecked;           /* nothing says that their accesses were checked */
-    struct launch_count front, behind; /* guards leave out bytes in front of a buffer, behind it */
+    struct launch_count front, behind;       /* guards leave out bytes before a buffer, after it */
     uint64_t front_bytes, behind_bytes;
     bool unpatterned;           /* and writes there are not noticed either */
     struct launch_count inside; /* got tensors inside of a block, whose ends have no guards */
@@ -337,7 +337,7 @@ void touched_apply(struct replay *r, const struct reader_event *e, struct op *op
 /* ---- before.c ------------------------------------------------------------------------------ */
 
 /* The stream of that number; made from its definition when first met. Never NULL unless memory ran
- * out. t: who uses it. */
+ * out. t: the thread that uses it. */
 struct stream *before_stream(struct replay *r, uint32_t id, struct thread *t);
 
 /* A new lane; one of a destroyed stream is used again if t has waited for all of it. */

@@ -105,8 +105,7 @@ static void release_all(struct replay *r, struct space *s, uint64_t device) {
         sieve(r, s, (enum space_resource)kind, is_elsewhere, device);
 }
 
-/* ---- handles that are gone ---------------------------------------------------------------------
- */
+/* ---- handles that are gone ------------------------------------------------------------------- */
 
 /* The handle that an event is about besides its stream's. */
 static bool handle_of(const struct event *e, enum space_resource *kind, uint64_t *handle) {
@@ -204,8 +203,7 @@ bool resources_explain(struct replay *r, const struct reader_event *e, struct th
     return true;
 }
 
-/* ---- one event after the other -----------------------------------------------------------------
- */
+/* ---- one event after the other --------------------------------------------------------------- */
 
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;

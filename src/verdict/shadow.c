@@ -60,8 +60,7 @@ struct place {
     unsigned index;
 };
 
-/* ---- further reads -----------------------------------------------------------------------------
- */
+/* ---- further reads --------------------------------------------------------------------------- */
 
 static bool more_push(struct shadow *s, uint32_t *list, const struct shadow_mark *read) {
     uint32_t i = s->pool_free;
@@ -124,8 +123,7 @@ static void more_drop_known(struct shadow *s, struct segment *seg, const struct 
     }
 }
 
-/* ---- the tree ----------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static struct leaf *new_leaf(struct shadow *s) {
     struct leaf *leaf = s->free_leaves;
@@ -246,7 +244,7 @@ static void advance(struct place *p) {
     settle(p);
 }
 
-/* Puts (key, child) behind position i of the inner node at level d of the path; splits upwards. */
+/* Puts (key, child) after position i of the inner node at level d of the path; splits upwards. */
 static bool insert_child(struct shadow *s, struct path *path, unsigned d, uint64_t key,
                          void *child) {
     for (;; d++) {
@@ -413,8 +411,7 @@ bool shadow_is_saturated(const shadow *s) {
     return s->saturated;
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
@@ -483,8 +480,7 @@ void shadow_compare(shadow *s, const struct shadow_access *a, struct shadow_answ
         count_undefined(at, a->end, answer);
 }
 
-/* ---- entering ----------------------------------------------------------------------------------
- */
+/* ---- entering -------------------------------------------------------------------------------- */
 
 static bool touch_write(struct shadow *s, const struct shadow_access *a,
                         struct shadow_answer *answer) {

@@ -55,8 +55,7 @@ void space_close(struct space **space) {
     *space = NULL;
 }
 
-/* ---- freed blocks ------------------------------------------------------------------------------
- */
+/* ---- freed blocks ---------------------------------------------------------------------------- */
 
 static void forget_freed(struct space *s, struct block *b) {
     *(b->older ? &b->older->newer : &s->oldest_freed) = b->newer;
@@ -116,8 +115,7 @@ bool space_free(struct space *s, struct block *b, uint64_t seq, uint32_t site, b
     return true;
 }
 
-/* ---- live ones ---------------------------------------------------------------------------------
- */
+/* ---- live ones ------------------------------------------------------------------------------- */
 
 struct block *space_add(struct space *s, const struct block *what) {
     if (what->base + what->bytes <= what->base) /* empty, or to the last byte there is and beyond */
@@ -186,8 +184,7 @@ struct block *space_near(const struct space *s, uint64_t addr, uint64_t *distanc
     return best;
 }
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 bool space_set_name(struct space *s, uint64_t at, uint64_t bytes, uint32_t text) {
     if (!bytes || at + (bytes - 1) < at)

@@ -5,8 +5,8 @@
  * of its own. Of freed blocks the newest SPACE_FREED_MAX are remembered, as long as nothing new
  * lies where they were.
  *
- * Blocks belong to the space. A pointer to one is valid until the block is forgotten; who needs it
- * longer copies it. Not thread-safe. */
+ * Blocks belong to the space. A pointer to one is valid until the block is forgotten; whoever needs
+ * it longer copies it. Not thread-safe. */
 #ifndef VERDICT_SPACE_H
 #define VERDICT_SPACE_H
 

@@ -154,7 +154,7 @@ struct verdict_coverage {
     const char *end; /* if not: how and where the history ends, in English; else "" */
     const struct sentence *end_said; /* the same; NULL: nothing, or only end says */
     uint64_t end_event; /* the last one of processes that did not end; EVENT_NO_SEQ: none */
-    int exit_signal;    /* what ended the program, as who ran it saw; -1: no signal, or unknown */
+    int exit_signal;    /* what ended the program, as its parent saw; -1: no signal, or unknown */
     int exit_status;    /* its own status; -1: none, or unknown */
     /* The last events of threads of processes that did not end; those in calls first. */
     const struct verdict_actor *ends;

@@ -1,9 +1,9 @@
 /* bench_copies - what recording adds to small copies on the software device.
  *
- * Inside: one process, the runtime's function and the audited one in turns, block by block.
+ * Inside: one process, the runtime's function and the audited one interleaved, block by block.
  * Outside: a program that knows nothing of greta and makes a million copies, alone, with
- * libgcore_preload.so and GCORE_RECORD, and under `greta_audit run`, run by run in turns. All times
- * are elapsed time a copy, the median of the rounds. The limit is a ratio, 1.10.
+ * libgcore_preload.so and GCORE_RECORD, and under `greta_audit run`, interleaved run by run. All
+ * times are elapsed time a copy, the median of the rounds. The limit is a ratio, 1.10.
  *
  * What a copy costs that the recorder is compared with depends on where the device's other thread
  * runs: with a core of its own it takes part in every copy, and the two threads pay for passing
@@ -37,8 +37,7 @@ static int report(const char *how, const char *what, double plain, double record
     return name ? promise_at_most(name, recorded / plain, LIMIT) : 0;
 }
 
-/* ---- inside -----------------------------------------------------------------------------------
- */
+/* ---- inside ---------------------------------------------------------------------------------- */
 
 static double time_block(const struct hip_api *hip, void *dst, const void *src, size_t bytes,
                          hipMemcpyKind kind) {
@@ -121,8 +120,7 @@ static int measure_all_inside(void) {
     return failed;
 }
 
-/* ---- outside ----------------------------------------------------------------------------------
- */
+/* ---- outside --------------------------------------------------------------------------------- */
 
 enum program { PLAIN, PRELOADED, AUDITED };
 

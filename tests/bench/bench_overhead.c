@@ -3,10 +3,10 @@
  *
  * Measured twice. Inside: one engine, and the modes take turns every few tokens, so that what else
  * the machine does hits all alike; this decides, because it tells 1 % from noise. Outside: the
- * program itself, run by run in turns, `greta_audit run` among them; two runs of one program differ
- * by more than the limits here, which is why the spread is printed and nothing is decided by it.
- * `bench_overhead inside` measures only that, `bench_overhead inside MODEL` with another model and
- * so many tokens that one of a billion parameters takes half a minute; a token of it takes a
+ * program itself, interleaved run by run, `greta_audit run` among them; two runs of one program
+ * differ by more than the limits here, which is why the spread is printed and nothing is decided by
+ * it. `bench_overhead inside` measures only that, `bench_overhead inside MODEL` with another model
+ * and so many tokens that one of a billion parameters takes half a minute; a token of it takes a
  * hundred times as long and has five times as many events. Exit status 1 if a limit is exceeded. */
 #include <libgen.h>
 #include <limits.h>
@@ -52,8 +52,7 @@ static const struct {
 static const char *model; /* NULL: the demo model */
 static char build[PATH_MAX], folder[] = "/tmp/bench_overhead.XXXXXX", record[64], d2h_log[64];
 
-/* ---- inside -----------------------------------------------------------------------------------
- */
+/* ---- inside ---------------------------------------------------------------------------------- */
 
 static struct {
     writer *writer;
@@ -178,8 +177,7 @@ static int measure_inside(void) {
     return failed;
 }
 
-/* ---- outside ----------------------------------------------------------------------------------
- */
+/* ---- outside --------------------------------------------------------------------------------- */
 
 enum { PROGRAM_OFF, PROGRAM_RECORDER, PROGRAM_FULL, PROGRAM_AUDIT, PROGRAMS };
 

@@ -80,8 +80,7 @@ static void put_copy(unsigned kind, uint64_t dst, uint64_t src, uint64_t bytes, 
                         .stream = stream });
 }
 
-/* ---- the two runs ------------------------------------------------------------------------------
- */
+/* ---- the two runs ---------------------------------------------------------------------------- */
 
 static void write_engine(uint64_t events) {
     uint32_t stream = record_stream(w, &(struct record_stream){ .handle = 1, .flags = 1 });
@@ -163,8 +162,7 @@ static void write_streams(uint64_t events) {
     put_free(PINNED, HIP_FN_hipHostFree);
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------
- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void write_run(void (*run)(uint64_t), uint64_t events) {
     struct err e = { 0 };

@@ -67,8 +67,7 @@ static struct program programs[CASES_MAX];
 static unsigned program_count, schedule_count;
 static const char *build, *source, *scratch;
 
-/* ---- expectations ------------------------------------------------------------------------------
- */
+/* ---- expectations ---------------------------------------------------------------------------- */
 
 static void set_name(char out[static NAME_LENGTH], const char *text) {
     size_t n = strnlen(text, NAME_LENGTH - 1);
@@ -245,8 +244,7 @@ static void find_programs(int argc, char **argv) {
         read_program(&programs[i]);
 }
 
-/* ---- comparing: in the job's process; what is wrong goes to standard output --------------------
- */
+/* ---- comparing: in the job's process; what is wrong goes to standard output ------------------ */
 
 static bool complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static bool complain(const char *fmt, ...) {
@@ -430,8 +428,7 @@ static bool judge(const struct program *p, bool bug, const char *folder, int sta
     return good;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void schedule_name(unsigned i, char out[static NAME_LENGTH]) {
     static const char *const fixed[SCHEDULES_FIXED] = { "fast", "eager", "lazy" };

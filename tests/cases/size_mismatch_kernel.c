@@ -1,4 +1,4 @@
-/* A position buffer has 2 bytes an element where the kernel reads 4; the copy of the result is
+/* A position buffer has 2 bytes per element where the kernel reads 4; the copy of the result is
  * told.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UPSTREAM_KERNEL_FAULT;

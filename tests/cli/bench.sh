@@ -39,7 +39,7 @@ wrong "--prompt $((context + 1)) takes $((context + 1)) positions, and the model
     --prompt "8,$((context + 1))"
 wrong "--decode $context takes $((context + 1)) positions" --decode "$context"
 wrong "--depth $((context - 3)) --decode 4 takes $((context + 1)) positions" --depth "$((context - 3))" --decode 4
-check "a context that is used up" status 0 says "decode 4 behind $((context - 4))" \
+check "a context that is used up" status 0 says "decode 4 after $((context - 4))" \
     "$bench" "${short[@]}" --prompt "$context" --depth "$((context - 4))"
 check "a model that is not there" status 1 says "nowhere.gguf" "$bench" --model nowhere.gguf
 check "a baseline that is not there" status 1 says "nowhere.json" "$bench" --baseline nowhere.json
@@ -53,7 +53,7 @@ text_has_all() {
     local line
     cat text
     for line in '^prompt 8  .* of the 8-bit peak$' '^decode 4  .* of the bandwidth$' \
-        '^decode 4 behind 9  *1  *1 ' '^decode 4 behind 9  *1  *2 ' '^1 thread: reads .* GB/s'; do
+        '^decode 4 after 9  *1  *1 ' '^decode 4 after 9  *1  *2 ' '^1 thread: reads .* GB/s'; do
         grep -qE "$line" text || { echo "no line '$line'"; return 1; }
     done
     [ "$(grep -cE '^(prompt|decode) ' text)" = 5 ]
@@ -110,7 +110,7 @@ settings() { # every one of settings.def is there, and nothing is said of the sa
         json slow.json "len(d['settings']) == $(grep -c '^SETTING(' "$SOURCE_DIR/tools/bench/settings.def")"
 }
 check "a baseline of the same settings says nothing of them" settings
-differs() { # WORDS COMMAND… - compared, behind one note, which says these words
+differs() { # WORDS COMMAND… - compared, after one note, which says these words
     says "Note: $1" "${@:2}" --baseline slow.json >text || { cat text; return 1; }
     cat text
     is 1 "$(grep -c '^Note: ' text)"

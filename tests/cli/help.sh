@@ -137,10 +137,10 @@ done
 
 check "commands are offered" offers "matrix" greta_audit ma
 check "values are offered" offers "auto hip soft" greta_infer --device ""
-check "behind an equals sign too" offers "soft" greta_audit run --device = so
+check "after an equals sign too" offers "soft" greta_audit run --device = so
 check "of a command's option" offers "b3.62 b3.63 b3.64" greta_audit matrix --profile b
 check "nothing is offered for a file" offers "" greta_infer --model ""
-check "nothing is offered behind --" offers "" greta_audit run -- --
+check "nothing is offered after --" offers "" greta_audit run -- --
 check "the shells are offered" offers "bash fish zsh" greta_model --completion ""
 for shell in bash zsh fish; do
     if command -v "$shell" >/dev/null; then
@@ -171,7 +171,7 @@ check "a misspelt option" status 2 says "unknown option '--promt' (did you mean 
 check "of a command" status 2 says "unknown option: --devise (did you mean --device?)" "$BUILD_DIR/bin/greta_audit" run --devise soft
 check "a model without its letter" status 2 says "unknown argument 'm.gguf': a model is given with -m FILE" "$infer" m.gguf
 check "help takes no value" status 2 says "--help takes no value" "$infer" --help=1
-check "completions behind an equals sign" status 0 says "complete -o" "$infer" --completion=bash
+check "completions after an equals sign" status 0 says "complete -o" "$infer" --completion=bash
 check "operands may stand before options" status 0 says '"tensors"' "$model" info "$file" --json
 check "-- ends the options" status 1 says "cannot open" "$model" info -- --json
 check "a switch takes no value" status 2 says "unknown option: --json=1" "$model" info --json=1 "$file"

@@ -11,7 +11,7 @@ cd "$TMPDIR" || exit 1
 story=', there was a mighty prince who lived in a castle'
 short=(--greedy --max-tokens 14 --quiet)
 
-# text OPTION… - what is generated, without the figures behind it.
+# text OPTION… - what is generated, without the figures after it.
 text() { "$infer" --quiet "$@" 2>/dev/null; }
 
 same() { # WANTED FOUND

@@ -84,7 +84,7 @@ static void queue(const char *work) {
         launch();
 }
 
-/* A file with 8 bytes a value from 0 on. */
+/* A file with 8 bytes per value from 0 on. */
 static FILE *make_file(void) {
     FILE *file = tmpfile();
     for (int i = 0; file && i < BYTES; i++)

@@ -401,8 +401,7 @@ static void opening_failing_and_closing(void **state) {
     soft_expect(open_and_close, NULL);
 }
 
-/* ---- the log of many threads ------------------------------------------------------------------
- */
+/* ---- the log of many threads ----------------------------------------------------------------- */
 
 enum { THREADS = 8, COPIES = SOFT_TSAN || SOFT_ASAN ? 4000 : 100000 };
 

@@ -10,8 +10,7 @@
 
 #include "base/cpu.h"
 
-/* ---- a machine made of files ------------------------------------------------------------------
- */
+/* ---- a machine made of files ----------------------------------------------------------------- */
 
 static char folder[] = "/tmp/greta-cpu-XXXXXX";
 
@@ -87,8 +86,7 @@ static void assert_places(const struct cpu_map *m, unsigned cores, const unsigne
 }
 #define PLACES(...) ((const unsigned[]){ __VA_ARGS__ })
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void siblings_are_one_core(void **state) {
     (void)state;

@@ -110,8 +110,7 @@ static void freed_pinned_destination(void **state) {
     expect_d2h(pinned, p, meta("t", 0, 16, 0), GCORE_D2H_FREED, "[D2H_ERROR] reason=FREED ");
 }
 
-/* ---- sides, kinds and devices -----------------------------------------------------------------
- */
+/* ---- sides, kinds and devices ---------------------------------------------------------------- */
 
 static void host_memory_as_device_source(void **state) {
     (void)state;

@@ -400,8 +400,7 @@ static void the_software_device_is_found_beside_the_program(void **state) {
     assert_int_equal(system(command), 0);
 }
 
-/* ---- functions that are not there --------------------------------------------------------------
- */
+/* ---- functions that are not there ------------------------------------------------------------ */
 
 static size_t count_lines(const char *text) {
     size_t lines = 0;

@@ -198,8 +198,7 @@ static void a_q8_0_cache_agrees_to_its_own_rounding(void **state) {
         fail_msg("distance %.3g%% with Q8_0, %.3g%% with F16", 100 * q8_0, 100 * f16);
 }
 
-/* ---- things that must not matter --------------------------------------------------------------
- */
+/* ---- things that must not matter ------------------------------------------------------------- */
 
 static struct kept demo(const struct engine_options *given, uint32_t generate) {
     struct engine_options o = *given;

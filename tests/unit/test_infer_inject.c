@@ -37,8 +37,7 @@ enum { SANITIZED = WITH_TSAN };
 
 enum { GENERATE = 4, SEQUENCES_MAX = 2 };
 
-/* ---- what is expected -------------------------------------------------------------------------
- */
+/* ---- what is expected ------------------------------------------------------------------------ */
 
 enum ending {
     FAULTS, /* the device fails; a later call says so */
@@ -116,8 +115,7 @@ static int kind_of(const char *spec) {
     return -1;
 }
 
-/* ---- a run, in a child ------------------------------------------------------------------------
- */
+/* ---- a run, in a child ----------------------------------------------------------------------- */
 
 struct setting {
     const char *schedule;
@@ -203,8 +201,7 @@ static verdict *judge(void) {
     return v;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------
- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static bool matches(const char *pattern, const char *text) {
     size_t n = strlen(pattern);
@@ -312,8 +309,7 @@ static bool can_run(const struct expected *x) {
            !(WITH_TSAN && is_in(x->spec, races, sizeof races / sizeof *races));
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void every_kind_is_tried(void **state) {
     (void)state;

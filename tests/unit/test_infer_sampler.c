@@ -177,8 +177,7 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     assert_int_equal(sampler_open(&s, &o, VOCAB, &e), RC_USAGE);
 }
 
-/* ---- stop texts -------------------------------------------------------------------------------
- */
+/* ---- stop texts ------------------------------------------------------------------------------ */
 
 /* Feeds text byte by byte; returns what is given out, and whether a stop was found. */
 static bool feed(const char *const *stops, size_t count, const char *text, char *out) {
@@ -213,8 +212,7 @@ static void a_stop_text_is_cut_off_even_when_it_comes_in_pieces(void **state) {
     assert_string_equal(out, "hello\nUs EN");
 }
 
-/* ---- arrays as files --------------------------------------------------------------------------
- */
+/* ---- arrays as files ------------------------------------------------------------------------- */
 
 static void an_npy_file_has_the_header_numpy_wants(void **state) {
     (void)state;

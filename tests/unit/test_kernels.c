@@ -31,8 +31,7 @@ static struct kern_view buffer(const char *name, enum tensor_type type, uint64_t
     return v;
 }
 
-/* ---- footprints -------------------------------------------------------------------------------
- */
+/* ---- footprints ------------------------------------------------------------------------------ */
 
 static void a_position_buffer_of_two_bytes_is_refused_by_name(void **state) {
     (void)state;

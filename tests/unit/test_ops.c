@@ -60,8 +60,7 @@ static void for_each_set(void (*check)(const struct ops *set)) {
         check(ops_at(i));
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 static void check_decode(const struct ops *set) {
     const struct tensor_type_info *t = NULL;

@@ -77,8 +77,7 @@ static void compare_all(unsigned count) {
     reader_close(&r);
 }
 
-/* ---- one wrapper, many callers ----------------------------------------------------------------
- */
+/* ---- one wrapper, many callers --------------------------------------------------------------- */
 
 DEEP static void wrapper(void) {
     hook();
@@ -115,8 +114,7 @@ static void each_event_has_its_own_stack(void **state) {
     compare_all(9);
 }
 
-/* ---- frames of unknown size -------------------------------------------------------------------
- */
+/* ---- frames of unknown size ------------------------------------------------------------------ */
 
 DEEP static void with_alloca(size_t bytes) {
     char *room = __builtin_alloca(bytes);
@@ -171,8 +169,7 @@ static void many_stacks_are_all_right(void **state) {
     compare_all(2);
 }
 
-/* ---- other stacks -----------------------------------------------------------------------------
- */
+/* ---- other stacks ---------------------------------------------------------------------------- */
 
 static void *thread_body(void *unused) {
     first_caller();
@@ -244,8 +241,7 @@ static void coroutines_come_and_go(void **state) {
     compare_all(12);
 }
 
-/* ---- code without tables ----------------------------------------------------------------------
- */
+/* ---- code without tables --------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
@@ -309,8 +305,7 @@ static void frame_pointer_into_nothing_ends_the_stack(void **state) {
 }
 #endif
 
-/* ---- forks among threads that meet new call sites ---------------------------------------------
- */
+/* ---- forks among threads that meet new call sites -------------------------------------------- */
 
 static atomic_bool stop;
 

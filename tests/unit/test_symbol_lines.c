@@ -56,8 +56,7 @@ static void expect_where(const reader *r, uint32_t site, const char *function, u
     assert_int_equal(p.line.line, line);
 }
 
-/* ---- the program that is looked at ------------------------------------------------------------
- */
+/* ---- the program that is looked at ----------------------------------------------------------- */
 
 /* Called from two places, makes one call: a wrapper. */
 DEEP static uint32_t copy_checked(enum hip_fn fn) {
@@ -102,8 +101,7 @@ DEEP static uint32_t outer_wrapper(enum hip_fn fn) {
     return site;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void wrappers_are_skipped(void **state) {
     (void)state;

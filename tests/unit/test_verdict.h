@@ -1,4 +1,4 @@
-/* test_verdict.h - recordings made by hand, for the tests of src/verdict: one function an event,
+/* test_verdict.h - recordings made by hand, for the tests of src/verdict: one function per event,
  * and what the verdict must say about the run they tell.
  *
  * A test writes a run with the functions below, then calls judge(). Calls succeed unless `status`
@@ -329,8 +329,7 @@ static inline uint64_t error_read(unsigned error, uint64_t from) {
     return put(EVENT_ERROR_READ, HIP_FN_hipGetLastError, 0, error, from, 0, 0, NULL);
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------
- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 /* By nobody's call, so that it is not what the program did last. */
 static inline void release_made(void) {

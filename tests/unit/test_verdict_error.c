@@ -25,8 +25,7 @@ static uint64_t sticky_copy(void) {
     return copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT, KIB, s0);
 }
 
-/* ---- faults -------------------------------------------------------------------------------------
- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static void a_kernel_past_its_buffer_is_the_culprit(void **state) {
     (void)state;

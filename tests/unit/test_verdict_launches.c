@@ -104,8 +104,7 @@ static void output_of_a_kernel_that_failed_is_not_uninitialised(void **state) {
     expect_says(V->answer, "1 of 1 launch did not run");
 }
 
-/* ---- what was checked? ------------------------------------------------------------------------
- */
+/* ---- what was checked? ----------------------------------------------------------------------- */
 
 static void unchecked_launches_prove_nothing(void **state) {
     (void)state;
@@ -225,8 +224,7 @@ static void a_launch_on_another_block_is_no_candidate(void **state) {
     expect_finding(BAD_OFFSET, bad);
 }
 
-/* ---- pointers that a kernel finds in memory ----------------------------------------------------
- */
+/* ---- pointers that a kernel finds in memory -------------------------------------------------- */
 
 /* A table of pointers is uploaded; the kernel writes through it. */
 static void output_through_a_table_is_not_uninitialised(void **state) {
@@ -269,8 +267,7 @@ static void order_beside_kernels_of_unknown_bytes_is_open(void **state) {
     expect_says(text_of(HYPOTHESIS_STREAM_UNSYNCED), "first k");
 }
 
-/* ---- host memory ------------------------------------------------------------------------------
- */
+/* ---- host memory ----------------------------------------------------------------------------- */
 
 static void copy_from_pinned(void) {
     prepare();

@@ -2,8 +2,7 @@
  * with the run that has it fixed. */
 #include "unit/test_verdict_block.h"
 
-/* ---- SIZE_MISMATCH ------------------------------------------------------------------------------
- */
+/* ---- SIZE_MISMATCH --------------------------------------------------------------------------- */
 
 static void a_copy_past_its_block(void **state) {
     (void)state;

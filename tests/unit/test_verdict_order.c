@@ -27,8 +27,7 @@ static void expect_race(uint64_t first, uint64_t second) {
     expect_overall(FINDINGS);
 }
 
-/* ---- streams -----------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void one_stream_is_in_order(void **state) {
     (void)state;
@@ -104,8 +103,7 @@ static void a_device_wait_takes_in_destroyed_streams(void **state) {
     expect_ordered();
 }
 
-/* ---- the default stream ------------------------------------------------------------------------
- */
+/* ---- the default stream ---------------------------------------------------------------------- */
 
 static void the_default_stream_waits_for_blocking_streams(void **state) {
     (void)state;
@@ -176,8 +174,7 @@ static void per_thread_default_streams_do_not_wait_for_each_other(void **state) 
     expect_race(a, b);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void synchronising_a_stream_orders(void **state) {
     (void)state;

@@ -19,8 +19,7 @@ static void finish(void) {
     judge();
 }
 
-/* ---- OVERLAPPING_COPIES -------------------------------------------------------------------------
- */
+/* ---- OVERLAPPING_COPIES ---------------------------------------------------------------------- */
 
 static void two_copies_into_the_same_bytes(void **state) {
     (void)state;

@@ -231,8 +231,7 @@ static void many_segments_come_and_go(void **state) {
     shadow_close(&s);
 }
 
-/* ---- clocks and tables ------------------------------------------------------------------------
- */
+/* ---- clocks and tables ----------------------------------------------------------------------- */
 
 static void clocks_join_and_compare(void **state) {
     (void)state;

@@ -20,8 +20,7 @@
 
 enum { FLOATS = 4096, BYTES = FLOATS * 4 };
 
-/* ---- the device, in a child --------------------------------------------------------------------
- */
+/* ---- the device, in a child ------------------------------------------------------------------ */
 
 static const struct hip_api *hip;
 static hipModule_t module;
@@ -128,8 +127,7 @@ static hipStream_t stream(void) {
 
 static float host[2 * FLOATS];
 
-/* ---- programs: bug says whether it has it -------------------------------------------------------
- */
+/* ---- programs: bug says whether it has it ---------------------------------------------------- */
 
 static void size_of_a_copy(bool bug) {
     float *d = device(BYTES);

@@ -133,8 +133,7 @@ static void handled_errors(void) {
     }
 }
 
-/* ---- taking them apart ------------------------------------------------------------------------
- */
+/* ---- taking them apart ----------------------------------------------------------------------- */
 
 static bool finds_something(char *answer, size_t room) {
     struct err e = { 0 };

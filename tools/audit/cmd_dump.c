@@ -1,4 +1,4 @@
-/* greta_audit dump - prints a recording: what the header says, one line an event, and what is
+/* greta_audit dump - prints a recording: what the header says, one line per event, and what is
  * missing. Works on the recording of a program that is still running, or that was killed. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ const struct option_table cmd_dump_options = {
     .command = true,
     .before = "Usage: greta_audit dump [options] RECORDING\n"
               "\n"
-              "Prints a recording: its header, one line an event, and what is missing.\n"
+              "Prints a recording: its header, one line per event, and what is missing.\n"
               "\n",
 };
 

@@ -63,8 +63,7 @@ const struct option_table cmd_run_options = {
 
 #define say(...) option_say(&cmd_run_options, __VA_ARGS__)
 
-/* ---- what is needed ----------------------------------------------------------------------------
- */
+/* ---- what is needed -------------------------------------------------------------------------- */
 
 /* -1: fine. */
 static int choose_device(struct find_device *out, const char *wanted) {
@@ -80,8 +79,7 @@ static int choose_device(struct find_device *out, const char *wanted) {
     return EXIT_REFUSED;
 }
 
-/* ---- the folder --------------------------------------------------------------------------------
- */
+/* ---- the folder ------------------------------------------------------------------------------ */
 
 /* --out as it is, else artifacts/DATE/NAME, or NAME-2 and so on if that is taken. */
 static int make_folder(char out[static PATH_MAX], const struct options *o) {
@@ -113,8 +111,7 @@ static int make_folder(char out[static PATH_MAX], const struct options *o) {
     return EXIT_FOUND;
 }
 
-/* ---- the recording -----------------------------------------------------------------------------
- */
+/* ---- the recording --------------------------------------------------------------------------- */
 
 static const char *fn_name(unsigned fn) {
     return hip_fn_name((enum hip_fn)fn);
@@ -146,8 +143,7 @@ static enum rc open_recording(writer **out, const char *folder, struct err *e) {
     return record_open(out, &o, e);
 }
 
-/* ---- the program -------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static void put_in_front(const char *variable, const char *what) {
     const char *now = getenv(variable);
@@ -312,8 +308,7 @@ static int wait_for(pid_t child, const sigset_t *signals, double timeout, bool *
     return w.status;
 }
 
-/* ---- afterwards --------------------------------------------------------------------------------
- */
+/* ---- afterwards ------------------------------------------------------------------------------ */
 
 static struct judge_options judge_options(const struct options *o, const char *recording) {
     return (struct judge_options){

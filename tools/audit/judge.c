@@ -13,15 +13,13 @@
 #include "report/report_perfetto.h"
 #include "tools/audit/cmd.h"
 
-/* ---- what is expected ------------------------------------------------------------------------
- */
+/* ---- what is expected ------------------------------------------------------------------------ */
 
 bool judge_expects(const struct judge_options *o) {
     return o->verdict.expect_commit || o->verdict.expect_build_id || o->verdict.expect_model_hash;
 }
 
-/* ---- the reports -----------------------------------------------------------------------------
- */
+/* ---- the reports ----------------------------------------------------------------------------- */
 
 struct job {
     const verdict *v;
@@ -95,8 +93,7 @@ enum rc judge_write_file(const char *path, enum judge_format format, const verdi
     return rc;
 }
 
-/* ---- all of them -----------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say) {
     struct err e = { 0 };

@@ -1,7 +1,7 @@
 /* judge.h - the reports there are, and judging a recording with all of them.
  *
  * Shared by `run` and `report`: one table says what formats exist, how an option names them, which
- * file they go to in a folder, and who writes them. */
+ * file they go to in a folder, and the functions that write them. */
 #ifndef AUDIT_JUDGE_H
 #define AUDIT_JUDGE_H
 

@@ -238,7 +238,7 @@ static int check(struct matrix *m) {
         return option_wrong(
             &cmd_matrix_options,
             "--model, --prompt, --prompts and --inject are greta_infer's; put what your "
-            "program takes behind its name",
+            "program takes after its name",
             NULL);
     if (o->command || o->prompts.count || matrix_list_add(&o->prompts, "Hi"))
         return -1;

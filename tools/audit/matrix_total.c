@@ -41,7 +41,7 @@ static void remember_schedule(struct matrix_list *l, const struct matrix_run *r)
 
 /* ---- findings ---- */
 
-/* The number behind a name; -1: none of that name. */
+/* The number after a name; -1: none of that name. */
 static int find_hypothesis(const char *name) {
     for (int id = 0; id < HYPOTHESIS_COUNT; id++)
         if (!strcmp(name, hypothesis_name((enum verdict_hypothesis_id)id)))

@@ -50,7 +50,7 @@ static enum rc generate(engine *g, const struct engine_request *q, struct engine
     return rc ? rc : result->end == ENGINE_INTERRUPTED ? RC_BUSY : RC_OK;
 }
 
-/* Where one sequence decodes behind a context, that context is read once and gone back to. */
+/* Where one sequence decodes after a context, that context is read once and gone back to. */
 static bool keeps_context(const struct measure_run *r) {
     return r->kind == MEASURE_DECODE && r->batch == 1 && r->depth > 1;
 }

@@ -57,7 +57,7 @@ void report_name_run(const struct measure_run *run, char *text, size_t size) {
     if (run->kind == MEASURE_PROMPT)
         snprintf(text, size, "prompt %u", run->tokens);
     else if (run->depth)
-        snprintf(text, size, "decode %u behind %u", run->tokens, run->depth);
+        snprintf(text, size, "decode %u after %u", run->tokens, run->depth);
     else
         snprintf(text, size, "decode %u", run->tokens);
 }

@@ -36,7 +36,7 @@ static void put_text(const char *text, const char *special) {
 
 /* ---- bash ------------------------------------------------------------------------------------ */
 
-/* What follows in $words behind "COMMAND BEFORE"; file names are the default of `complete`. */
+/* What follows in $words after "COMMAND BEFORE"; file names are the default of `complete`. */
 static void bash_table(const char *command, const struct option_table *t) {
     const struct option_row *row;
     for (size_t i = 0; (row = option_row(t, i)) != NULL; i++)

@@ -203,7 +203,7 @@ struct words {
     char **argv;
 };
 
-/* One option, with its value behind an equals sign, in the same word (-oFILE) or in the next. */
+/* One option, with its value after an equals sign, in the same word (-oFILE) or in the next. */
 static enum rc take_option(const struct option_table *t, void *values, struct words *w,
                            struct err *e) {
     const char *word = w->argv[w->at++];

@@ -48,7 +48,7 @@ static enum rc write_metadata(const struct dump *d, const engine *g, const char 
     json_u64(&j, "vocab", c->vocab);
     json_u64(&j, "positions", d->logits.rows);
     json_u64(&j, "first_position", d->first);
-    json_string(&j, "rows", "logits[i] is what the model predicts behind tokens[i]");
+    json_string(&j, "rows", "logits[i] is what the model predicts after tokens[i]");
     json_u64(&j, "generated", result->generated);
     json_array_open(&j, "sequence");
     for (size_t i = 0; i < result->tokens.count; i++)

@@ -137,7 +137,7 @@ static struct ops_rows find_rows(const struct job *j, const struct kern_view *ca
     return (struct ops_rows){ type, at + tensor_type_row_bytes(type, j->kv_head * size), bytes };
 }
 
-/* How many positions from the beginning of a block on, of `count`, lie behind each other. */
+/* How many positions from the beginning of a block on, of `count`, follow each other in memory. */
 static uint64_t find_stretch(const struct job *j, uint64_t pos, uint64_t count) {
     const int32_t *block = j->run.table + pos / KERN_BLOCK;
     uint64_t stretch = KERN_BLOCK;

@@ -2,7 +2,7 @@
  *
  * Work is cut into pieces of GGUF_FILL_PIECE elements of one tensor, counted through its rows;
  * since a row is a whole number of blocks, so is a piece. Pieces do not depend on the number of
- * threads, and memory does not depend on the size of the model: two buffers a thread. */
+ * threads, and memory does not depend on the size of the model: two buffers per thread. */
 #ifndef MODEL_GGUF_FILL_H
 #define MODEL_GGUF_FILL_H
 

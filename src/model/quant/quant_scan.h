@@ -21,7 +21,7 @@ struct quant_scan {
     const atomic_bool *cancel;
 };
 
-/* results has one element a tensor of g. RC_BUSY if cancelled; results are then incomplete. */
+/* results has one element per tensor of g. RC_BUSY if cancelled; results are then incomplete. */
 NODISCARD enum rc quant_scan_model(const gguf *g, const struct quant_scan *how,
                                    struct quant_scan_result *results, struct err *e);
 

@@ -15,7 +15,7 @@
 #include "soft/runtime/settings.h"
 #include "soft/runtime/start.h"
 
-static _Atomic int raised[SOFT_DEVICES_MAX];    /* hipError_t a device */
+static _Atomic int raised[SOFT_DEVICES_MAX];    /* hipError_t per device */
 static _Atomic bool reported[SOFT_DEVICES_MAX]; /* a call has returned it */
 static _Atomic int sticky;                      /* hipError_t all calls return */
 static _Atomic bool said[HIP_FN_COUNT];         /* soft_missing */

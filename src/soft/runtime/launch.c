@@ -29,7 +29,7 @@ enum { PARAMS_MAX = 128, ARGUMENT_BYTES_MAX = 4096, THREADS_MAX = 1024, SHARED_M
 
 /* ---- registry ------------------------------------------------------------------------------- */
 
-/* One entry a name, for ever: struct soft_function is what programs hold as hipFunction_t. */
+/* One entry per name, for ever: struct soft_function is what programs hold as hipFunction_t. */
 struct entry {
     struct entry *next;
     struct soft_function *function;
@@ -469,8 +469,7 @@ hipError_t soft_hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunctio
                                       config->sharedMemBytes, config->hStream, params, extra);
 }
 
-/* ---- one launch on each of several devices ----------------------------------------------------
- */
+/* ---- one launch on each of several devices --------------------------------------------------- */
 
 /* The streams of such a call: each of a device of its own, none of them a default stream. */
 static hipError_t check_streams(hipStream_t (*stream_of)(const void *list, int i), const void *list,

@@ -201,7 +201,7 @@ static struct soft_block *in_the_way(int device, uint64_t at, uint64_t need) {
     return b && b->map < range_end(device) && b->map < at + need ? b : NULL;
 }
 
-/* Addresses for map_size bytes and the guard behind them, from the cursor on and, once, from the
+/* Addresses for map_size bytes and the guard after them, from the cursor on and, once, from the
  * start of the range again; 0 if there are none. Freed blocks on the way are forgotten: the cursor
  * comes to them one round after they were handed out. The others are passed by. */
 static uint64_t take_addresses(int device, uint64_t map_size) {
@@ -460,7 +460,7 @@ hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
     return hipErrorHostMemoryAlreadyRegistered;
 }
 
-/* The first block of the device at or after *at that is not freed; moves *at behind it. */
+/* The first block of the device at or after *at that is not freed; moves *at past it. */
 static struct soft_block *next_live(int device, uint64_t *at) {
     struct soft_block *found = NULL;
     spin_lock(&table_lock);
@@ -482,8 +482,7 @@ void soft_memory_reset(int device) {
         soft_memory_free(b);
 }
 
-/* ---- pages that others map, and blocks in several processes -----------------------------------
- */
+/* ---- pages that others map, and blocks in several processes ---------------------------------- */
 
 uint64_t soft_memory_reserve(uint64_t size, uint64_t align) {
     uint64_t end = soft_layout.base + soft_layout.span, at = 0;
@@ -492,7 +491,7 @@ uint64_t soft_memory_reserve(uint64_t size, uint64_t align) {
     uint64_t from = round_up(virtual_cursor, align);
     if (from < end && size < end - from - huge_page) {
         at = from;
-        virtual_cursor = round_up(from + size, huge_page) + huge_page; /* a guard behind it */
+        virtual_cursor = round_up(from + size, huge_page) + huge_page; /* a guard after it */
     }
     spin_unlock(&table_lock);
     return at;

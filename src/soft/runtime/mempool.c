@@ -1,7 +1,7 @@
 /* mempool.c - stream-ordered allocation and memory pools.
  *
  * hipMallocAsync hands out an address at once; the block becomes accessible when the stream gets
- * there, and goes when hipFreeAsync's turn comes, so that a use that is not ordered behind the one
+ * there, and goes when hipFreeAsync's turn comes, so that a use that is not ordered after the one
  * or before the other faults. A pool is a set of counters: addresses are never recycled early. */
 #include <pthread.h>
 #include <stdatomic.h>

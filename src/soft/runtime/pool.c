@@ -9,7 +9,7 @@
  * the other.
  *
  * Every worker has a part of the job, which it does from front to end in pieces, so that it reads
- * memory in order; who is done helps the others with theirs.
+ * memory in order; a worker that is done helps the others with theirs.
  *
  * One job at a time: whoever finds the pool taken does its job alone.
  *

@@ -282,7 +282,7 @@ static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
 }
 
 /* Sequentially consistent against sleep_until(): either the sleeper sees the completion, or this
- * sees the sleeper. Who is woken in vain says again what it waits for. */
+ * sees the sleeper. A thread woken in vain says again what it waits for. */
 static void complete(struct soft_op *op) {
     struct soft_stream *st = op->stream;
     uint32_t more = op->kind == SOFT_OP_LAUNCH  ? 1

@@ -199,7 +199,7 @@ void soft_touches_tell(const struct soft_op *op, const struct greta_soft_touch *
         o->touched(op->tag, op->what, touched, count, atomic_load(&observer_user));
 }
 
-/* For who has no report: one line. */
+/* For a user without a report: one line. */
 static void print_caught(const struct soft_op *op, const struct greta_soft_caught *c) {
     static const char *const what[] = {
         [GRETA_SOFT_CAUGHT_RACE] = "data race",

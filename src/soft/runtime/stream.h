@@ -34,8 +34,8 @@ struct soft_stream {
     struct soft_op *held; /* the first operation past allowed, or NULL */
     bool closed;          /* destroyed by the program, not yet empty */
     _Atomic uint64_t completed;
-    _Atomic uint64_t launches;            /* completed; written by who completes them, in order */
-    _Atomic uint64_t awaited;             /* the first seq that somebody sleeps for, or 0 */
+    _Atomic uint64_t launches; /* completed; written by the thread that completes them, in order */
+    _Atomic uint64_t awaited;  /* the first seq that somebody sleeps for, or 0 */
     struct soft_capture *_Atomic capture; /* not NULL while capturing: graph/capture.h */
 };
 
@@ -45,7 +45,7 @@ hipError_t soft_stream_resolve(hipStream_t handle, struct soft_stream **out);
 struct soft_stream *soft_stream_null(int device);
 struct soft_handles *soft_streams(void);
 
-/* Queues op behind the stream's work and behind whatever the default-stream rules add; on a
+/* Queues op after the stream's work and after whatever the default-stream rules add; on a
  * capturing stream, adds it to the graph instead. Takes op over in any case. Then does what the
  * schedule says. *seq (may be NULL) is the operation's place; 0 when captured. */
 hipError_t soft_submit(struct soft_stream *stream, struct soft_op *op, uint64_t *seq);

@@ -45,7 +45,7 @@ static int number(const char **p, struct reader *r) {
     return n;
 }
 
-/* Reads a conversion from behind its %; false at the end of the format. */
+/* Reads a conversion from after its %; false at the end of the format. */
 static bool parse(const char **p, struct reader *r, struct conversion *c) {
     size_t flags = 0;
     memset(c, 0, sizeof *c);

@@ -65,8 +65,7 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
     return true;
 }
 
-/* ---- the same, with an account of what is touched ---------------------------------------------
- */
+/* ---- the same, with an account of what is touched -------------------------------------------- */
 
 static void *touching_row(void *context, const struct isa_access *a, uint64_t address,
                           uint64_t bytes) {
@@ -100,8 +99,7 @@ static bool touching_lanes(void *context, const struct isa_access *a,
     return true;
 }
 
-/* ---- the same, with checks that see every lane -------------------------------------------------
- */
+/* ---- the same, with checks that see every lane ----------------------------------------------- */
 
 /* Nothing but the whole of a wave's scratch, of which watching_scratch() says more. */
 static void *watching_span(void *context, const struct isa_access *a, uint64_t address,

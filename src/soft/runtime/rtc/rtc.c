@@ -1,6 +1,6 @@
 /* rtc.c - hiprtc: programs compiled at run time, by the installed clang.
  *
- * A name expression becomes a device variable behind the source that holds the address of what it
+ * A name expression becomes a device variable after the source that holds the address of what it
  * names; in the code object that is made, the symbol at that address is the lowered name.
  * Thread-safe as far as hiprtc is: different programs in different threads. */
 #include <pthread.h>
