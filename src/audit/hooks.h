@@ -55,6 +55,7 @@ struct hook_work {
     struct d2h_pending *op; /* a copy that is in the audit log, or NULL */
     const void *function;   /* a launch's, else NULL */
     unsigned host_uses;     /* memory that audit.host wants to know of; the thread has the list */
+    uint64_t host_left_out; /* the last that found no room there */
 };
 
 struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,

@@ -26,7 +26,7 @@ static uint32_t tensor_of_copy(const void *dst, const void *src) {
 
 /* ---- memory that the host reaches too -------------------------------------------------------- */
 
-enum { HOST_USES_MAX = 16 };
+enum { HOST_USES_MAX = 64 };
 
 /* What the thread's present operation uses of it: from the first half of a hook to the second. */
 static __thread struct audit_host_use host_use[HOST_USES_MAX]
@@ -35,6 +35,21 @@ static __thread struct audit_host_use host_use[HOST_USES_MAX]
 void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use) {
     if (use->bytes && w->host_uses < HOST_USES_MAX)
         host_use[w->host_uses++] = *use;
+    else if (use->bytes)
+        w->host_left_out = use->address;
+}
+
+/* Nobody looks at what the host does with that memory: more of it is in use than can be followed.
+ */
+static void leave_unwatched(uint64_t address, uint64_t bytes, uint64_t event) {
+    struct event ev = {
+        .kind = EVENT_UNWATCHED,
+        .dst = address,
+        .src = event,
+        .len = bytes,
+        .aux = event_aux(EVENT_NO_FN, DETAIL_UNWATCHED_ROOM),
+    };
+    record_event(audit.writer, &ev);
 }
 
 /* The bytes from address to the end of the block they lie in; 0 if the host does not reach it. */
@@ -56,6 +71,8 @@ static void tell_host_uses(const struct call *c, const struct hook_work *w) {
         use.event = c->seq;
         audit.host->queued(&use);
     }
+    if (w->host_left_out)
+        leave_unwatched(w->host_left_out, 0, c->seq);
 }
 
 /* Captured work uses its memory with every launch of the graph it becomes part of. */
@@ -526,12 +543,15 @@ static void tell_host_fn(bool begins) {
 
 /* While a host function runs, all memory is watched that host and device share and that the device
  * reaches past page protection: its accesses count like those of an operation. The "streams" tell
- * who watches when that is over; they outlive every use of them. */
-enum { WATCHERS = 8, WATCHED_BLOCKS = 64 };
-static struct watcher {
+ * who watches when that is over; they outlive every use of them: a watcher is used again, and never
+ * freed. Blocks beyond the limit are said to be unwatched. */
+enum { WATCHED_BLOCKS = 200 };
+struct watcher {
     atomic_bool busy;
     struct order_stream stream;
-} watchers[WATCHERS];
+    struct watcher *next;
+};
+static _Atomic(struct watcher *) watchers;
 
 struct watching {
     struct audit_host_use use;
@@ -541,26 +561,39 @@ struct watching {
 static void watch_block(const struct ledger_entry *e, void *user) {
     struct watching *w = user;
     bool shared = e->family == LEDGER_PINNED || e->family == LEDGER_MANAGED;
-    if (!shared || !e->size || w->count++ >= WATCHED_BLOCKS)
+    if (!shared || !e->size)
         return;
     w->use.address = e->addr;
     w->use.bytes = e->size;
-    audit.host->queued(&w->use);
+    if (w->count < WATCHED_BLOCKS)
+        audit.host->queued(&w->use);
+    else if (w->count == WATCHED_BLOCKS) /* this one stands for all that follow */
+        leave_unwatched(e->addr, e->size, w->use.event);
+    w->count++;
+}
+
+static struct watcher *take_watcher(void) {
+    struct watcher *w = atomic_load(&watchers);
+    while (w && atomic_exchange(&w->busy, true))
+        w = w->next;
+    if (w || !(w = calloc(1, sizeof *w)))
+        return w;
+    atomic_store(&w->busy, true);
+    w->next = atomic_load(&watchers);
+    while (!atomic_compare_exchange_weak(&watchers, &w->next, w))
+        ;
+    return w;
 }
 
 static struct watcher *watch_begin(const struct host_call *h) {
-    struct watcher *w = NULL;
     if (!audit.host || !audit.host->host_fn || h->queued == EVENT_NO_SEQ)
         return NULL;
-    for (size_t i = 0; i < WATCHERS && !w; i++)
-        if (!atomic_exchange(&watchers[i].busy, true))
-            w = &watchers[i];
-    if (!w)
-        return NULL;
+    struct watcher *w = take_watcher();
     struct watching all = { .use = { .written = true,
-                                     .stream = &w->stream,
-                                     .mark = atomic_load(&w->stream.done) + 1,
-                                     .event = h->queued } };
+                                     .stream = w ? &w->stream : NULL,
+                                     .mark = w ? atomic_load(&w->stream.done) + 1 : 0,
+                                     .event = h->queued },
+                            .count = w ? 0 : WATCHED_BLOCKS };
     ledger_each(audit.ledger, watch_block, &all);
     return w;
 }

@@ -20,7 +20,7 @@
 #include "preload/signals.h"
 #include "preload/watch.h"
 
-enum { KEPT = 1024 }; /* a power of two; older copies are forgotten */
+enum { KEPT = 4096 }; /* a power of two; older copies are forgotten, and that is said */
 
 static struct spin lock;
 static struct audit_host_use kept[KEPT]; /* bytes 0: none */
@@ -44,6 +44,22 @@ static void raise_to(_Atomic uint64_t *bound, uint64_t to) {
         atomic_store_explicit(bound, to, memory_order_relaxed);
 }
 
+/* Whether its memory is given back too early will not be seen. Once is enough to know that. */
+static void forget(const struct audit_host_use *use) {
+    static bool said;
+    if (said || !use->stream || !host_is_pending(use))
+        return;
+    said = true;
+    struct event ev = {
+        .kind = EVENT_UNWATCHED,
+        .dst = use->address,
+        .src = use->event,
+        .len = use->bytes,
+        .aux = event_aux(EVENT_NO_FN, DETAIL_UNWATCHED_ROOM),
+    };
+    record_event(audit.writer, &ev);
+}
+
 static void keep(const struct audit_host_use *use) {
     if (!preload_enter(&lock))
         return;
@@ -54,6 +70,8 @@ static void keep(const struct audit_host_use *use) {
     } else {
         struct audit_host_use *slot = &kept[next_kept++ % KEPT];
         unsigned more = slot->bytes == 0;
+        if (!more)
+            forget(slot);
         *slot = *use;
         lower(&lowest, use->address);
         raise_to(&highest, use->address + use->bytes);

@@ -274,6 +274,7 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
         break;
     case EVENT_UNWATCHED:
         r->seen.unwatched++;
+        r->no_room |= event_detail(&e->event) == DETAIL_UNWATCHED_ROOM;
         break;
     case EVENT_SYMBOL:
         on_symbol(r, e, t);

@@ -295,6 +295,7 @@ struct replay {
     bool touched_is_known; /* the table has been made */
     uint64_t host_open;    /* operations that used host memory while the program went on */
     uint64_t host_first;   /* the first of them */
+    bool no_room;          /* more host memory was in use than could be watched */
     struct fault faults[FAULTS_MAX];
     size_t fault_count;
     uint64_t faults_seen;

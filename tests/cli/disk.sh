@@ -40,19 +40,21 @@ on_disk() {
     mkdir -p disk
     # shellcheck disable=SC2016 # the inner shell's
     unshare --user --map-root-user --mount bash -c 'mount -t tmpfs -o size="$1k" none disk && shift && exec "$@"' \
-        - "$1" bash -c '"$1" run --device soft --out disk/out -- "$2" "$3" && cp -r disk/out found' \
+        - "$1" bash -c '"$1" run --device soft --out disk/out -- "$2" "$3"; s=$?; cp -r disk/out found && exit $s' \
         - "$audit" "$programs/rounds" "$2" >stdout 2>stderr
 }
 
 full_for_reports() { # KIB - the recording has room, the HTML page has not
     rm -rf found
-    on_disk "$1" 20 && whole found && [ -s found/report.json ] && [ ! -e found/report.html ] &&
+    on_disk "$1" 20
+    is 1 $? && whole found && [ -s found/report.json ] && [ ! -e found/report.html ] &&
         grep -Eq 'HTML report could not be written|report.html.*No space left' stderr || { cat stderr; ls found; return 1; }
 }
 
 full_for_events() {
     rm -rf found
-    on_disk 700 3000 && whole found && grep -q '^INCONCLUSIVE: .*events found no room' found/report.txt &&
+    on_disk 700 3000
+    is 1 $? && whole found && grep -q '^INCONCLUSIVE: .*events found no room' found/report.txt &&
         grep -Eq '^# .* [1-9][0-9]* lost' dump || { cat stderr; ls found; return 1; }
 }
 

@@ -416,6 +416,14 @@ beside_async() { # the system writes the memory when it likes
         grep -q '^io_uring 512 ok 9$' stdout
 }
 
+# More memory than can be watched at once is said, and then nothing is ruled out that hangs on it.
+crowded() {
+    status 0 record --watch-host -- "$programs/many" 60 20 && lacks ' unwatched ' && answer '^CLEAN' &&
+        status 0 record --watch-host -- "$programs/many" 300 2 && has ' unwatched no_room ' &&
+        answer '^INCONCLUSIVE: .*could not be watched' &&
+        grep -A 1 '^  STREAM_UNSYNCED' "$out/report.txt" | grep -q 'INCONCLUSIVE.*could not be watched'
+}
+
 not_watched() { status 0 record -- "$programs/memory" read && lacks ' early_host_access '; }
 
 # ---- refusals --------------------------------------------------------------------------------------
@@ -516,6 +524,7 @@ check "a system call that writes what a copy reads" touched pinned h2d sysread 1
 check "system calls with memory beside watched bytes work" beside
 check "so does io_uring" beside_async
 check "an early access has its call stack" watched_stack
+check "memory that finds no room among what is watched is said" crowded
 check "without --watch-host there is none" not_watched
 check "help" status 0 says "--watch-host" "$audit" run --help
 check "unknown options are wrong usage" status 2 says "unknown option: --fly" "$audit" run --fly -- true

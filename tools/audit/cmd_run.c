@@ -56,7 +56,8 @@ const struct option_table cmd_run_options = {
     .after =
         "\n"
         "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n"
-        "Exits with 3 in any case if the program is not the expected one.\n"
+        "Exits with 3 in any case if the program is not the expected one, and with 1 if a report\n"
+        "could not be written or events were lost because the disk was full.\n"
         "The time limit, Ctrl-C and SIGTERM end everything that the program has started; what is\n"
         "still there after 5 seconds is asked again, then killed.\n",
 };
@@ -322,18 +323,21 @@ static struct judge_options judge_options(const struct options *o, const char *r
     };
 }
 
-/* The audit's exit code; *refused: it was not the expected binary or model. */
-static int judge_run(const struct options *o, const char *folder, const char *path, bool *refused) {
+/* The audit's exit code; *counts: whatever the program's own is, because it was not the expected
+ * binary or model, or because there is no whole recording with all reports. */
+static int judge_run(const struct options *o, const char *folder, const char *path, bool *counts) {
     struct judge_options options = judge_options(o, path);
     struct err e = { 0 };
     reader *r;
     if (reader_open(&r, path, &e) != RC_OK) {
         say("%s", e.msg);
+        *counts = true;
         return EXIT_FOUND;
     }
     lines_attach(r);
-    int code = judge_recording(r, folder, &options, o->quiet ? NULL : stderr);
-    *refused = code == EXIT_REFUSED && judge_expects(&options);
+    bool whole;
+    int code = judge_recording(r, folder, &options, o->quiet ? NULL : stderr, &whole);
+    *counts = !whole || (code == EXIT_REFUSED && judge_expects(&options));
     reader_close(&r);
     return code;
 }
@@ -389,9 +393,11 @@ static int run(const struct options *o, const char *file, const struct find_devi
     record_exit(w, child, status, late);
     record_close(&w);
     int code = program_code(o, status, late);
-    bool refused = false;
-    int judged = judge_run(o, folder, path, &refused);
-    return o->exit_code || refused ? judged : code;
+    bool counts = false;
+    int judged = judge_run(o, folder, path, &counts);
+    if (counts && !judged)
+        judged = EXIT_FOUND;
+    return o->exit_code || counts ? judged : code;
 }
 
 int cmd_run(int argc, char **argv) {

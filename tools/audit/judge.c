@@ -95,9 +95,11 @@ enum rc judge_write_file(const char *path, enum judge_format format, const verdi
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say) {
+int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say,
+                    bool *whole) {
     struct err e = { 0 };
     verdict *v = NULL;
+    *whole = false;
     if (verdict_open(&v, r, &o->verdict, &e) != RC_OK) {
         fprintf(stderr, "greta_audit: %s: %s\n", o->verdict.recording, e.msg);
         return EXIT_REFUSED;
@@ -117,6 +119,7 @@ int judge_recording(const reader *r, const char *folder, const struct judge_opti
         fprintf(say, "greta_audit: %s\ngreta_audit: reports in %s\n",
                 lang_said(o->lang, v->answer_said, v->answer), folder);
     int code = verdict_exit_code(v);
+    *whole = written && !v->coverage.lost;
     verdict_close(&v);
     return written ? code : EXIT_FOUND;
 }

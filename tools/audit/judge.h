@@ -41,7 +41,9 @@ NODISCARD enum rc judge_write_file(const char *path, enum judge_format format, c
 
 /* Writes every report (the trace only if it is asked for) into the folder and the answer, with
  * where to read on, to say (NULL: nowhere). Returns the exit code; what cannot be written is named
- * on stderr. */
-int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say);
+ * on stderr. *whole: every report was written, and no event of the recording had found the disk
+ * full. */
+int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say,
+                    bool *whole);
 
 #endif
