@@ -40,7 +40,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     if (!t->space)
         return NULL;
     t->seen = true;
-    t->id = id;
+    t->id = (uint32_t)(t - r->threads); /* not what a damaged event says */
     t->safe = t->safe_op = t->last_work = t->read = EVENT_NO_SEQ;
     t->space->threads++;
     r->seen.threads++;

@@ -9,6 +9,8 @@ static bool reserve(struct vclock *c, uint32_t size) {
     if (size <= c->room)
         return true;
     uint32_t room = c->room ? c->room : 8;
+    if (size > UINT32_C(1) << 31)
+        return false;
     while (room < size)
         room *= 2;
     if (!effort_bytes((size_t)room * sizeof *c->at, 0)) {

@@ -52,7 +52,8 @@ static void fuzz_write_run(writer *w) {
                                      .aux = event_aux(n % HIP_FN_COUNT, n % 16) };
         event_extra_init(&s[1], (enum event_extra_type)(1 + n % 10), 6);
         for (int i = 0; i < 6; i++) /* addresses, or small numbers: pitches, rows, slices */
-            s[1].extra.word[i] = n % 3 ? 0x7f0000000000 + n : (uint64_t)(1 + n % 7) << 2 * i;
+            s[1].extra.word[i] =
+                n % 3 ? UINT64_C(0x7f0000000000) + n : (uint64_t)(1 + n % 7) << 2 * i;
         record_events(w, s, 1 + n % 2);
     }
 }
