@@ -401,7 +401,7 @@ static unsigned launch_extras(union event_slot *slot, const struct kernel *kerne
     event_extra_dims(&slot[0], &dims);
     unsigned slots = 1 + launch_buffers(&slot[1], kernel, q, bytes, w);
     bool footprint = slots > 1 && event_extra_type(&slot[1].extra) == EXTRA_ACCESS;
-    statement_checked(&slot[slots++], q->function, footprint);
+    statement_checked(&slot[slots++], q->function, footprint, q->cooperative);
     return slots;
 }
 

@@ -103,10 +103,12 @@ static bool describe_native(const char *name, struct kernel_layout *out, void *u
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-void statement_checked(union event_slot *slot, const void *function, bool footprint) {
+void statement_checked(union event_slot *slot, const void *function, bool footprint,
+                       bool cooperative) {
     struct greta_soft_check check = { 0 };
     if (audit.soft.check_of && audit.soft.check_of(function, &check) != 0)
         check = (struct greta_soft_check){ 0 };
+    check.races &= !cooperative;
     bool guards = check.how == GRETA_SOFT_CHECKED_GUARDS;
     struct event_checked checked = {
         .how = guards && footprint                            ? DETAIL_CHECKED_FOOTPRINTS

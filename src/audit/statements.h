@@ -23,8 +23,10 @@ static inline void statement_tag(const struct call *c) {
         audit.soft.tag(c->seq + 1); /* tag 0 means none, and so does RECORD_NONE + 1 */
 }
 
-/* The extra CHECKED of a launch. footprint: its event names all bytes that it touches. */
-void statement_checked(union event_slot *slot, const void *function, bool footprint);
+/* The extra CHECKED of a launch. footprint: its event names all bytes that it touches.
+ * cooperative: its groups may wait for each other, which the device does not follow as order. */
+void statement_checked(union event_slot *slot, const void *function, bool footprint,
+                       bool cooperative);
 
 /* A launch call failed: the launch did not run, and why. */
 void statement_refused(const struct call *c, const void *function, hipError_t r);

@@ -126,6 +126,12 @@ static void set_kernel(struct replay *r, struct arena *a, struct verdict_actor *
     out->symbol = symbol ? actors_text(r, a, "%s", reader_string(r->r, symbol)) : "?";
 }
 
+/* Is the name of such an event that of memory? Others name a kernel, a file or a variable. */
+static bool names_memory(unsigned kind) {
+    const char *what = event_info(kind)->name;
+    return !strcmp(what, "tensor") || !strcmp(what, "range");
+}
+
 struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq) {
     struct verdict_actor out = {
         .event = seq,
@@ -148,9 +154,9 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
     out.api =
         fn == EVENT_NO_FN ? host_api(e.kind) : actors_text(r, a, "%s", reader_function(r->r, fn));
     const char *name = e.name ? actors_text(r, a, "%s", reader_string(r->r, e.name)) : NULL;
-    if (e.kind == EVENT_LAUNCH)
+    if (e.kind == EVENT_LAUNCH && e.name)
         set_kernel(r, a, &out, e.name);
-    else if (*event_info(e.kind)->name)
+    else if (names_memory(e.kind))
         out.tensor = name;
     if (safe) {
         out.step = event_safe_of(safe).step;
@@ -293,6 +299,8 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
 
 /* What to do, where the run says more than the hypothesis's row can know; NULL: it does not. */
 static const struct sentence *advise(const struct replay *r, const struct found *f) {
+    if (f->advised)
+        return f->advised;
     if (f->hypothesis == HYPOTHESIS_SHAPE_MISMATCH && reader_provenance_find(r->r, "model.path"))
         return sentence_plain(SENTENCE_ADVICE_MODEL);
     if (f->hypothesis == HYPOTHESIS_UPSTREAM_KERNEL_FAULT && f->culprit == EVENT_NO_SEQ &&

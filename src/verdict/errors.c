@@ -346,7 +346,24 @@ static uint64_t find_surface(const struct replay *r, const struct failure *f) {
     return EVENT_NO_SEQ;
 }
 
+/* A function of a module that was never loaded: it is the loading that nobody looked at. NULL: it
+ * is not that. */
+static struct failure *find_load(struct replay *r, const struct failure *f) {
+    for (struct failure *g = (struct failure *)f; g-- > r->failures;) {
+        if (g->space != f->space || g->thread != f->thread)
+            continue;
+        bool loads = g->kind == EVENT_MODULE_LOAD && !g->looked && !g->made_again && !g->explained;
+        return f->kind == EVENT_FUNCTION && misses_something(f) && loads ? g : NULL;
+    }
+    return NULL;
+}
+
 static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced) {
+    struct failure *load = find_load(r, f);
+    if (load) {
+        f->explained = true;
+        f = load;
+    }
     struct found x = {
         .hypothesis = HYPOTHESIS_UNCHECKED_ERROR,
         .culprit = f->seq,
@@ -401,6 +418,10 @@ static void check_unchecked(struct replay *r) {
     bool sticky_done = false;
     for (size_t i = 0; i < r->failure_count; i++) {
         struct failure *f = &r->failures[i];
+        if (f->kind == EVENT_FUNCTION && !f->went_on && !f->explained && find_load(r, f)) {
+            add_unchecked(r, f, f->seq);
+            continue;
+        }
         bool late = f->surfaced != EVENT_NO_SEQ && f->went_on;
         if (f->surfaced == EVENT_NO_SEQ && is_unheard(r, f)) {
             add_unheard(r, f);

@@ -159,11 +159,14 @@ void findings_free(struct findings *f) {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
+/* A launch whose kernel has no name is named by its function. */
+static bool is_kernel(const struct replay *r, const struct reader_event *e) {
+    return e->event.kind == EVENT_LAUNCH && e->event.name && *reader_kernel(r->r, e->event.name);
+}
+
 static const char *name_of(const struct replay *r, const struct reader_event *e) {
-    if (e->event.kind == EVENT_LAUNCH) {
-        const char *name = reader_kernel(r->r, e->event.name);
-        return *name ? name : "?";
-    }
+    if (is_kernel(r, e))
+        return reader_kernel(r->r, e->event.name);
     return event_fn(&e->event) == EVENT_NO_FN ? event_kind_text(e->event.kind)
                                               : reader_function(r->r, event_fn(&e->event));
 }
@@ -176,15 +179,13 @@ const struct sentence *findings_replayed(struct replay *r, uint64_t seq, uint64_
     if (!reader_event(r->r, seq, e))
         said = SAY(&r->words, CALL_LOST, A_NUMBER(seq));
     else if (replay)
-        said = e->event.kind == EVENT_LAUNCH
-                   ? SAY(&r->words, CALL_KERNEL_REPLAYED, A_NAME(name_of(r, e)), A_NUMBER(seq),
-                         A_NUMBER(replay))
-                   : SAY(&r->words, CALL_REPLAYED, A_NAME(name_of(r, e)), A_NUMBER(seq),
-                         A_NUMBER(replay));
+        said = is_kernel(r, e) ? SAY(&r->words, CALL_KERNEL_REPLAYED, A_NAME(name_of(r, e)),
+                                     A_NUMBER(seq), A_NUMBER(replay))
+                               : SAY(&r->words, CALL_REPLAYED, A_NAME(name_of(r, e)), A_NUMBER(seq),
+                                     A_NUMBER(replay));
     else
-        said = e->event.kind == EVENT_LAUNCH
-                   ? SAY(&r->words, CALL_KERNEL, A_NAME(name_of(r, e)), A_NUMBER(seq))
-                   : SAY(&r->words, CALL, A_NAME(name_of(r, e)), A_NUMBER(seq));
+        said = is_kernel(r, e) ? SAY(&r->words, CALL_KERNEL, A_NAME(name_of(r, e)), A_NUMBER(seq))
+                               : SAY(&r->words, CALL, A_NAME(name_of(r, e)), A_NUMBER(seq));
     r->no_memory |= !said;
     return said;
 }

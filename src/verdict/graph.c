@@ -534,6 +534,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
             if (n->gone != EVENT_NO_SEQ && !n->changed)
                 add_gone(r, n, op, t);
             handover_on_op(r, op, t);
+            peers_check(r, op, t, s);
             bounds_check(r, op, t);
             races_check(r, op, t, lane, before_number(r, lane), clock);
         }

@@ -25,6 +25,11 @@ static bool is_inside_a_block(const struct op *op, struct space *s) {
     return false;
 }
 
+static bool is_cooperative(const struct reader_event *e) {
+    const struct event_extra *x = reader_extra(e, EXTRA_DIMS);
+    return x && event_dims_of(x).flags & EVENT_DIMS_COOPERATIVE;
+}
+
 void launches_on_run(struct replay *r, const struct reader_event *e, const struct op *op,
                      struct thread *t, struct stream *s) {
     struct launch_facts *l = &r->launches;
@@ -40,7 +45,7 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     if (checked.flags & EVENT_CHECKED_RACES)
         r->checked[HYPOTHESIS_KERNEL_RACE]++;
     else if (machine)
-        count(&l->unraced, op->name);
+        count(is_cooperative(e) ? &l->unraced_grids : &l->unraced, op->name);
     if (checked.flags & EVENT_CHECKED_BARRIERS)
         r->checked[HYPOTHESIS_BARRIER_DIVERGENCE]++;
     else if (machine)

@@ -760,7 +760,7 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
  * had waited for. */
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {
-    bool frees = e->event.kind == EVENT_HOST_FREE;
+    bool frees = e->event.kind != EVENT_EARLY_HOST_ACCESS;
     struct found f = {
         .hypothesis = frees                                    ? HYPOTHESIS_HOST_BUFFER_LIFETIME
                       : writes && c->other.what == SHADOW_COPY ? HYPOTHESIS_STAGING_REUSE
@@ -828,7 +828,7 @@ static void keep_access(struct replay *r, const struct thread *t, const struct s
 }
 
 void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t) {
-    bool frees = e->event.kind == EVENT_HOST_FREE;
+    bool frees = e->event.kind == EVENT_HOST_FREE || e->event.kind == EVENT_FREE;
     bool writes = frees || event_detail(&e->event) & DETAIL_ACCESS_WRITE;
     struct shadow_answer answer = { 0 };
     struct op op = { .seq = e->seq, .launch = EVENT_NO_SEQ };

@@ -125,6 +125,7 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
     if (op->what == SHADOW_LAUNCH)
         launches_on_run(r, e, op, t, s);
     handover_on_op(r, op, t);
+    peers_check(r, op, t, s);
     races_check(r, op, t, s->lane, before_number(r, s->lane), &s->clock);
     before_done(r, &s->clock, s->lane, op->seq);
     before_changed(r, s);
@@ -194,7 +195,9 @@ static void on_free(struct replay *r, const struct reader_event *e, struct threa
         return;
     r->seen.frees++;
     bool async = r->fn[event_fn(&e->event)] == HIP_FN_hipFreeAsync && e->event.stream;
-    if (!async) /* it has waited until nothing can want the block any more */
+    if (b && b->family == DETAIL_FAMILY_REGISTERED && b->base == e->event.dst)
+        races_on_host_access(r, e, t); /* HIP does not promise that unregistering waits */
+    if (!async)                        /* it has waited until nothing can want the block any more */
         before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, end_of(&e->event));
     if (!b || b->base != e->event.dst)
         return;
@@ -228,6 +231,8 @@ static void on_reset(struct replay *r, const struct reader_event *e, struct thre
     if (e->event.status != hipSuccess)
         return;
     before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
+    if (e->event.dst < SPACE_DEVICES)
+        t->space->peers[e->event.dst] = 0;
     free_some(r, e, t->space, is_of_device, e->event.dst);
     errors_on_reset(r, t);
 }
@@ -367,6 +372,7 @@ static void on_unfollowed(struct replay *r, const struct reader_event *e, struct
 
 static void on_call(struct replay *r, const struct reader_event *e, struct thread *t) {
     enum hip_fn fn = r->fn[event_fn(&e->event)];
+    peers_on_call(r, e, t);
     switch (fn) {
     case HIP_FN_hipStreamWaitValue32:
     case HIP_FN_hipStreamWaitValue64:
@@ -430,6 +436,10 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
         break;
     case EVENT_CALL:
         on_call(r, e, t);
+        break;
+    case EVENT_DEVICE:
+        if (e->event.status == hipSuccess)
+            t->device = (uint32_t)e->event.dst;
         break;
     case EVENT_DEVICE_RESET:
         on_reset(r, e, t);

@@ -7,6 +7,7 @@
  *   graph.c     captures and graphs: operations that run later, again and again
  *   op.c        an event as an operation: which bytes it reads and writes
  *   bounds.c    do the ranges of an operation lie where they may?
+ *   peers.c     kernels that use the memory of another device
  *   caught.c    what checks of the device found in kernels
  *   touched.c   which bytes the device saw a launch touch
  *   launches.c  what the device states about launches: did they run, what was checked?
@@ -69,6 +70,7 @@ struct stream {
 
 struct thread {
     uint32_t id;
+    uint32_t device; /* the current one */
     struct space *space;
     bool seen;
     struct vclock known;     /* what has happened, as far as this thread can know */
@@ -173,8 +175,9 @@ struct found {
     uint64_t evidence[EVIDENCE_MAX];
     unsigned evidence_count;
     uint64_t count, key;
-    const struct sentence *said; /* what happened */
-    uint64_t replay;             /* the graph launch that ran the culprit; 0: none */
+    const struct sentence *said;    /* what happened */
+    const struct sentence *advised; /* what to do; NULL: what its hypothesis says */
+    uint64_t replay;                /* the graph launch that ran the culprit; 0: none */
 };
 
 struct findings {
@@ -241,6 +244,7 @@ struct launch_facts {
     struct launch_count inside; /* got tensors inside of a block, whose ends have no guards */
     struct launch_count vague;  /* which bytes they touch is not known */
     struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
+    struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
 };
 
 /* Slots [first, end) are missing. */
@@ -323,6 +327,13 @@ bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
 struct space *replay_space(struct replay *r, uint32_t process);
 struct thread *replay_thread(struct replay *r, uint32_t id);
+
+/* ---- peers.c --------------------------------------------------------------------------------- */
+
+/* Any call: it may give access to the memory of another device. */
+void peers_on_call(const struct replay *r, const struct reader_event *e, struct thread *t);
+/* A launch on that stream: may its device reach what it uses? */
+void peers_check(struct replay *r, const struct op *op, struct thread *t, const struct stream *s);
 
 /* ---- caught.c -------------------------------------------------------------------------------- */
 

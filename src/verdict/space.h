@@ -18,7 +18,13 @@
 #include "verdict/shadow.h"
 #include "verdict/table.h"
 
-enum { SPACE_FREED_MAX = 1 << 20, SPACE_HULLS = 4, SPACE_NULLS = 16, SPACE_UNKNOWNS = 16 };
+enum {
+    SPACE_FREED_MAX = 1 << 20,
+    SPACE_HULLS = 4,
+    SPACE_NULLS = 16,
+    SPACE_UNKNOWNS = 16,
+    SPACE_DEVICES = 32
+};
 
 /* Whose side memory is on. Pinned, registered and managed memory is on both. */
 enum space_side { SPACE_UNKNOWN, SPACE_DEVICE, SPACE_BOTH };
@@ -90,6 +96,9 @@ struct space {
     struct stream **dirty; /* blocking streams with work that a default stream must wait for */
     size_t dirty_count, dirty_room;
     struct vclock published; /* what host threads knew before calls that have ended */
+    uint32_t
+        peers[SPACE_DEVICES]; /* by device: bits 1 << n, it may use memory of device n: peers.c */
+    bool peers_unknown;       /* or what it may use is not recorded */
     uint32_t threads;
     bool ended;   /* END was seen */
     bool stopped; /* the last call failed: it was the end of the program */

@@ -72,6 +72,8 @@ static const struct sentence *missing_statements(struct replay *r, enum verdict_
         why = missing_run(r);
     if (!why && needs[id] & RACES && r->launches.unraced.count)
         why = SAY_LAUNCHES(MISSING_RACES, r->launches.unraced);
+    if (!why && needs[id] & RACES && r->launches.unraced_grids.count)
+        why = SAY_LAUNCHES(MISSING_GRID_RACES, r->launches.unraced_grids);
     if (!why && needs[id] & BARRIERS && r->launches.unbarred.count)
         why = SAY_LAUNCHES(MISSING_BARRIERS, r->launches.unbarred);
     if (!why && needs[id] & CHECKED)
@@ -144,7 +146,7 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
     case HYPOTHESIS_UNINITIALISED_READ:
         return r->checked[id] || c->launches;
     case HYPOTHESIS_KERNEL_RACE:
-        return r->checked[id] || r->launches.unraced.count;
+        return r->checked[id] || r->launches.unraced.count || r->launches.unraced_grids.count;
     case HYPOTHESIS_BARRIER_DIVERGENCE:
         return r->checked[id] || r->launches.unbarred.count;
     case HYPOTHESIS_SIZE_MISMATCH:
