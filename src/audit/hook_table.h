@@ -335,7 +335,7 @@
     ~, struct hook_host_node w; hook_host_node(&w, &pNodeParams), NODE; hook_node_host(&c, r, &n, &w)
 #define HOOK_hipGraphHostNodeGetParams ~, PLAIN(node, pNodeParams, 0), hook_host_node_read(r, pNodeParams); call_end(&c, (unsigned)r)
 #define HOOK_hipGraphAddEmptyNode    ~, , NODE; hook_node_plain(&c, r, &n)
-#define HOOK_hipGraphAddChildGraphNode  ~, , NODE; hook_node_plain(&c, r, &n)
+#define HOOK_hipGraphAddChildGraphNode  ~, , NODE; hook_node_child(&c, r, &n, childGraph)
 #define HOOK_hipGraphAddEventRecordNode ~, , NODE; hook_node_plain(&c, r, &n)
 #define HOOK_hipGraphAddEventWaitNode   ~, , NODE; hook_node_plain(&c, r, &n)
 

@@ -225,6 +225,7 @@ static inline struct hook_node hook_node(const hipGraphNode_t *node, hipGraph_t 
     return (struct hook_node){ node, graph, needs, count };
 }
 void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n);
+void hook_node_child(struct call *c, hipError_t r, const struct hook_node *n, const void *child);
 void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
                       const hipKernelNodeParams *p);
 void hook_node_copy(struct call *c, hipError_t r, const struct hook_node *n, const void *dst,

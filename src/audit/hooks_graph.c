@@ -147,6 +147,17 @@ void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n) {
         record_node(c, r, n, 0);
 }
 
+void hook_node_child(struct call *c, hipError_t r, const struct hook_node *n, const void *child) {
+    if (audit.host && r == hipSuccess)
+        graph_uses_copy(child, n->graph);
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct event ev = node_event(c, EVENT_GRAPH_LAUNCH, 0, r);
+    ev.src = bits(child);
+    record_event(audit.writer, &ev);
+}
+
 static struct hook_launch launch_of(const hipKernelNodeParams *p) {
     return (struct hook_launch){
         .function = p->func,

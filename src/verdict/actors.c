@@ -312,7 +312,7 @@ static const struct sentence *advise(const struct replay *r, const struct found 
 struct verdict_finding actors_finding(struct replay *r, struct arena *a, const struct found *f) {
     struct verdict_finding out = {
         .hypothesis = f->hypothesis,
-        .also = f->also,
+        .also = f->also & ~(1u << f->hypothesis),
         .other = keep_other(r, a, f),
         .messenger = keep_actor(r, a, f->messenger),
         .said = sentence_keep(a, f->said),

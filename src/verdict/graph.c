@@ -250,8 +250,9 @@ static void on_node(struct replay *r, const struct reader_event *e, struct threa
     if (!g)
         return;
     enum hip_fn fn = r->fn[event_fn(&e->event)];
+    t->node_opaque = g->opaque;
     if (fn == HIP_FN_hipGraphAddChildGraphNode)
-        g->opaque = true;
+        g->opaque = true; /* until the event after it has said of what */
     if (fn == HIP_FN_hipGraphAddEventRecordNode || fn == HIP_FN_hipGraphAddEventWaitNode)
         r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_EVENTS);
     bool ok = add_node(g, e->event.src, EVENT_NO_SEQ) != NULL;
@@ -593,8 +594,49 @@ static void capture_graph(struct replay *r, struct stream *s, const struct graph
         r->no_memory = true;
 }
 
+/* A graph becomes a node of another: its nodes come after what that node depends on, and the node
+ * itself, which does nothing, after all of them. */
+static void add_child(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct graph *g = t->node_graph;
+    const struct graph *child = table_find(&t->space->graphs, e->event.src);
+    enum { NODES_MAX = 1 << 20, DEPS_MAX = 1 << 24 };
+    t->node_graph = NULL;
+    if (!g || !child || child == g || child->opaque || t->node >= g->count)
+        return;
+    uint32_t base = g->count, had = g->nodes[t->node].dep_count;
+    if ((uint64_t)base + child->count > NODES_MAX || (uint64_t)child->count * (had + 1) > DEPS_MAX)
+        return;
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < child->count; i++) {
+        const struct node *n = &child->nodes[i];
+        ok = add_node(g, 0, n->seq) != NULL;
+        for (uint32_t k = 0; ok && k < n->dep_count; k++)
+            ok = add_dep(g, base + child->deps[n->dep_first + k]);
+        for (uint32_t k = 0; ok && !n->dep_count && k < had; k++)
+            ok = add_dep(g, g->deps[g->nodes[t->node].dep_first + k]);
+    }
+    uint32_t first = g->dep_count;
+    for (uint32_t i = 0; ok && i < had + child->count; i++) {
+        ok = grow(&g->deps, &g->dep_room, g->dep_count, sizeof *g->deps);
+        if (ok)
+            g->deps[g->dep_count++] =
+                i < had ? g->deps[g->nodes[t->node].dep_first + i] : base + (i - had);
+    }
+    if (!ok) {
+        r->no_memory = true;
+        return;
+    }
+    g->nodes[t->node].dep_first = first;
+    g->nodes[t->node].dep_count = had + child->count;
+    g->opaque = t->node_opaque;
+}
+
 static void on_launch(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct graph *g = table_find(&t->space->execs, e->event.dst);
+    if (event_is_captured(&e->event) && !e->event.stream) {
+        add_child(r, e, t);
+        return;
+    }
     struct stream *s = before_stream(r, e->event.stream, t);
     if (!s || e->event.status != hipSuccess)
         return;
@@ -608,6 +650,7 @@ static void on_launch(struct replay *r, const struct reader_event *e, struct thr
     if (g && !g->opaque) {
         run_graph(r, g, e, t, s);
     } else {
+        r->unfollowed = hip_fn_name(HIP_FN_hipGraphLaunch);
         races_unknown(r, e->seq, t, s->lane, before_number(r, s->lane), &s->clock);
         before_done(r, &s->clock, s->lane, e->seq);
     }

@@ -93,6 +93,7 @@ struct thread {
     uint64_t safe_op;         /* its copy; EVENT_NO_SEQ: not yet */
     struct graph *node_graph; /* a node was added by hand and its operation comes next */
     uint32_t node;
+    bool node_opaque; /* the graph was before that node came */
 };
 
 /* A host function that was queued and has not returned. */

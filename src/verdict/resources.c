@@ -193,9 +193,12 @@ bool resources_explain(struct replay *r, const struct reader_event *e, struct th
         .argument = -1,
         .failed = true,
         .process = t->space->process,
+        .advised = sentence_plain(releases(e->event.kind) ? SENTENCE_ADVICE_HANDLE_TWICE
+                                                          : SENTENCE_ADVICE_HANDLE_GONE),
     };
     f.said = SAY(&r->words, HANDLE_GONE, A_SENTENCE(findings_event(r, e->seq)),
-                 A_SENTENCE(sentence_plain(names[kind])), A_SENTENCE(findings_event(r, x->gone)));
+                 A_SENTENCE(sentence_plain(names[kind])), A_SENTENCE(findings_event(r, x->gone)),
+                 A_NUMBER(releases(e->event.kind)));
     findings_evidence(&f, x->made);
     findings_add(r, &f);
     if (failure)

@@ -151,6 +151,8 @@ static void default_streams_of_two_devices_are_not_ordered(void **state) {
     (void)state;
     uint32_t other =
         record_stream(W, &(struct record_stream){ .device = 1, .flags = RECORD_STREAM_DEFAULT });
+    put(EVENT_DEVICE, HIP_FN_hipSetDevice, 0, 1, 0, 0, 0, NULL);
+    put(EVENT_CALL, HIP_FN_hipDeviceEnablePeerAccess, 0, 0, 0, 0, 0, NULL);
     uint64_t a = write_in(s0);
     uint64_t b = read_in(other);
     sync_device(1);
