@@ -6,6 +6,7 @@
 #define SOFT_RUNTIME_FUNCTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <greta/soft.h>
@@ -20,6 +21,7 @@ struct soft_function {
     bool looks; /* native: the slack of some arguments is looked at after a launch */
     const struct soft_machine *machine; /* NULL: native only; machine/machine.h */
     void *module;
+    bool (*place)(const struct soft_function *f, uint64_t pc, char *out, size_t size); /* or NULL */
     /* What the code object's metadata says, where there is one. */
     uint32_t kernarg_bytes, shared_bytes, private_bytes, max_threads;
 };

@@ -9,7 +9,6 @@
 
 #include "soft/runtime/host.h"
 #include "soft/runtime/op.h"
-#include "soft/runtime/schedule.h"
 #include "soft/runtime/start.h"
 #include "soft/runtime/thread.h"
 
@@ -19,6 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t come = PTHREAD_COND_INITIALIZER;
 static struct soft_op *first, *last;
 static unsigned waiting_ops, idle_threads;
+static void (*run_op)(struct soft_op *op), (*complete_op)(struct soft_op *op);
 
 static struct soft_op *take(void) {
     struct soft_op *op = first;
@@ -50,12 +50,17 @@ static struct soft_op *await_op(void) {
 static void *host_main(void *unused) {
     (void)unused;
     for (struct soft_op *op; (op = await_op());) {
-        soft_op_run(op);
+        run_op(op);
         if (soft_is_forked()) /* in that function, and it has come back */
             return NULL;
-        soft_schedule_complete(op);
+        complete_op(op);
     }
     return NULL;
+}
+
+void soft_host_init(void (*run)(struct soft_op *op), void (*complete)(struct soft_op *op)) {
+    run_op = run;
+    complete_op = complete;
 }
 
 void soft_host_queue(struct soft_op *op) {

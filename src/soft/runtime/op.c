@@ -1,20 +1,12 @@
-/* op.c - operations: their memory, and how one is run. */
+/* op.c - operations: their memory. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/spin.h"
-#include "soft/runtime/copy.h"
-#include "soft/runtime/error.h"
-#include "soft/runtime/event.h"
-#include "soft/runtime/fault_signal.h"
-#include "soft/runtime/launch.h"
-#include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/piece.h"
-#include "soft/runtime/slack.h"
 #include "soft/runtime/stream.h"
-#include "soft/runtime/value.h"
 
 /* Freed operations wait here for the next soft_op_new: queueing a launch must not cost a malloc on
  * one thread and a free on another. */
@@ -129,61 +121,4 @@ bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq
     }
     op->deps[op->dep_count++] = (struct soft_dep){ stream, seq };
     return true;
-}
-
-/* ---- running -------------------------------------------------------------------------------- */
-
-/* False with address and kind of a bad access. */
-static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
-    switch (op->kind) {
-    case SOFT_OP_COPY:
-        return soft_copy_run(&op->u.copy, address, kind);
-    case SOFT_OP_FILL:
-        return soft_fill_run(&op->u.fill, address, kind);
-    case SOFT_OP_LAUNCH:
-        return soft_launch_run(op, address, kind);
-    case SOFT_OP_RECORD:
-        soft_event_completed(op->u.record.event, op->u.record.generation);
-        break;
-    case SOFT_OP_COMMIT:
-        if (soft_memory_commit(op->u.block) != hipSuccess)
-            soft_error_raise(op->device, hipErrorOutOfMemory);
-        break;
-    case SOFT_OP_UNMAP:
-        soft_memory_free(op->u.block);
-        break;
-    case SOFT_OP_HOST:
-    case SOFT_OP_PIECE:
-    case SOFT_OP_BARRIER:
-        break;
-    }
-    return true;
-}
-
-/* A host function is the program's code: its faults are the program's. A stream callback is told
- * about a device error, a host function is not called after one. */
-static void run_host(const struct soft_host_call *call, int device, bool failed) {
-    if (call->value.bytes) {
-        if (!failed)
-            soft_value_run(&call->value, device);
-    } else if (call->callback)
-        call->callback(call->stream, failed ? hipErrorIllegalAddress : hipSuccess, call->user);
-    else if (!failed)
-        call->fn(call->user);
-}
-
-void soft_op_run(struct soft_op *op) {
-    bool failed = soft_error_raised(op->device);
-    uint64_t address;
-    int kind;
-    if (op->kind == SOFT_OP_HOST)
-        run_host(&op->u.host, op->device, failed);
-    else if (op->kind == SOFT_OP_PIECE)
-        soft_piece_run(op);
-    else if (failed)
-        soft_launch_skipped(op);
-    else if (!run_payload(op, &address, &kind))
-        soft_fault_report(op, address, kind);
-    else
-        soft_launch_done(op);
 }

@@ -132,7 +132,4 @@ bool soft_op_reserve(struct soft_op *op, uint32_t n);
 /* Adds a dependency to an operation that is not yet submitted; false without memory. */
 bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq);
 
-/* Runs one operation's payload on this thread (no dependencies, no queue). Faults are raised. */
-void soft_op_run(struct soft_op *op);
-
 #endif

@@ -2,9 +2,6 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "soft/runtime/pool.h"
 
 struct soft_piece *soft_piece_new(uint32_t room) {
     struct soft_piece *p = malloc(sizeof *p + room * sizeof(struct soft_op *));
@@ -35,24 +32,4 @@ struct soft_op *soft_piece_op(struct soft_piece *p) {
     atomic_fetch_add(&p->users, 1);
     op->u.piece = p;
     return op;
-}
-
-/* A launch as if it had been queued by itself. Its arguments stay where they are. */
-static void run_one(const struct soft_op *op, const struct soft_op *launch) {
-    struct soft_op one;
-    memcpy(&one, launch, offsetof(struct soft_op, deps_inline));
-    one.deps = one.deps_inline;
-    one.stream = op->stream;
-    one.device = op->device;
-    one.seq = op->seq;
-    one.tag = op->tag;
-    soft_op_run(&one);
-}
-
-void soft_piece_run(const struct soft_op *op) {
-    const struct soft_piece *p = op->u.piece;
-    soft_pool_hold();
-    for (uint32_t i = 0; i < p->count; i++)
-        run_one(op, p->op[i]);
-    soft_pool_release();
 }

@@ -23,7 +23,4 @@ void soft_piece_drop(struct soft_piece *piece); /* the last user frees it; NULL 
 /* An operation that runs the piece, as one more user; NULL: no memory. */
 struct soft_op *soft_piece_op(struct soft_piece *piece);
 
-/* Runs all its launches, one after the other, on this thread and the pool's. */
-void soft_piece_run(const struct soft_op *op);
-
 #endif

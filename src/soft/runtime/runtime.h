@@ -16,7 +16,8 @@
  *   mempool.c       memory in the order of streams
  *   virtual.c       addresses and memory apart
  *   ipc.c           memory of other processes
- *   op.c            operations: building and running one
+ *   op.c            operations: building one
+ *   op_run.c        running one, by the part that its kind belongs to
  *   schedule.c      the scheduler: dispatcher, watchdog, four policies
  *   stream.c        streams and their rules
  *   copy.c          copies and fills
@@ -28,6 +29,7 @@
  *   fault_signal.c  SIGSEGV becomes a fault
  *   error.c         last and sticky errors
  *   start.c         the start, and forks
+ *   parts.c         what is started, and what a fork must lock
  *   device.c        properties
  *   module/         code objects, symbols
  *   machine/        kernels that are machine code

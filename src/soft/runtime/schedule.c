@@ -51,6 +51,7 @@ enum { SPIN_NS = 50000, LOOKS_A_CLOCK = 64, DISPATCHERS_MAX = 64, BATCH_MAX = 16
 /* Grouped by who writes when: threads that queue, run and wait must not share cache lines that they
  * do not mean to share. */
 static struct {
+    void (*run)(struct soft_op *op); /* set once, at the start */
     _Alignas(64) struct spin lock;
     struct soft_stream *active; /* streams with queued work, most recently served last */
     uint64_t random;
@@ -326,7 +327,7 @@ static struct batch run_and_pick(struct batch b, bool pick_next) {
         return retire_and_pick((struct batch){ 0 }, pick_next);
     }
     for (struct soft_op *op = b.first;; op = op->next) {
-        soft_op_run(op);
+        s.run(op);
         complete(op);
         if (op == b.last)
             break;
@@ -680,7 +681,9 @@ void soft_schedule_drain(int device) {
     }
 }
 
-enum rc soft_schedule_init(struct err *e) {
+enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e) {
+    s.run = run;
+    soft_host_init(run, soft_schedule_complete);
     s.spin_ns = cpu_count() > 1 ? SPIN_NS : 0;
     s.random = soft_settings()->seed * 0x9E3779B97F4A7C15ull + 0x1234567ull;
     s.random += s.random == 0;

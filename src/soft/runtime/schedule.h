@@ -11,7 +11,8 @@
 #include "base/err.h"
 #include "soft/runtime/op.h"
 
-enum rc soft_schedule_init(struct err *e);
+/* run: runs an operation on the calling thread. */
+enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e);
 /* Puts op at the end of its stream's queue, with the dependencies it has. */
 void soft_schedule_push(struct soft_stream *stream, struct soft_op *op);
 void soft_schedule_lock(void);

@@ -10,6 +10,7 @@
  * kernels that were registered, so the locks of that are taken for the fork: with a time limit,
  * since whoever holds one may be waiting for somebody whose own handler of fork has run already. A
  * lock that was not to be had is made anew in the child. */
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,22 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "soft/runtime/error.h"
-#include "soft/runtime/event.h"
-#include "soft/runtime/fault_signal.h"
-#include "soft/runtime/function.h"
-#include "soft/runtime/graph/graph.h"
 #include "soft/runtime/handle.h"
-#include "soft/runtime/launch.h"
-#include "soft/runtime/memory.h"
-#include "soft/runtime/mempool.h"
-#include "soft/runtime/module/module.h"
-#include "soft/runtime/schedule.h"
-#include "soft/runtime/settings.h"
 #include "soft/runtime/start.h"
-#include "soft/runtime/stream.h"
 
-enum { NOT_STARTED = -1, LOCKS_MAX = 3 + SOFT_HANDLES_MAX, PATIENCE_NS = 100000000 };
+enum { NOT_STARTED = -1, LOCKS_MAX = 8 + SOFT_HANDLES_MAX, PATIENCE_NS = 100000000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int state = NOT_STARTED; /* else the hipError_t that every call begins with */
@@ -42,25 +31,7 @@ static _Atomic bool forked, said;
 
 /* ---- starting ------------------------------------------------------------------------------- */
 
-/* What is made on first use is made now, before a handler of signals can meet it half done. */
-static void make_pools(void) {
-    soft_streams();
-    soft_events();
-    soft_functions();
-    soft_graph_prepare();
-    soft_mempool_reset(0);
-}
-
-static hipError_t start(void) {
-    struct err e = { 0 };
-    if (soft_settings_read(&e) || soft_memory_init(&e) || soft_fault_init(&e) ||
-        soft_schedule_init(&e)) {
-        fprintf(stderr, "greta: the software device cannot start: %s\n", e.msg);
-        return hipErrorNotInitialized;
-    }
-    make_pools();
-    return soft_settings()->devices ? hipSuccess : hipErrorNoDevice;
-}
+static const struct soft_parts *parts; /* set when the library is loaded */
 
 static void start_once(void) {
     sigset_t all, before;
@@ -69,7 +40,7 @@ static void start_once(void) {
     pthread_mutex_lock(&lock);
     if (atomic_load(&state) == NOT_STARTED) {
         atomic_store(&begun, true);
-        atomic_store(&state, (int)start());
+        atomic_store(&state, (int)(parts ? parts->start() : hipErrorNotInitialized));
     }
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -117,24 +88,18 @@ static void hold(pthread_mutex_t *mutex) {
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
+    assert(held.count < LOCKS_MAX);
     held.lock[held.count] = mutex;
     held.taken[held.count++] = pthread_mutex_timedlock(mutex, &until) == 0;
 }
 
-/* In the order in which they are taken elsewhere. */
 static void prepare(void) {
     pthread_mutex_lock(&fork_lock);
     held.count = 0;
     if (atomic_load(&begun))
         return; /* the child will touch none of them */
-    hold(soft_symbol_lock());
-    hold(soft_module_lock());
-    hold(soft_kernel_lock());
-    for (unsigned i = 0; i < SOFT_HANDLES_MAX; i++) {
-        struct soft_handles *pool = soft_handles_number(i);
-        if (pool)
-            hold(soft_handles_lock(pool));
-    }
+    if (parts)
+        parts->each_lock(hold);
 }
 
 static void parent(void) {
@@ -154,12 +119,13 @@ static void child(void) {
     }
     pthread_mutex_unlock(&fork_lock);
     if (atomic_load(&begun)) {
-        soft_error_forget();
+        parts->forget();
         atomic_store(&forked, true);
         atomic_store(&state, (int)hipErrorNotInitialized);
     }
 }
 
-__attribute__((constructor)) static void at_load(void) {
+void soft_start_set_parts(const struct soft_parts *all) {
+    parts = all;
     pthread_atfork(prepare, parent, child);
 }

@@ -16,6 +16,8 @@
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 
+static bool place(const struct soft_function *function, uint64_t pc, char *out, size_t size);
+
 struct soft_module {
     struct soft_handle handle;
     int device;
@@ -188,6 +190,7 @@ static void free_function(struct soft_module_function *f) {
     free(f->function.name);
     f->function.name = NULL;
     f->function.module = NULL;
+    f->function.place = NULL;
     f->kernel = NULL;
     atomic_store(&f->max_dynamic_shared, 0);
     soft_handle_free(functions, f);
@@ -270,6 +273,7 @@ static struct soft_module_function *make_function(struct soft_module *m,
     f->function.name = strdup(k->name);
     soft_function_set_native(&f->function, soft_kernel_find(k->name));
     f->function.module = m;
+    f->function.place = place;
     f->function.kernarg_bytes = k->kernarg_bytes;
     f->function.shared_bytes = k->group_bytes;
     f->function.private_bytes = k->private_bytes;
@@ -355,20 +359,20 @@ static bool is_of_a_header(const struct codeobj_place *p) {
            (!p->file || !strncmp(p->file, "/usr/", 5) || strstr(p->file, "include/hip/"));
 }
 
-bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out, size_t size) {
+static bool place(const struct soft_function *function, uint64_t pc, char *out, size_t size) {
     enum { FRAMES = 16 };
     const struct soft_module *m = function->module;
-    struct codeobj_place place[FRAMES] = { 0 };
+    struct codeobj_place frame[FRAMES] = { 0 };
     codeobj_lines *lines = NULL;
     if (!m || !m->block || pc - m->block->addr >= m->extent.bytes ||
         codeobj_lines_open(&lines, m->image.bytes, m->image.size, NULL) != RC_OK)
         return false;
     uint64_t address = pc - m->block->addr + m->extent.first;
-    unsigned count = codeobj_lines_find(lines, address, place, FRAMES), at = 0;
+    unsigned count = codeobj_lines_find(lines, address, frame, FRAMES), at = 0;
     count = count < FRAMES ? count : FRAMES;
-    while (at + 1 < count && is_of_a_header(&place[at]))
+    while (at + 1 < count && is_of_a_header(&frame[at]))
         at++;
-    const struct codeobj_place *p = &place[at];
+    const struct codeobj_place *p = &frame[at];
     bool known = count && p->file && p->line;
     if (known)
         snprintf(out, size, "%s at %s:%u", p->function ? p->function : function->name, p->file,

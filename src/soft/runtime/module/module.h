@@ -88,7 +88,10 @@ void soft_module_code(struct soft_module *module, struct soft_module_code *out);
 
 /* Where in the sources an instruction of the function's module is: "saxpy at saxpy.hip:12", where
  * it was compiled with -g and libdw is installed; false if that is not known. Slow. */
-bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out, size_t size);
+static inline bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out,
+                                     size_t size) {
+    return function->place && function->place(function, pc, out, size);
+}
 
 /* ---- symbol.c ------------------------------------------------------------------------------ */
 
