@@ -217,6 +217,19 @@ struct greta_soft_caught {
     uint64_t node;                     /* as in struct greta_soft_fault */
 };
 
+/* How the instructions of a launch of machine code were executed. Counts are of wave instructions;
+ * names are mnemonics, separated by blanks, "" if there are none. */
+struct greta_soft_executed {
+    uint64_t tag;
+    const char *kernel;
+    uint64_t exact;       /* bit for bit as documented */
+    uint64_t precise;     /* within the documented error */
+    uint64_t approximate; /* up to what is not documented */
+    const char *exact_names, *precise_names, *approximate_names;
+    int followed;        /* approximate values were followed through registers */
+    int address, branch; /* one of them became an address; decided a branch */
+};
+
 /* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
 struct greta_soft_launch_observer {
     /* The device did not run `launches` launches of the operation with that tag. */
@@ -229,6 +242,8 @@ struct greta_soft_launch_observer {
     /* A check found something; the same place is told once per launch. May be NULL: then standard
      * error is told. */
     void (*caught)(const struct greta_soft_caught *caught, void *user);
+    /* A launch of machine code has ended, well or not. May be NULL: then nobody counts. */
+    void (*executed)(const struct greta_soft_executed *executed, void *user);
 };
 
 /* From here on slack has a pattern, and is looked at after each launch that has the block among its

@@ -242,11 +242,39 @@ static void observe_caught(const struct greta_soft_caught *caught, void *user) {
     record_events(audit.writer, slot, 2 + add_node(&slot[2], caught->node));
 }
 
+static void observe_executed(const struct greta_soft_executed *e, void *user) {
+    (void)user;
+    union event_slot slot[2];
+    unsigned reached = !e->followed              ? DETAIL_REACHED_UNKNOWN
+                       : e->address && e->branch ? DETAIL_REACHED_BOTH
+                       : e->address              ? DETAIL_REACHED_ADDRESS
+                       : e->branch               ? DETAIL_REACHED_BRANCH
+                                                 : DETAIL_REACHED_NOTHING;
+    struct event_executed extra = {
+        .precise = e->precise,
+        .approximate = e->approximate,
+        .exact_names = record_string(audit.writer, e->exact_names),
+        .precise_names = record_string(audit.writer, e->precise_names),
+        .approximate_names = record_string(audit.writer, e->approximate_names),
+    };
+    slot[0].event = (struct event){
+        .kind = EVENT_EXECUTED,
+        .dst = e->exact,
+        .src = e->tag ? e->tag - 1 : EVENT_NO_SEQ,
+        .len = e->precise + e->approximate,
+        .name = record_string(audit.writer, e->kernel),
+        .aux = event_aux(EVENT_NO_FN, reached),
+    };
+    event_extra_executed(&slot[1], &extra);
+    record_events(audit.writer, slot, 2);
+}
+
 /* ---- attaching ------------------------------------------------------------------------------- */
 
 void statements_attach(void) {
     static const struct greta_soft_launch_observer launches = { observe_not_run, observe_slack,
-                                                                observe_touched, observe_caught };
+                                                                observe_touched, observe_caught,
+                                                                observe_executed };
     kernel_set_device_source(NULL, NULL);
     if (!audit.writer)
         return;

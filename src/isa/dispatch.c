@@ -125,7 +125,7 @@ enum isa_result isa_run(struct isa_wave *w, uint64_t budget) {
         w->ip = i + i->words;
         w->executed++;
         if (w->used)
-            w->used[i->op] = 1;
+            w->used[i->op]++;
         enum isa_result r = i->exec(w, i);
         if (__builtin_expect(r != ISA_CONTINUE, 0))
             return stopped(w, i, page->address + 4 * (uint64_t)(i - page->insn), r);

@@ -152,7 +152,7 @@ struct isa_wave {
     uint32_t index;         /* of the wave in its group, for messages */
     uint64_t executed;      /* instructions so far */
     bool waits;             /* for a semaphore, since before the last isa_run() */
-    uint8_t *used;          /* [ISA_OP_COUNT], set to 1 by operation, or NULL */
+    uint64_t *used;         /* [ISA_OP_COUNT], how often each operation was executed, or NULL */
     void *context;          /* the caller's */
     struct isa_stop stop;
     _Alignas(64) uint32_t vgpr[ISA_VGPRS][ISA_LANES]; /* register, lane */

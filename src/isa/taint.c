@@ -20,6 +20,16 @@ void isa_taint_reset(struct isa_taint *t, const struct isa_taint_host *host, uns
     }
 }
 
+void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host) {
+    memset(t, 0, sizeof *t);
+    t->host = host;
+    t->approximations = true;
+}
+
+static bool is_origin(const struct isa_taint *t, const struct isa_insn *i) {
+    return t->approximations && isa_info[i->op].exactness == ISA_APPROXIMATE;
+}
+
 /* ---- reading and writing --------------------------------------------------------------------- */
 
 uint64_t isa_taint_rows(struct isa_taint *t, unsigned code, unsigned dwords) {
@@ -292,6 +302,8 @@ void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_
     else if (encoding != ISA_ENC_NONE && !lanes_before(t, w, i) &&
              (encoding != ISA_ENC_MAI || isa_info[i->op].type[0] == ISA_TYPE_B32))
         vector_before(t, w, i);
+    if (is_origin(t, i))
+        t->mask = t->high = ~UINT64_C(0);
 }
 
 void isa_taint_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
@@ -301,6 +313,8 @@ void isa_taint_after(struct isa_taint *t, struct isa_wave *w, const struct isa_i
         return;
     if (encoding >= ISA_ENC_SOP2 && encoding <= ISA_ENC_SOPC)
         scalar_after(t, w, i);
+    else if (encoding == ISA_ENC_SMEM && is_origin(t, i)) /* a clock */
+        write_scalars(t, w, i, i->dst, 2, ~UINT64_C(0));
     else if (encoding == ISA_ENC_SMEM || encoding >= ISA_ENC_DS)
         isa_taint_memory_after(t, w, i);
     else if (i->op == ISA_OP_v_readlane_b32 || i->op == ISA_OP_v_readfirstlane_b32)

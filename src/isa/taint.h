@@ -56,6 +56,8 @@ enum { ISA_TAINT_ACCESSES = 32 };
 
 struct isa_taint {
     const struct isa_taint_host *host;
+    bool approximations; /* follows results that gfx9.def calls APPROXIMATE, instead of undefined
+                            ones */
     uint64_t vgpr[ISA_VGPRS]; /* one bit per lane */
     uint32_t sgpr[ISA_SGPRS]; /* one bit per bit */
     bool scc;
@@ -72,6 +74,10 @@ struct isa_taint {
 
 /* A wave begins: SGPRs below `sgprs`, the special ones, and v0 are defined. */
 void isa_taint_reset(struct isa_taint *t, const struct isa_taint_host *host, unsigned sgprs);
+
+/* The same for a taint that follows approximate values instead: all registers begin clean, and what
+ * memory holds counts as clean, so that values are followed through registers only. */
+void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host);
 
 /* Around every instruction. */
 void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i);

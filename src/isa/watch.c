@@ -57,9 +57,13 @@ enum isa_result isa_run_watched(struct isa_wave *w, uint64_t budget, struct isa_
             watch->waited(watch->context, w);
         if (watch->taint)
             isa_taint_before(watch->taint, w, i);
+        if (watch->approximate)
+            isa_taint_before(watch->approximate, w, i);
         enum isa_result r = step(w, i, watch);
         if (watch->taint)
             isa_taint_after(watch->taint, w, i);
+        if (watch->approximate)
+            isa_taint_after(watch->approximate, w, i);
         if (watch->executed)
             watch->executed(i);
         watch->whole_wave = is_whole_wave(watch, i);

@@ -18,8 +18,9 @@ struct isa_watch {
     struct spin *lock;
     /* An instruction was executed. May be NULL. */
     void (*executed)(const struct isa_insn *i);
-    struct isa_taint *taint; /* follows undefined values; NULL: nobody does */
-    bool whole_wave;         /* all lanes are on, to save or restore a register of the whole wave */
+    struct isa_taint *taint;       /* follows undefined values; NULL: nobody does */
+    struct isa_taint *approximate; /* follows approximate values; NULL: nobody does */
+    bool whole_wave; /* all lanes are on, to save or restore a register of the whole wave */
 };
 
 /* As isa_run(). */

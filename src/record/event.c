@@ -154,6 +154,7 @@ enum detail_list {
     LIST_REASON,
     LIST_SIDE,
     LIST_CAUGHT,
+    LIST_REACHED,
     LIST_CHECKED,
     LIST_COUNT
 };

@@ -322,6 +322,25 @@ enum event_space {
 void event_extra_caught(union event_slot *s, const struct event_caught *caught);
 struct event_caught event_caught_of(const struct event_extra *x);
 
+/* EXTRA_EXECUTED: wave instructions that are within the documented error, and approximate ones;
+ * strings with the mnemonics of each kind, separated by blanks. */
+struct event_executed {
+    uint64_t precise, approximate;
+    uint32_t exact_names, precise_names, approximate_names;
+};
+static inline void event_extra_executed(union event_slot *s, const struct event_executed *e) {
+    uint64_t *w = event_extra_init(s, EXTRA_EXECUTED, 5);
+    w[0] = e->precise;
+    w[1] = e->approximate;
+    w[2] = e->exact_names;
+    w[3] = e->precise_names;
+    w[4] = e->approximate_names;
+}
+static inline struct event_executed event_executed_of(const struct event_extra *x) {
+    return (struct event_executed){ x->word[0], x->word[1], (uint32_t)x->word[2],
+                                    (uint32_t)x->word[3], (uint32_t)x->word[4] };
+}
+
 /* ---- the tables of event.def --------------------------------------------------------------- */
 
 enum event_format {

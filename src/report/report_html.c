@@ -389,6 +389,19 @@ static void put_hypotheses(const struct page *p) {
     }
 }
 
+/* ---- fidelity -------------------------------------------------------------------------------- */
+
+static void put_fidelity(const struct page *p) {
+    const struct verdict_fidelity *f = &p->v->fidelity;
+    fputs("<ul>\n", p->out);
+    for (size_t i = 0; i < f->lines; i++) {
+        fputs("<li>", p->out);
+        put_text(p->out, lang_said(p->lang, f->said[i], f->text[i]));
+        fputs("</li>\n", p->out);
+    }
+    fputs("</ul>\n", p->out);
+}
+
 /* ---- coverage and provenance --------------------------------------------------------------- */
 
 static void put_coverage(const struct page *p) {
@@ -462,12 +475,19 @@ static const struct {
     const char *name;
     void (*put)(const struct page *p);
 } slots[] = {
-    { "title", put_title },       { "nonce", put_nonce },
-    { "lang", put_lang },         { "css", put_css },
-    { "head", put_head },         { "actors", put_actors },
-    { "findings", put_findings }, { "hypotheses", put_hypotheses },
-    { "coverage", put_coverage }, { "provenance", put_provenance },
-    { "data", put_data },         { "script", put_script },
+    { "title", put_title },
+    { "nonce", put_nonce },
+    { "lang", put_lang },
+    { "css", put_css },
+    { "head", put_head },
+    { "actors", put_actors },
+    { "findings", put_findings },
+    { "hypotheses", put_hypotheses },
+    { "fidelity", put_fidelity },
+    { "coverage", put_coverage },
+    { "provenance", put_provenance },
+    { "data", put_data },
+    { "script", put_script },
 };
 
 static void put_slot(const struct page *p, const char *name, size_t length) {

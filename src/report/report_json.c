@@ -179,6 +179,31 @@ static void put_hypothesis(struct json *j, const struct verdict_hypothesis *h) {
     json_object_close(j);
 }
 
+static void put_fidelity(struct json *j, const struct verdict_fidelity *f) {
+    static const char *const kinds[] = { [VERDICT_EXACT] = "exact",
+                                         [VERDICT_PRECISE] = "documented_precision",
+                                         [VERDICT_APPROXIMATE] = "approximate" };
+    json_object_open(j, "fidelity");
+    json_u64(j, "launches", f->launches);
+    for (unsigned k = 0; k < VERDICT_EXACTNESS_COUNT; k++) {
+        json_object_open(j, kinds[k]);
+        json_u64(j, "wave_instructions", f->kind[k].instructions);
+        json_array_open(j, "instructions");
+        for (size_t i = 0; i < f->kind[k].count; i++)
+            json_string(j, NULL, f->kind[k].names[i]);
+        json_array_close(j);
+        json_object_close(j);
+    }
+    json_u64(j, "launches_followed", f->followed);
+    json_u64(j, "reached_address", f->addresses);
+    json_u64(j, "reached_branch", f->branches);
+    json_array_open(j, "text");
+    for (size_t i = 0; i < f->lines; i++)
+        json_string(j, NULL, f->text[i]);
+    json_array_close(j);
+    json_object_close(j);
+}
+
 static void put_coverage(struct json *j, const struct verdict_coverage *c) {
     json_object_open(j, "coverage");
     json_u64(j, "events_lost", c->lost + c->torn + c->overwritten + c->cut);
@@ -252,6 +277,7 @@ enum rc report_json(FILE *out, const verdict *v, struct err *e) {
         json_string(&j, NULL, v->remarks[i]);
     json_array_close(&j);
     put_coverage(&j, &v->coverage);
+    put_fidelity(&j, &v->fidelity);
     put_provenance(&j, &v->provenance);
     json_string(&j, "recording", v->recording);
     json_object_close(&j);

@@ -352,6 +352,16 @@ static void matrix(const struct page *p) {
 
 /* ---- evidence ------------------------------------------------------------------------------ */
 
+static void fidelity(const struct page *p) {
+    const struct verdict_fidelity *f = &p->v->fidelity;
+    heading(p, "###", LANG_FIDELITY);
+    for (size_t i = 0; i < f->lines; i++) {
+        fputs("- ", p->out);
+        md_text(p->out, lang_said(p->lang, f->said[i], f->text[i]));
+        putc('\n', p->out);
+    }
+}
+
 static void coverage(const struct page *p) {
     const struct verdict_coverage *c = &p->v->coverage;
     FILE *out = p->out;
@@ -516,6 +526,7 @@ static void evidence(const struct page *p) {
         putc('\n', p->out);
     }
     coverage(p);
+    fidelity(p);
     if (v->remark_count)
         heading(p, "###", LANG_REMARKS);
     for (size_t i = 0; i < v->remark_count; i++) {

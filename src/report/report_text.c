@@ -265,6 +265,17 @@ static void put_coverage(const struct text *t) {
     }
 }
 
+static void put_fidelity(const struct text *t) {
+    const struct verdict_fidelity *f = &t->v->fidelity;
+    if (f->lines)
+        fprintf(t->out, "\n%s:\n", word(t, LANG_FIDELITY));
+    for (size_t i = 0; i < f->lines; i++) {
+        fputs("  ", t->out);
+        put(t, lang_said(t->o->lang, f->said[i], f->text[i]));
+        putc('\n', t->out);
+    }
+}
+
 enum rc report_text(FILE *out, const verdict *v, const struct report_text_options *o,
                     struct err *e) {
     static const struct report_text_options plain;
@@ -281,6 +292,7 @@ enum rc report_text(FILE *out, const verdict *v, const struct report_text_option
     put_findings(&t);
     put_hypotheses(&t);
     put_coverage(&t);
+    put_fidelity(&t);
     if (fflush(out) != 0 || ferror(out))
         return err_set(e, RC_IO, "the report cannot be written");
     return RC_OK;

@@ -33,6 +33,7 @@ static void judge_all(struct judge *j) {
     resources_finish(r, j->failed);
     coverage_fill(j);
     coverage_fill_provenance(j);
+    fidelity_fill(j);
     const struct found *root = j->stale ? NULL : cause_find(r);
     cause_fill_findings(j, root);
     cause_remark_failures(j);

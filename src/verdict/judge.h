@@ -28,6 +28,9 @@ void coverage_fill_provenance(struct judge *j);
 void coverage_fill_blocks(struct judge *j);
 void coverage_fill_remarks(struct judge *j);
 
+/* fidelity.c */
+void fidelity_fill(struct judge *j);
+
 /* cause.c */
 void cause_find_failures(struct judge *j);
 /* The finding that explains the failure, NULL if there is none. */

@@ -450,6 +450,9 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
     case EVENT_CAUGHT:
         caught_on_event(r, e, t);
         break;
+    case EVENT_EXECUTED:
+        fidelity_on_event(r, e);
+        break;
     case EVENT_TOUCHED: /* it was read with its launch */
         break;
     case EVENT_RAN:
@@ -612,6 +615,7 @@ void replay_free(struct replay *r) {
     findings_free(&r->found);
     table_clear(&r->space_of);
     table_clear(&r->touched);
+    fidelity_close(r);
     free(r->spaces);
     free(r->streams);
     free(r->threads);

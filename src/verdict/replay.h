@@ -9,6 +9,7 @@
  *   bounds.c    do the ranges of an operation lie where they may?
  *   peers.c     kernels that use the memory of another device
  *   caught.c    what checks of the device found in kernels
+ *   fidelity.c  how instructions of machine code were executed
  *   touched.c   which bytes the device saw a launch touch
  *   launches.c  what the device states about launches: did they run, what was checked?
  *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
@@ -304,6 +305,14 @@ struct replay {
     struct fault faults[FAULTS_MAX];
     size_t fault_count;
     uint64_t faults_seen;
+    struct fidelity {
+        struct verdict_fidelity seen;
+        struct name_list {
+            const char **at; /* ascending; of `arena` */
+            size_t count, room;
+            struct table read; /* strings whose names are in it, by number */
+        } names[VERDICT_EXACTNESS_COUNT];
+    } fidelity;
     struct lost_write lost[LOST_WRITES_MAX];
     size_t lost_count;
     uint64_t calls;
@@ -335,6 +344,12 @@ struct thread *replay_thread(struct replay *r, uint32_t id);
 void peers_on_call(const struct replay *r, const struct reader_event *e, struct thread *t);
 /* A launch on that stream: may its device reach what it uses? */
 void peers_check(struct replay *r, const struct op *op, struct thread *t, const struct stream *s);
+
+/* ---- fidelity.c ------------------------------------------------------------------------------ */
+
+/* The device states how the instructions of a launch were executed. */
+void fidelity_on_event(struct replay *r, const struct reader_event *e);
+void fidelity_close(struct replay *r);
 
 /* ---- caught.c -------------------------------------------------------------------------------- */
 

@@ -165,6 +165,28 @@ struct verdict_coverage {
     size_t pending_count;
 };
 
+/* How far the results of interpreted machine code can be trusted: what the device stated. */
+enum verdict_exactness {
+    VERDICT_EXACT,       /* bit for bit as documented */
+    VERDICT_PRECISE,     /* within the documented error */
+    VERDICT_APPROXIMATE, /* up to what is not documented */
+    VERDICT_EXACTNESS_COUNT
+};
+enum { VERDICT_FIDELITY_LINES = 4 };
+struct verdict_fidelity {
+    uint64_t launches; /* of machine code that stated it */
+    uint64_t followed; /* of those, in which approximate values were followed through registers */
+    uint64_t addresses, branches; /* of those, in which one became an address, decided a branch */
+    struct {
+        uint64_t instructions;    /* wave instructions */
+        const char *const *names; /* mnemonics, ascending */
+        size_t count;
+    } kind[VERDICT_EXACTNESS_COUNT];
+    const struct sentence *said[VERDICT_FIDELITY_LINES]; /* the same in words */
+    const char *text[VERDICT_FIDELITY_LINES];            /* and in English */
+    size_t lines;
+};
+
 struct verdict_fact { /* of the provenance */
     const char *key, *value;
 };
@@ -195,6 +217,7 @@ struct verdict {
     const struct sentence *const *remarks_said; /* the same; NULL: only remarks says */
     size_t remark_count;
     struct verdict_coverage coverage;
+    struct verdict_fidelity fidelity;
     struct verdict_provenance provenance;
     const struct verdict_block *blocks; /* allocations that findings and reports may show: those
                                            of findings, then those alive at the end */

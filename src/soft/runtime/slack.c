@@ -199,6 +199,19 @@ void soft_touches_tell(const struct soft_op *op, const struct greta_soft_touch *
         o->touched(op->tag, op->what, touched, count, atomic_load(&observer_user));
 }
 
+bool soft_executed_wanted(void) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    return o && o->executed;
+}
+
+void soft_executed_tell(const struct soft_op *op, struct greta_soft_executed *executed) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    executed->tag = op->tag;
+    executed->kernel = op->what;
+    if (o && o->executed)
+        o->executed(executed, atomic_load(&observer_user));
+}
+
 /* For a user without a report: one line. */
 static void print_caught(const struct soft_op *op, const struct greta_soft_caught *c) {
     static const char *const what[] = {

@@ -39,6 +39,10 @@ void soft_touches_tell(const struct soft_op *op, const struct greta_soft_touch *
 /* Tells what a check found in a launch: the observer, or standard error. The places' texts are
  * filled in here. */
 void soft_caught_tell(const struct soft_op *op, struct greta_soft_caught *caught);
+
+/* How the instructions of a launch were executed; wanted: somebody is there to be told. */
+bool soft_executed_wanted(void);
+void soft_executed_tell(const struct soft_op *op, struct greta_soft_executed *executed);
 /* An operation was skipped, because its device has failed. */
 void soft_launch_skipped(const struct soft_op *op);
 

@@ -87,6 +87,8 @@ struct machine_worker {
     struct machine_touches *touches; /* of the launch; NULL: nobody wants to know */
     struct machine_launch *launch;
     struct machine_checks *checks; /* of the group it runs */
+    uint64_t
+        *used; /* [ISA_OP_COUNT], how often it executed each in this launch; NULL: nobody asks */
 };
 
 /* The launch as its workgroups see it. */
@@ -100,8 +102,10 @@ struct machine_launch {
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */
-    struct isa_race *race;            /* NULL: races are not looked for */
-    uint64_t told[MACHINE_TOLD_MAX];  /* instructions of which something was told already */
+    uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: nobody asks */
+    _Atomic unsigned reached; /* 1 << enum isa_taint_use: what approximate values became */
+    struct isa_race *race;    /* NULL: races are not looked for */
+    uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
     _Atomic bool stopped;
     struct spin lock; /* of stop and told */
     struct soft_machine_stop *stop;

@@ -30,10 +30,10 @@ struct machine_checks {
     struct barrier at[MACHINE_WAVES_MAX];
     /* Undefined values: of each wave's registers; a byte per byte of LDS and scratch, not 0 where
      * nothing has written. NULL until they are wanted. */
-    struct isa_taint *taint[MACHINE_WAVES_MAX];
+    struct isa_taint *taint[MACHINE_WAVES_MAX], *approximate[MACHINE_WAVES_MAX];
     unsigned char *lds, *scratch;
     uint64_t scratch_room;
-    struct isa_taint_host host;
+    struct isa_taint_host host, approximate_host;
 };
 
 struct machine_checks *machine_checks_new(void) {
@@ -44,8 +44,10 @@ void machine_checks_free(struct machine_checks *c) {
     if (!c)
         return;
     isa_race_end(&c->race);
-    for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++)
+    for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++) {
         free(c->taint[i]);
+        free(c->approximate[i]);
+    }
     free(c->lds);
     free(c->scratch);
     free(c);
@@ -240,6 +242,26 @@ static void used(void *context, const struct isa_wave *wave, const struct isa_in
         soft_caught_tell(w->launch->op, &c);
 }
 
+/* ---- approximate values: only what becomes of them counts ---- */
+
+static bool never(void *context, const struct isa_wave *wave, unsigned space, uint64_t address,
+                  uint32_t bytes) {
+    (void)context, (void)wave, (void)space, (void)address, (void)bytes;
+    return false;
+}
+
+static void forget(void *context, const struct isa_wave *wave, unsigned space, uint64_t address,
+                   uint32_t bytes, bool undefined) {
+    (void)context, (void)wave, (void)space, (void)address, (void)bytes, (void)undefined;
+}
+
+static void reached(void *context, const struct isa_wave *wave, const struct isa_insn *i,
+                    enum isa_taint_use how, struct isa_origin origin, unsigned lane) {
+    const struct machine_worker *w = context;
+    (void)wave, (void)i, (void)origin, (void)lane;
+    atomic_fetch_or(&w->launch->reached, 1u << how);
+}
+
 /* Room for what the group needs; without memory nothing is followed. */
 static bool make_room(struct machine_checks *c, const struct machine_launch *l) {
     uint64_t scratch = (uint64_t)l->scratch_bytes * ISA_LANES * machine_waves(l);
@@ -253,7 +275,8 @@ static bool make_room(struct machine_checks *c, const struct machine_launch *l) 
         c->scratch_room = scratch;
     }
     for (unsigned i = 0; i < machine_waves(l); i++)
-        if (!c->taint[i] && !(c->taint[i] = malloc(sizeof *c->taint[i])))
+        if ((!c->taint[i] && !(c->taint[i] = malloc(sizeof *c->taint[i]))) ||
+            (!c->approximate[i] && !(c->approximate[i] = malloc(sizeof *c->approximate[i]))))
             return false;
     memset(c->lds, 1, l->lds_bytes);
     if (scratch)
@@ -268,11 +291,16 @@ static void begin_taint(struct machine_worker *w) {
     if (m->start.preload >= 0)
         sgprs += m->descriptor.preload_count;
     c->host = (struct isa_taint_host){ w, is_undefined, define, used };
+    c->approximate_host = (struct isa_taint_host){ w, never, forget, reached };
     if (!make_room(c, w->launch))
         return;
     for (unsigned i = 0; i < machine_waves(w->launch); i++) {
         isa_taint_reset(c->taint[i], &c->host, sgprs);
         c->at[i].watch.taint = c->taint[i];
+        if (!w->launch->used)
+            continue;
+        isa_taint_reset_approximations(c->approximate[i], &c->approximate_host);
+        c->at[i].watch.approximate = c->approximate[i];
     }
 }
 

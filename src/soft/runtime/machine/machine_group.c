@@ -106,6 +106,7 @@ static enum isa_result start_wave(struct machine_launch *l, struct machine_worke
     isa_wave_restart(w, m->code, &worker->group, &worker->memory, &host, vgprs,
                      all > vgprs ? all - vgprs : 0);
     w->index = index;
+    w->used = worker->used;
     w->mode = m->descriptor.mode;
     w->shared_base = MACHINE_SHARED_BASE;
     w->private_base = MACHINE_PRIVATE_BASE;

@@ -13,6 +13,7 @@
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_touch.h"
+#include "soft/runtime/machine/machine_used.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/pool.h"
@@ -167,8 +168,10 @@ static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worke
     if (!w)
         return;
     if (prepare_worker(w, l)) {
+        machine_used_take(l, w);
         for (uint64_t i = first; i < last && !l->stopped; i++)
             machine_group_run(l, w, i);
+        machine_used_give(l, w);
     } else {
         spin_lock(&l->lock);
         if (!l->stopped)
@@ -206,8 +209,10 @@ static void run_together(void *user, uint64_t first, uint64_t last, unsigned wor
     (void)first, (void)last, (void)worker, (void)worker_count;
     while (workers && ready < count && (workers[ready] = take_worker())) {
         ready++;
-        if (!prepare_worker(workers[ready - 1], l) ||
-            !machine_group_start(l, workers[ready - 1], ready - 1))
+        if (!prepare_worker(workers[ready - 1], l))
+            break;
+        machine_used_take(l, workers[ready - 1]);
+        if (!machine_group_start(l, workers[ready - 1], ready - 1))
             break;
     }
     if (ready == count && !l->stopped)
@@ -218,8 +223,10 @@ static void run_together(void *user, uint64_t first, uint64_t last, unsigned wor
         };
         l->stopped = true;
     }
-    for (uint64_t i = 0; i < ready; i++)
+    for (uint64_t i = 0; i < ready; i++) {
+        machine_used_give(l, workers[i]);
         keep_worker(workers[i]);
+    }
     free(workers);
 }
 
@@ -355,9 +362,11 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
         /* Barriers of a grid order what the check for races takes for unordered. */
         if (soft_settings()->checks & SOFT_CHECK_RACE && !l.cooperative)
             l.race = isa_race_open(machine_waves(&l));
+        machine_used_begin(&l);
         run_all(&l);
         isa_race_close(&l.race);
         tell_touches(op, &l);
+        machine_used_end(&l);
     }
     keep_frame(f);
     return ok && !l.stopped;
