@@ -345,6 +345,12 @@ void soft_tag(uint64_t tag) {
     f(tag);
 }
 
+void soft_observe_launches(const struct greta_soft_launch_observer *observer, void *user) {
+    typedef void (*function)(const struct greta_soft_launch_observer *, void *);
+    LOOK_UP(function, f, "greta_soft_observe_launches");
+    f(observer, user);
+}
+
 void soft_set_threads(unsigned threads) {
     typedef void (*function)(unsigned);
     LOOK_UP(function, f, "greta_soft_set_threads");

@@ -113,6 +113,7 @@ hipEvent_t soft_event(void);
 /* The fault observer and the other functions of greta/soft.h, by dlsym. */
 void soft_observe_faults(greta_soft_fault_observer observer, void *user);
 void soft_tag(uint64_t tag);
+void soft_observe_launches(const struct greta_soft_launch_observer *observer, void *user);
 void soft_set_threads(unsigned threads);
 int soft_kernel_register(const struct greta_soft_kernel *kernel);
 /* Registers a kernel and ties it to the address `host` for hipLaunchKernel. */
