@@ -66,6 +66,7 @@ struct isa_race {
     struct spin lock;
     uint32_t waves;
     uint64_t time;
+    uint64_t settled; /* everything up to then is before all that comes: the grid's barriers */
     struct memory memory;
     struct done *chunk[CHUNKS_MAX];
     uint32_t count;
@@ -144,6 +145,12 @@ void isa_race_barrier(struct isa_race_group *g) {
     spin_lock(&g->race->lock);
     g->epoch++;
     spin_unlock(&g->race->lock);
+}
+
+void isa_race_grid_barrier(struct isa_race *r) {
+    spin_lock(&r->lock);
+    r->settled = r->time;
+    spin_unlock(&r->lock);
 }
 
 void isa_race_wait(struct isa_race_group *g, uint32_t wave) {
@@ -246,6 +253,8 @@ static void acquire(struct isa_race_group *g, struct memory *m, uint64_t address
 
 static bool is_before(const struct isa_race_group *g, const struct done *old,
                       const struct done *now) {
+    if (old->time <= g->race->settled)
+        return true;
     if (old->group == now->group)
         return old->wave == now->wave || old->epoch != now->epoch ||
                g->knows[now->wave][old->wave] >= old->time;

@@ -36,6 +36,9 @@ struct isa_race_group *isa_race_begin(struct isa_race *r, uint64_t number);
 void isa_race_end(struct isa_race_group **g);
 /* All its waves have reached a barrier. */
 void isa_race_barrier(struct isa_race_group *g);
+/* All waves of all groups have reached a barrier of the grid: what was done is before what comes.
+ */
+void isa_race_grid_barrier(struct isa_race *r);
 /* The wave has waited for its stores. */
 void isa_race_wait(struct isa_race_group *g, uint32_t wave);
 

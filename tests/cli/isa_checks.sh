@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What the checks of the software device find in programs of hipcc, and that their fixed twins are clean.
+# shellcheck disable=SC2317  # functions are called by check
 set -u
 # shellcheck source=tests/support/hip.sh
 . "$SOURCE_DIR/tests/support/hip.sh"
@@ -77,6 +78,29 @@ check "of a private array, becoming an address" finds \
     "indexes.* uses .* as an address in .*undefined.hip:42" cat $found
 check "copies that nobody uses are no finding" status 1 grep -E "(unused|padded)[^ ]* .* uses" $found
 check "nor is anything in the twin" clean judge undefined-FIXED
+
+# ---- cooperative launches ----
+export GRETA_SOFT_CHECK=race
+for variant in BUG FIXED; do
+    check "grid_race compiles as $variant" compile grid_race $variant
+done
+check "a missing barrier of the grid is a race" finds "FINDINGS KERNEL_RACE" judge grid_race-BUG
+check "with both lines" finds "hands_over.* has a data race .*grid_race.hip:1[26].*grid_race.hip:1[26]" \
+    cat grid_race-BUG.out/report.txt
+check "a barrier of the grid orders its groups" clean judge grid_race-FIXED
+unset GRETA_SOFT_CHECK
+
+# ---- kernels that do not end; faults without a recording ----
+soft() { env "LD_LIBRARY_PATH=$BUILD_DIR/lib/soft" "$@"; }
+check "endless compiles" compile endless PLAIN
+check "the watchdog stops it and says where it is" status 1 \
+    finds "kernel .*waits.*, block 0,0,0, .*still running after 1 s .*waits at .*endless.hip:[56]" \
+    soft GRETA_SOFT_WATCHDOG=1 ./endless-PLAIN
+check "a kernel that ends is left alone" finds hipSuccess soft GRETA_SOFT_WATCHDOG=60 ./endless-PLAIN ends
+check "beyond compiles" compile beyond BUG
+check "without a recording a line says what an access missed" status 1 \
+    finds "kernel .*, block [0-9,]*, thread [0-9,]*: .*beyond.hip:[0-9]+; [0-9]+ bytes past the end of an allocation of" \
+    soft ./beyond-BUG
 
 # ---- all of it on the other GPU ----
 export GRETA_SOFT_CHECK=all

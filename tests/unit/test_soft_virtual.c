@@ -1,4 +1,5 @@
-/* Virtual memory, memory of other processes, and streams that wait for values. */
+/* Virtual memory, memory of other processes, hints about managed memory, and streams that wait for
+ * values. */
 #include "test.h"
 
 #include <pthread.h>
@@ -188,6 +189,35 @@ static bool bad_values_are_refused(void) {
     return true;
 }
 
+/* ---- managed memory -------------------------------------------------------------------------- */
+
+static int attribute_of(const void *p, hipMemRangeAttribute attribute) {
+    int value = -100;
+    OK(hip->hipMemRangeGetAttribute(&value, sizeof value, attribute, p, 64));
+    return value;
+}
+
+static bool hints_can_be_asked_for(void) {
+    char *p;
+    int number = 0;
+    OK(hip->hipMallocManaged((void **)&p, 4096, hipMemAttachGlobal));
+    MUST(attribute_of(p, hipMemRangeAttributeLastPrefetchLocation) == hipInvalidDeviceId);
+    MUST(attribute_of(p, hipMemRangeAttributeReadMostly) == 0);
+    OK(hip->hipMemAdvise(p, 4096, hipMemAdviseSetReadMostly, 0));
+    OK(hip->hipMemAdvise(p, 4096, hipMemAdviseSetPreferredLocation, hipCpuDeviceId));
+    OK(hip->hipMemPrefetchAsync(p, 4096, 0, NULL));
+    MUST(attribute_of(p, hipMemRangeAttributeReadMostly) == 1);
+    MUST(attribute_of(p, hipMemRangeAttributePreferredLocation) == hipCpuDeviceId);
+    MUST(attribute_of(p, hipMemRangeAttributeLastPrefetchLocation) == 0);
+    OK(hip->hipMemAdvise(p, 4096, hipMemAdviseUnsetReadMostly, 0));
+    MUST(attribute_of(p, hipMemRangeAttributeReadMostly) == 0);
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemRangeGetAttribute(&number, 2, hipMemRangeAttributeReadMostly, p, 64));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemRangeGetAttribute(&number, 4, hipMemRangeAttributeReadMostly, p, 4097));
+    return true;
+}
+
 /* ---- the tests ------------------------------------------------------------------------------- */
 
 static void mapped_pieces_are_one_range(void **state) {
@@ -208,6 +238,11 @@ static void processes_share_memory(void **state) {
     soft_expect(a_handle_of_freed_memory_opens_nothing, NULL);
 }
 
+static void hints_about_managed_memory_are_remembered(void **state) {
+    (void)state;
+    soft_expect(hints_can_be_asked_for, NULL);
+}
+
 static void streams_wait_for_values(void **state) {
     (void)state;
     soft_right_waiting(a_stream_waits_for_a_value);
@@ -219,6 +254,7 @@ int main(void) {
         cmocka_unit_test(mapped_pieces_are_one_range),
         cmocka_unit_test(memory_lives_as_long_as_a_handle_or_a_mapping),
         cmocka_unit_test(processes_share_memory),
+        cmocka_unit_test(hints_about_managed_memory_are_remembered),
         cmocka_unit_test(streams_wait_for_values),
     };
     return cmocka_run_group_tests_name("soft_virtual", tests, soft_fixture_load, NULL);

@@ -309,38 +309,3 @@ hipError_t soft_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute 
     }
     return hipSuccess;
 }
-
-/* ---- managed memory: hints ------------------------------------------------------------------- */
-
-static hipError_t check_managed(const void *ptr, size_t count) {
-    struct soft_block b;
-    uint64_t addr = (uint64_t)(uintptr_t)ptr;
-    if (!ptr || !count || !soft_memory_find(addr, &b) || b.kind != SOFT_MANAGED ||
-        count > b.size - (addr - b.addr))
-        return hipErrorInvalidValue;
-    return hipSuccess;
-}
-
-static hipError_t check_place(int device) {
-    return device == hipCpuDeviceId ? hipSuccess : soft_check_device(device);
-}
-
-hipError_t soft_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advice, int device) {
-    (void)advice;
-    hipError_t r = check_place(device);
-    return r == hipSuccess ? check_managed(ptr, count) : r;
-}
-
-/* There is nothing to move, but the place in the stream counts. */
-hipError_t soft_hipMemPrefetchAsync(const void *ptr, size_t count, int device, hipStream_t stream) {
-    struct soft_stream *st;
-    hipError_t r = check_place(device);
-    if (r == hipSuccess)
-        r = check_managed(ptr, count);
-    if (r == hipSuccess)
-        r = soft_stream_resolve(stream, &st);
-    if (r != hipSuccess)
-        return r;
-    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipMemPrefetchAsync");
-    return op ? soft_submit(st, op, NULL) : hipErrorOutOfMemory;
-}

@@ -227,6 +227,37 @@ static void tell(const struct soft_op *op, const struct greta_soft_fault *f) {
 
 enum { PLACE_BYTES = 1024 };
 
+/* By how much an access missed the nearest allocation. */
+static void print_miss(const struct greta_soft_fault *f, char *out, size_t size) {
+    const char *what = f->allocation_freed ? "freed memory" : "an allocation";
+    unsigned long long bytes = f->allocation_size, base = f->allocation_base;
+    *out = 0;
+    if (!f->allocation_base)
+        return;
+    if (f->address < base)
+        snprintf(out, size, "; %llu bytes before %s of %llu bytes at 0x%llx", base - f->address,
+                 what, bytes, base);
+    else if (f->address - base < bytes)
+        snprintf(out, size, "; %llu bytes into %s of %llu bytes at 0x%llx", f->address - base, what,
+                 bytes, base);
+    else
+        snprintf(out, size, "; %llu bytes past the end of %s of %llu bytes at 0x%llx",
+                 f->address - base - bytes, what, bytes, base);
+}
+
+/* For who runs a program without a recording. */
+static void print_stop(const struct soft_op *op, const struct greta_soft_fault *f, bool access) {
+    char miss[160] = "", argument[160] = "";
+    if (access)
+        print_miss(f, miss, sizeof miss);
+    if (f->argument >= 0)
+        snprintf(argument, sizeof argument, "; nearest argument: %d%s%s", f->argument + 1,
+                 f->argument_name ? ", " : "", f->argument_name ? f->argument_name : "");
+    fprintf(stderr, "greta: kernel %s, block %u,%u,%u, thread %u,%u,%u: %s%s%s%s%s\n", op->what,
+            f->block[0], f->block[1], f->block[2], f->thread[0], f->thread[1], f->thread[2],
+            f->detail, f->place ? ", " : "", f->place ? f->place : "", miss, argument);
+}
+
 void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop) {
     static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_FAULT_READ,
                                  [ISA_STORE] = GRETA_SOFT_FAULT_WRITE,
@@ -253,9 +284,8 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     if (stop->where.pc &&
         soft_module_place(op->u.launch.function, stop->where.pc, place, sizeof place))
         f.place = place;
-    if (!access)
-        fprintf(stderr, "greta: kernel %s, block %u,%u,%u: %s%s%s\n", op->what, f.block[0],
-                f.block[1], f.block[2], stop->text, f.place ? ", " : "", f.place ? f.place : "");
+    if (!access || !atomic_load(&observer))
+        print_stop(op, &f, access);
     tell(op, &f);
 }
 

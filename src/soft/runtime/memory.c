@@ -293,6 +293,9 @@ static struct soft_block *new_block(int device, enum soft_block_kind kind, uint6
                               .device = device,
                               .flags = flags,
                               .state = SOFT_LIVE,
+                              .advice = { .preferred = hipInvalidDeviceId,
+                                          .accessed_by = hipInvalidDeviceId,
+                                          .prefetched = hipInvalidDeviceId },
                               .map_size = round_up(size, PAGE) };
     return b;
 }
@@ -644,6 +647,15 @@ struct soft_block *soft_memory_at(uint64_t addr) {
         b = NULL;
     spin_unlock(&table_lock);
     return b;
+}
+
+void soft_memory_advise(uint64_t addr, const struct soft_advice *advice) {
+    spin_lock(&table_lock);
+    struct range *r = rangemap_find(&table, addr);
+    struct soft_block *b = r ? r->value : NULL;
+    if (b && b->state != SOFT_FREED)
+        b->advice = *advice;
+    spin_unlock(&table_lock);
 }
 
 static uint64_t distance(const struct soft_block *b, uint64_t addr) {

@@ -28,6 +28,13 @@ enum soft_block_state {
     SOFT_FREED, /* in the history: the address range stays inaccessible */
 };
 
+/* Hints about managed memory, which only hipMemRangeGetAttribute gives back. Devices as HIP numbers
+ * them: hipCpuDeviceId is the host, hipInvalidDeviceId none. */
+struct soft_advice {
+    bool read_mostly, coarse;
+    int preferred, accessed_by, prefetched;
+};
+
 struct soft_block {
     uint64_t addr, size;    /* what the program sees; size as it asked */
     uint64_t map, map_size; /* whole pages that hold it, program addresses */
@@ -42,6 +49,7 @@ struct soft_block {
     bool shared;     /* soft_memory_share() */
     bool in_history; /* freed, and nobody else's any more */
     struct soft_block *next_freed, *prev_freed; /* history, oldest first */
+    struct soft_advice advice;                  /* managed blocks */
     /* slack.c; under the table's lock */
     bool has_pattern;
     uint8_t damages;              /* that were told */
@@ -93,6 +101,8 @@ extern _Atomic uint64_t soft_memory_generation;
 bool soft_memory_find(uint64_t addr, struct soft_block *out);
 /* The block that starts at addr, in any state but freed; NULL if none. */
 struct soft_block *soft_memory_at(uint64_t addr);
+/* Replaces the advice about a block that is not freed. */
+void soft_memory_advise(uint64_t addr, const struct soft_advice *advice);
 /* The block nearest to addr, freed ones included, for fault reports; false if there is none. */
 bool soft_memory_nearest(uint64_t addr, struct soft_block *out);
 /* True for every address of the device ranges, allocated or not. */

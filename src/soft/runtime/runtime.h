@@ -14,6 +14,7 @@
  *   slack.c         patterns beside blocks, and who is told about launches
  *   alloc.c         the hipMalloc family
  *   mempool.c       memory in the order of streams
+ *   managed.c       hints about managed memory
  *   virtual.c       addresses and memory apart
  *   ipc.c           memory of other processes
  *   op.c            operations: building one

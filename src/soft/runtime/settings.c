@@ -149,13 +149,15 @@ static enum rc read_serialize(struct err *e) {
 }
 
 enum rc soft_settings_read(struct err *e) {
-    uint64_t threads;
+    uint64_t threads, watchdog;
     if (env_refuse_unknown("GRETA_SOFT_", e) || read_schedule(e) || read_fault(e) || read_arch(e) ||
         read_checks(e) || read_devices(e) || read_memory(e) || read_serialize(e) ||
         env_read_number(ENV_GRETA_SOFT_THREADS, &threads, e) ||
+        env_read_number(ENV_GRETA_SOFT_WATCHDOG, &watchdog, e) ||
         env_read_flag(ENV_GRETA_SOFT_PIN, &settings.pin, e) ||
         env_read_flag(ENV_GCORE_WATCH_HOST, &settings.watch_host, e))
         return RC_USAGE;
     settings.threads = (unsigned)threads;
+    settings.watchdog_s = (unsigned)watchdog;
     return RC_OK;
 }

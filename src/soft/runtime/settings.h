@@ -32,6 +32,7 @@ struct soft_settings {
     enum soft_arch arch;                       /* GRETA_SOFT_ARCH */
     unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
+    unsigned watchdog_s;                       /* GRETA_SOFT_WATCHDOG; 0: none */
     bool pin;        /* a core for every worker of a pool that uses all: GRETA_SOFT_PIN */
     bool watch_host; /* somebody closes pages to the host: GCORE_WATCH_HOST */
 };

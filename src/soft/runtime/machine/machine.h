@@ -99,6 +99,7 @@ struct machine_launch {
     uint64_t kernarg, packet, queue;   /* device addresses */
     int device;
     bool cooperative;                /* all groups at once */
+    uint64_t deadline_ns;            /* the watchdog's; 0: none */
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */

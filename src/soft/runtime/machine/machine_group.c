@@ -4,6 +4,7 @@
  * has used its budget; a barrier opens when every wave that has not ended has reached it. Groups of
  * a cooperative launch take turns too: see machine_launch.c. */
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -198,13 +199,41 @@ bool machine_group_start(struct machine_launch *l, struct machine_worker *worker
     return true;
 }
 
+/* The watchdog: where the first wave that still runs is. */
+static void stop_late(struct machine_launch *l, struct machine_worker *worker) {
+    unsigned i = 0;
+    while (i + 1 < worker->wave_count && worker->turns[i] != MACHINE_RUNS)
+        i++;
+    struct isa_wave *w = worker->waves[i];
+    w->stop = (struct isa_stop){ .pc = isa_wave_pc(w),
+                                 .op = w->ip->op,
+                                 .raw = { w->ip->raw[0], w->ip->words > 1 ? w->ip->raw[1] : 0 } };
+    stop_launch(l, w, ISA_SLEEP);
+    spin_lock(&l->lock);
+    if (l->stop->result == ISA_SLEEP) {
+        char at[sizeof l->stop->text];
+        memcpy(at, l->stop->text, sizeof at);
+        snprintf(l->stop->text, sizeof at, "still running after %u s (GRETA_SOFT_WATCHDOG) %s",
+                 soft_settings()->watchdog_s, at);
+        l->stop->result = ISA_TRAP;
+    }
+    spin_unlock(&l->lock);
+}
+
+static bool is_late(const struct machine_launch *l) {
+    return l->deadline_ns && clock_now_ns() > l->deadline_ns;
+}
+
 enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker) {
     for (unsigned i = 0; i < worker->wave_count; i++)
         if (worker->turns[i] == MACHINE_RUNS &&
             (l->stopped || !take_turn(l, worker, worker->waves[i], &worker->turns[i])))
             return MACHINE_ENDED;
-    if (has(worker, MACHINE_RUNS))
+    if (has(worker, MACHINE_RUNS)) {
+        if (is_late(l))
+            stop_late(l, worker);
         return MACHINE_RUNS;
+    }
     if (has(worker, MACHINE_WAITS_FOR_GRID))
         return MACHINE_WAITS_FOR_GRID;
     if (!has(worker, MACHINE_WAITS))
@@ -220,7 +249,7 @@ void machine_group_release(struct machine_worker *worker) {
 
 void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
     enum machine_turn turn = machine_group_start(l, worker, index) ? MACHINE_RUNS : MACHINE_ENDED;
-    while (turn == MACHINE_RUNS)
+    while (turn == MACHINE_RUNS && !l->stopped)
         turn = machine_group_step(l, worker);
     if (turn == MACHINE_WAITS_FOR_GRID) {
         worker->waves[0]->stop.why = "a barrier of the grid needs a cooperative launch";

@@ -2,12 +2,14 @@
  *
  * Kernarg segment, dispatch packet and queue lie in device memory, because the kernel reads them as
  * any other; so does scratch. That memory is the runtime's own and kept from launch to launch. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <greta/soft.h>
 
+#include "base/clock.h"
 #include "isa/race.h"
 #include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
@@ -183,65 +185,16 @@ static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worke
     keep_worker(w);
 }
 
-/* ---- cooperative launches: all groups at once, taking turns on one thread ---- */
-
-/* Every group one step, until each has ended. When all that are left wait for the grid, its barrier
- * opens. */
-static void take_turns(struct machine_launch *l, struct machine_worker *workers[], uint64_t count) {
-    for (bool left = true; left && !l->stopped;) {
-        bool any_runs = false;
-        left = false;
-        for (uint64_t i = 0; i < count && !l->stopped; i++) {
-            enum machine_turn turn = machine_group_step(l, workers[i]);
-            any_runs |= turn == MACHINE_RUNS;
-            left |= turn != MACHINE_ENDED;
-        }
-        for (uint64_t i = 0; i < count && !any_runs; i++)
-            machine_group_release(workers[i]);
-    }
-}
-
-static void run_together(void *user, uint64_t first, uint64_t last, unsigned worker,
-                         unsigned worker_count) {
-    struct machine_launch *l = user;
-    uint64_t count = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], ready = 0;
-    struct machine_worker **workers = calloc(count, sizeof *workers);
-    (void)first, (void)last, (void)worker, (void)worker_count;
-    while (workers && ready < count && (workers[ready] = take_worker())) {
-        ready++;
-        if (!prepare_worker(workers[ready - 1], l))
-            break;
-        machine_used_take(l, workers[ready - 1]);
-        if (!machine_group_start(l, workers[ready - 1], ready - 1))
-            break;
-    }
-    if (ready == count && !l->stopped)
-        take_turns(l, workers, count);
-    else if (!l->stopped) {
-        *l->stop = (struct soft_machine_stop){
-            .result = ISA_UNSUPPORTED, .text = "no memory for all groups of a cooperative launch"
-        };
-        l->stopped = true;
-    }
-    for (uint64_t i = 0; i < ready; i++) {
-        machine_used_give(l, workers[i]);
-        keep_worker(workers[i]);
-    }
-    free(workers);
-}
-
-/* Without checks a bad access is a signal, as of native code: then nobody knows which lane it was.
- */
-static void run_all(struct machine_launch *l) {
-    uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], address;
+/* Runs a job on all cores. Without checks a bad access is a signal, as of native code: then nobody
+ * knows which lane it was. */
+static void run_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint64_t count) {
+    uint64_t address;
     int kind;
-    soft_pool_fn run = l->cooperative ? run_together : run_groups;
-    groups = l->cooperative ? 1 : groups;
     if (soft_settings()->checks & SOFT_CHECK_BOUNDS) {
-        soft_pool_run(run, l, groups);
+        soft_pool_run(fn, user, count);
         return;
     }
-    if (soft_pool_run_guarded(run, l, groups, &address, &kind))
+    if (soft_pool_run_guarded(fn, user, count, &address, &kind))
         return;
     *l->stop = (struct soft_machine_stop){
         .result = ISA_FAULT,
@@ -250,6 +203,82 @@ static void run_all(struct machine_launch *l) {
         .text = "access to memory that is not mapped; GRETA_SOFT_CHECK=bounds says where",
     };
     l->stopped = true;
+}
+
+/* ---- cooperative launches: all groups are resident, and take turns ----------------------------
+ */
+
+struct together {
+    struct machine_launch *launch;
+    struct machine_worker **workers; /* one per group */
+    _Atomic bool any_runs, any_left;
+};
+
+/* One step of each group of a piece. */
+static void step_groups(void *user, uint64_t first, uint64_t last, unsigned worker,
+                        unsigned workers) {
+    struct together *t = user;
+    (void)worker, (void)workers;
+    for (uint64_t i = first; i < last && !t->launch->stopped; i++) {
+        enum machine_turn turn = machine_group_step(t->launch, t->workers[i]);
+        if (turn == MACHINE_RUNS)
+            atomic_store_explicit(&t->any_runs, true, memory_order_relaxed);
+        if (turn != MACHINE_ENDED)
+            atomic_store_explicit(&t->any_left, true, memory_order_relaxed);
+    }
+}
+
+/* Every group one step, on all cores, until each has ended. When all that are left wait for the
+ * grid, its barrier opens. */
+static void take_turns(struct together *t, uint64_t count) {
+    struct machine_launch *l = t->launch;
+    for (atomic_store(&t->any_left, true); atomic_load(&t->any_left) && !l->stopped;) {
+        atomic_store(&t->any_runs, false);
+        atomic_store(&t->any_left, false);
+        run_job(l, step_groups, t, count);
+        if (atomic_load(&t->any_runs) || l->stopped)
+            continue;
+        for (uint64_t i = 0; i < count; i++)
+            machine_group_release(t->workers[i]);
+        if (l->race)
+            isa_race_grid_barrier(l->race);
+    }
+}
+
+static void run_together(struct machine_launch *l, uint64_t count) {
+    struct together t = { .launch = l, .workers = calloc(count, sizeof(struct machine_worker *)) };
+    uint64_t ready = 0;
+    while (t.workers && ready < count && (t.workers[ready] = take_worker())) {
+        struct machine_worker *w = t.workers[ready];
+        ready++;
+        if (!prepare_worker(w, l))
+            break;
+        machine_used_take(l, w);
+        if (!machine_group_start(l, w, ready - 1))
+            break;
+    }
+    if (ready == count && !l->stopped)
+        take_turns(&t, count);
+    else if (!l->stopped) {
+        *l->stop = (struct soft_machine_stop){
+            .result = ISA_UNSUPPORTED, .text = "no memory for all groups of a cooperative launch"
+        };
+        l->stopped = true;
+    }
+    for (uint64_t i = 0; i < ready; i++) {
+        machine_check_end(t.workers[i]);
+        machine_used_give(l, t.workers[i]);
+        keep_worker(t.workers[i]);
+    }
+    free(t.workers);
+}
+
+static void run_all(struct machine_launch *l) {
+    uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    if (l->cooperative)
+        run_together(l, groups);
+    else
+        run_job(l, run_groups, l, groups);
 }
 
 /* What a kernel of a cooperative launch finds out about its grid, and other grids: there are none.
@@ -340,6 +369,8 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
     memcpy(l.grid, launch->grid, sizeof l.grid);
     memcpy(l.block, launch->block, sizeof l.block);
     l.cooperative = launch->cooperative;
+    if (soft_settings()->watchdog_s)
+        l.deadline_ns = clock_now_ns() + soft_settings()->watchdog_s * UINT64_C(1000000000);
     l.lds_bytes = m->descriptor.group_bytes + launch->shared_bytes;
     l.scratch_bytes = m->descriptor.private_bytes;
     if (m->kernel->uses_dynamic_stack || m->descriptor.dynamic_stack)
@@ -359,8 +390,7 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
     if (ok) {
         if (soft_settings()->checks & SOFT_CHECK_BOUNDS && soft_touches_wanted())
             l.touches = machine_touches_open(f->block->addr);
-        /* Barriers of a grid order what the check for races takes for unordered. */
-        if (soft_settings()->checks & SOFT_CHECK_RACE && !l.cooperative)
+        if (soft_settings()->checks & SOFT_CHECK_RACE)
             l.race = isa_race_open(machine_waves(&l));
         machine_used_begin(&l);
         run_all(&l);
