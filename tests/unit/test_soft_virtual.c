@@ -115,7 +115,7 @@ static bool another_process_reads_and_writes(void) {
     }
     int *p = soft_device_ints(100);
     OK(hip->hipMemcpy(p + 5, &value, sizeof value, hipMemcpyHostToDevice));
-    OK(hip->hipIpcGetMemHandle(&m.handle, p));
+    OK(hip->hipIpcGetMemHandle(&m.handle, p + 3)); /* the block, wherever in it */
     MUST(write(there[1], &m, sizeof m) == sizeof m);
     MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(hip->hipMemcpy(&value, p + 5, sizeof value, hipMemcpyDeviceToHost));
@@ -144,6 +144,50 @@ static bool a_handle_of_freed_memory_opens_nothing(void) {
     OK(hip->hipIpcGetMemHandle(&other, q)); /* closes what is gone */
     FAILS(hipErrorInvalidDevicePointer, hip->hipIpcGetMemHandle(&other, &status));
     MUST(write(there[1], &m, sizeof m) == sizeof m);
+    MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return true;
+}
+
+/* The child waits for a place in a stream of the parent, and a stream of its own does. */
+static bool another_process_waits_for_an_event(void) {
+    int there[2], back[2], status = 1;
+    hipIpcEventHandle_t handle;
+    hipEvent_t event, plain;
+    char word = 0;
+    MUST(!pipe(there) && !pipe(back));
+    pid_t pid = fork();
+    MUST(pid >= 0);
+    if (!pid) {
+        int *p, value = 0;
+        MUST(read(there[0], &handle, sizeof handle) == sizeof handle);
+        OK(hip->hipIpcOpenEventHandle(&event, handle));
+        FAILS(hipErrorNotReady, hip->hipEventQuery(event));
+        p = soft_device_ints(1);
+        OK(hip->hipStreamWaitEvent(NULL, event, 0));
+        soft_store(NULL, p, 3, 0);
+        MUST(write(back[1], &word, 1) == 1);
+        OK(hip->hipEventSynchronize(event));
+        OK(hip->hipEventQuery(event));
+        OK(hip->hipMemcpy(&value, p, sizeof value, hipMemcpyDeviceToHost));
+        MUST(value == 3);
+        OK(hip->hipEventDestroy(event));
+        _exit(0);
+    }
+    uint64_t *signal;
+    OK(hip->hipEventCreate(&plain));
+    FAILS(hipErrorInvalidConfiguration, hip->hipIpcGetEventHandle(&handle, plain));
+    OK(hip->hipEventCreateWithFlags(&event, hipEventInterprocess | hipEventDisableTiming));
+    OK(hip->hipExtMallocWithFlags((void **)&signal, 8, hipMallocSignalMemory));
+    atomic_store((_Atomic uint64_t *)signal, 0);
+    OK(hip->hipStreamWaitValue64(NULL, signal, 1, hipStreamWaitValueGte, UINT64_MAX));
+    OK(hip->hipEventRecord(event, NULL));
+    OK(hip->hipIpcGetEventHandle(&handle, event));
+    FAILS(hipErrorInvalidContext, hip->hipIpcOpenEventHandle(&plain, handle));
+    MUST(write(there[1], &handle, sizeof handle) == sizeof handle);
+    MUST(read(back[0], &word, 1) == 1);
+    atomic_store((_Atomic uint64_t *)signal, 1);
+    OK(hip->hipEventSynchronize(event));
+    OK(hip->hipEventQuery(event));
     MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return true;
 }
@@ -236,6 +280,7 @@ static void processes_share_memory(void **state) {
     soft_expect(another_process_reads_and_writes, NULL);
     soft_expect(another_process_reads_and_writes, "GRETA_SOFT_CHECK=off");
     soft_expect(a_handle_of_freed_memory_opens_nothing, NULL);
+    soft_expect(another_process_waits_for_an_event, NULL);
 }
 
 static void hints_about_managed_memory_are_remembered(void **state) {

@@ -5,16 +5,21 @@
  * was at the time of the call; recording the event again later does not change it. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/event.h"
 #include "soft/runtime/graph/capture.h"
 #include "soft/runtime/handle.h"
+#include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/stream.h"
+#include "soft/runtime/value.h"
 
 enum { EVENTS_MAX = 1 << 20 };
 
@@ -38,6 +43,59 @@ static hipError_t resolve(hipEvent_t handle, struct soft_event **out) {
     return hipSuccess;
 }
 
+/* ---- events of several processes ------------------------------------------------------------- */
+
+enum { PAGE = 4096, POLL_NS = 50000 };
+
+bool soft_event_map(struct soft_event *ev, int file) {
+    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (page == MAP_FAILED)
+        return false;
+    /* Streams wait for it as for any value in host memory: value.c. */
+    if (soft_memory_register(page, PAGE, 0) != hipSuccess) {
+        munmap(page, PAGE);
+        return false;
+    }
+    ev->shared = page;
+    ev->file = file;
+    return true;
+}
+
+static bool share(struct soft_event *ev) {
+    int file = memfd_create("greta-event", MFD_CLOEXEC);
+    if (file < 0)
+        return false;
+    if (!ftruncate(file, PAGE) && soft_event_map(ev, file))
+        return true;
+    close(file);
+    return false;
+}
+
+struct soft_event *soft_event_import(int file) {
+    struct soft_event *ev = soft_handle_alloc(soft_events());
+    if (!ev)
+        return NULL;
+    ev->flags = hipEventInterprocess | hipEventDisableTiming;
+    ev->device = soft_current_device();
+    if (soft_event_map(ev, file))
+        return ev;
+    soft_handle_free(soft_events(), ev);
+    return NULL;
+}
+
+static bool is_pending(const struct soft_event_shared *s) {
+    return s && atomic_load(&s->completed) < atomic_load(&s->recorded);
+}
+
+/* Until the last record, by whatever process, is reached. */
+static void await_others(const struct soft_event *ev) {
+    const struct timespec pause = { 0, POLL_NS };
+    while (is_pending(ev->shared) && !soft_error_raised(ev->device))
+        nanosleep(&pause, NULL);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
 hipError_t soft_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     const unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess |
                            hipEventReleaseToDevice | hipEventReleaseToSystem;
@@ -48,6 +106,10 @@ hipError_t soft_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
         return hipErrorOutOfMemory;
     ev->flags = flags;
     ev->device = soft_current_device();
+    if (flags & hipEventInterprocess && !share(ev)) {
+        soft_handle_free(soft_events(), ev);
+        return hipErrorOutOfMemory;
+    }
     *event = (hipEvent_t)ev;
     return hipSuccess;
 }
@@ -62,14 +124,19 @@ hipError_t soft_hipEventDestroy(hipEvent_t event) {
     if (r != hipSuccess)
         return r;
     soft_capture_forget(ev);
+    if (ev->shared) /* the page stays: a stream may wait for it */
+        close(ev->file);
     soft_handle_free(soft_events(), ev);
     return hipSuccess;
 }
 
-void soft_event_completed(struct soft_event *ev, uint64_t generation) {
+void soft_event_completed(struct soft_event *ev, uint64_t generation,
+                          struct soft_event_shared *shared, uint64_t number) {
     soft_schedule_lock();
     if (ev->generation == generation)
         atomic_store(&ev->time_ns, clock_now_ns());
+    if (shared && atomic_load(&shared->completed) < number)
+        atomic_store(&shared->completed, number);
     soft_schedule_unlock();
 }
 
@@ -78,6 +145,8 @@ hipError_t soft_event_record_locked(struct soft_event *ev, struct soft_stream *s
     uint64_t generation = atomic_fetch_add(&next_generation, 1);
     op->u.record.event = ev;
     op->u.record.generation = generation;
+    op->u.record.shared = ev->shared;
+    op->u.record.number = ev->shared ? atomic_fetch_add(&ev->shared->recorded, 1) + 1 : 0;
     hipError_t r = soft_submit_locked(st, op);
     if (r == hipSuccess) {
         ev->stream = st;
@@ -137,6 +206,12 @@ static bool last_record(struct soft_event *ev, struct soft_stream **st, uint64_t
 hipError_t soft_event_wait(struct soft_event *ev, struct soft_stream *st) {
     struct soft_stream *on;
     uint64_t seq;
+    if (is_pending(ev->shared)) {
+        hipError_t r = soft_value_await(st, "hipStreamWaitEvent", &ev->shared->completed,
+                                        atomic_load(&ev->shared->recorded));
+        if (r != hipSuccess)
+            return r;
+    }
     if (!last_record(ev, &on, &seq))
         return hipSuccess; /* nothing recorded: nothing to wait for */
     struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipStreamWaitEvent");
@@ -174,6 +249,7 @@ hipError_t soft_hipEventSynchronize(hipEvent_t event) {
         return hipErrorCapturedEvent;
     if (last_record(ev, &on, &seq))
         soft_schedule_wait(on, seq);
+    await_others(ev);
     return soft_error_observe();
 }
 
@@ -187,6 +263,7 @@ hipError_t soft_hipEventQuery(hipEvent_t event) {
     if (ev->capture_graph)
         return hipErrorCapturedEvent;
     bool complete = !last_record(ev, &on, &seq) || soft_schedule_poll(on, seq);
+    complete = complete && !is_pending(ev->shared);
     r = soft_error_observe();
     return r != hipSuccess ? r : complete ? hipSuccess : hipErrorNotReady;
 }

@@ -11,6 +11,12 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/stream.h"
 
+/* Of an event for several processes: how often it was recorded, and the last of those that were
+ * reached. Lies in a page that all of them have mapped, and that stays mapped. */
+struct soft_event_shared {
+    _Atomic uint64_t recorded, completed;
+};
+
 struct soft_event {
     struct soft_handle handle;
     unsigned flags;
@@ -23,9 +29,17 @@ struct soft_event {
     /* Recorded into a capture: graph/capture.h */
     void *_Atomic capture_graph;
     void *capture_nodes;
+    /* hipEventInterprocess, else NULL and 0; the file is for who opens a handle */
+    struct soft_event_shared *shared;
+    int file;
 };
 struct soft_handles *soft_events(void);
-void soft_event_completed(struct soft_event *event, uint64_t generation);
+void soft_event_completed(struct soft_event *event, uint64_t generation,
+                          struct soft_event_shared *shared, uint64_t number);
+/* Maps the counters of an interprocess event from the file, which the event owns from now on. */
+bool soft_event_map(struct soft_event *event, int file);
+/* An event with those counters; NULL without memory. */
+struct soft_event *soft_event_import(int file);
 /* hipEventRecord and hipStreamWaitEvent on streams that do not capture. */
 hipError_t soft_event_record(struct soft_event *event, struct soft_stream *stream);
 /* The same with op, a new SOFT_OP_RECORD, for a caller that holds the scheduler's lock. On failure

@@ -1,10 +1,10 @@
-/* ipc.c - device memory of another process.
+/* ipc.c - device memory and events of another process.
  *
  * The first handle for a block moves its bytes into a file without a name, which stays open here
  * for as long as the block lives; the handle says which process and which descriptor. Whoever
  * opens the handle opens that file through /proc and maps it into its own device's range. As on a
  * GPU, what is written there is seen on both sides, and a handle is worth nothing once its block
- * is freed or its process has ended. */
+ * is freed or its process has ended. Of an interprocess event two counters are shared (event.h). */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,16 +14,17 @@
 #include <unistd.h>
 
 #include "soft/runtime/error.h"
+#include "soft/runtime/event.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 
-/* What is in a handle. */
+/* What is in a handle: which block, whatever address in it was asked about. */
 struct content {
     char magic[8];
     int32_t process, file;
     uint64_t inode; /* of the file: whether it is still the same */
-    uint64_t offset, size, at;
+    uint64_t offset, size;
 };
 static const char magic[8] = "gretaIPC";
 _Static_assert(sizeof(struct content) <= sizeof(hipIpcMemHandle_t), "fits into a handle");
@@ -95,8 +96,7 @@ hipError_t soft_hipIpcGetMemHandle(hipIpcMemHandle_t *handle, void *devPtr) {
                              .file = s->file,
                              .inode = s->inode,
                              .offset = s->offset,
-                             .size = s->size,
-                             .at = addr - s->addr };
+                             .size = s->size };
         memcpy(c.magic, magic, sizeof magic);
         memset(handle, 0, sizeof *handle);
         memcpy(handle, &c, sizeof c);
@@ -125,7 +125,7 @@ hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, uns
     struct soft_block *b;
     memcpy(&c, &handle, sizeof c);
     if (!devPtr || flags & ~(unsigned)hipIpcMemLazyEnablePeerAccess ||
-        memcmp(c.magic, magic, sizeof magic) != 0 || !c.size || c.at >= c.size)
+        memcmp(c.magic, magic, sizeof magic) != 0 || !c.size)
         return hipErrorInvalidValue;
     if (c.process == getpid())
         return hipErrorInvalidContext; /* as ROCm: it has that memory already */
@@ -135,7 +135,7 @@ hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, uns
     hipError_t r = soft_memory_import(soft_current_device(), file, c.offset, c.size, &b);
     close(file);
     if (r == hipSuccess)
-        *devPtr = (void *)(uintptr_t)(b->addr + c.at);
+        *devPtr = (void *)(uintptr_t)b->addr;
     return r;
 }
 
@@ -148,5 +148,44 @@ hipError_t soft_hipIpcCloseMemHandle(void *devPtr) {
         return hipErrorInvalidValue;
     soft_schedule_drain(-1);
     soft_memory_free(b);
+    return hipSuccess;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static const char event_magic[8] = "gretaIPE";
+
+hipError_t soft_hipIpcGetEventHandle(hipIpcEventHandle_t *handle, hipEvent_t event) {
+    struct stat st;
+    const struct soft_event *ev = (const struct soft_event *)event;
+    if (!handle || !event)
+        return hipErrorInvalidValue;
+    if (!soft_handle_valid(soft_events(), event))
+        return hipErrorInvalidHandle;
+    if (!ev->shared || fstat(ev->file, &st))
+        return hipErrorInvalidConfiguration; /* not made with hipEventInterprocess */
+    struct content c = { .process = getpid(), .file = ev->file, .inode = st.st_ino };
+    memcpy(c.magic, event_magic, sizeof event_magic);
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &c, sizeof c);
+    return hipSuccess;
+}
+
+hipError_t soft_hipIpcOpenEventHandle(hipEvent_t *event, hipIpcEventHandle_t handle) {
+    struct content c;
+    memcpy(&c, &handle, sizeof c);
+    if (!event || memcmp(c.magic, event_magic, sizeof event_magic) != 0)
+        return hipErrorInvalidValue;
+    if (c.process == getpid())
+        return hipErrorInvalidContext;
+    int file = open_content(&c);
+    if (file < 0)
+        return hipErrorInvalidHandle;
+    struct soft_event *ev = soft_event_import(file);
+    if (!ev) {
+        close(file);
+        return hipErrorOutOfMemory;
+    }
+    *event = (hipEvent_t)ev;
     return hipSuccess;
 }

@@ -110,6 +110,8 @@ struct soft_op {
         struct {
             struct soft_event *event;
             uint64_t generation;
+            struct soft_event_shared *shared; /* event.h; NULL: of this process alone */
+            uint64_t number;
         } record;
         struct soft_block *block;
         struct soft_piece *piece;

@@ -25,7 +25,8 @@ static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
     case SOFT_OP_LAUNCH:
         return soft_launch_run(op, address, kind);
     case SOFT_OP_RECORD:
-        soft_event_completed(op->u.record.event, op->u.record.generation);
+        soft_event_completed(op->u.record.event, op->u.record.generation, op->u.record.shared,
+                             op->u.record.number);
         break;
     case SOFT_OP_COMMIT:
         if (soft_memory_commit(op->u.block) != hipSuccess)

@@ -66,6 +66,24 @@ void soft_value_run(const struct soft_value *v, int device) {
         atomic_store((_Atomic uint32_t *)at, (uint32_t)v->value);
 }
 
+static hipError_t queue(struct soft_stream *st, const char *what, const struct soft_value *v) {
+    struct soft_op *op = soft_op_new(SOFT_OP_HOST, what);
+    if (!op)
+        return hipErrorOutOfMemory;
+    op->u.host = (struct soft_host_call){ .value = *v };
+    return soft_submit(st, op, NULL);
+}
+
+hipError_t soft_value_await(struct soft_stream *st, const char *what, const void *at,
+                            uint64_t value) {
+    struct soft_value v = { .addr = (uint64_t)(uintptr_t)at,
+                            .value = value,
+                            .mask = UINT64_MAX,
+                            .bytes = 8,
+                            .how = SOFT_VALUE_WAIT_GTE };
+    return queue(st, what, &v);
+}
+
 static hipError_t submit(const char *what, hipStream_t stream, const struct soft_value *v) {
     struct soft_stream *st;
     if (!v->addr || v->addr % v->bytes || !is_there(v))
@@ -73,13 +91,7 @@ static hipError_t submit(const char *what, hipStream_t stream, const struct soft
     hipError_t r = soft_stream_resolve(stream, &st);
     if (r != hipSuccess)
         return r;
-    if (st->capture)
-        return soft_capture_refuse(st);
-    struct soft_op *op = soft_op_new(SOFT_OP_HOST, what);
-    if (!op)
-        return hipErrorOutOfMemory;
-    op->u.host = (struct soft_host_call){ .value = *v };
-    return soft_submit(st, op, NULL);
+    return st->capture ? soft_capture_refuse(st) : queue(st, what, v);
 }
 
 /* HIP's flags of a wait. */

@@ -7,4 +7,9 @@
 /* Writes the value, or returns when it is there; blocks. */
 void soft_value_run(const struct soft_value *value, int device);
 
+/* The stream waits until the 64 bits at `at`, in memory that the device reaches, are at least
+ * `value`. */
+hipError_t soft_value_await(struct soft_stream *stream, const char *what, const void *at,
+                            uint64_t value);
+
 #endif
