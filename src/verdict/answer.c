@@ -1,6 +1,7 @@
 /* answer.c - the overall verdict and the first line of every report. */
 #include "verdict/judge.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void count_statuses(const struct verdict *v, unsigned count[4]) {
@@ -192,13 +193,28 @@ static const struct sentence *unclear_answer(struct judge *j) {
     return sentence_plain(SENTENCE_ANSWER_CALL_FAILED);
 }
 
+/* " (LEAK, KERNEL_RACE)": what a run without a finding leaves open is not for the reader to look
+ * up. */
+static struct sentence_value undecided_names(struct judge *j) {
+    char names[HYPOTHESIS_COUNT * 32] = "";
+    size_t used = 0;
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        if (j->v->hypothesis[i].status == VERDICT_STATUS_INCONCLUSIVE)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     hypothesis_name((enum verdict_hypothesis_id)i));
+    const char *kept = used ? arena_copy_text(&j->r->words, names, used) : NULL;
+    return A_SENTENCE(kept ? SAY(&j->r->words, UNDECIDED_NAMES, A_NAME(kept))
+                           : sentence_plain(SENTENCE_NOTHING));
+}
+
 const struct sentence *answer_say(struct judge *j) {
     const struct verdict *v = j->v;
     unsigned count[4];
     count_statuses(v, count);
     const struct sentence_value counts[] = { A_NUMBER(count[VERDICT_STATUS_RULED_OUT]),
                                              A_NUMBER(count[VERDICT_STATUS_NOT_APPLICABLE]),
-                                             A_NUMBER(count[VERDICT_STATUS_INCONCLUSIVE]) };
+                                             A_NUMBER(count[VERDICT_STATUS_INCONCLUSIVE]),
+                                             undecided_names(j) };
     switch (v->overall) {
     case VERDICT_ROOT_CAUSE:
         return SAY(&j->r->words, ANSWER_ROOT, A_NAME(hypothesis_name(v->root->hypothesis)),
