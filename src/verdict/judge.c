@@ -10,17 +10,6 @@ struct whole {
     struct arena arena;
 };
 
-const struct sentence *judge_keep(struct judge *j, const struct sentence *said) {
-    const struct sentence *kept = sentence_keep(j->a, said);
-    j->r->no_memory |= !kept;
-    return kept;
-}
-
-const char *judge_fact(const struct replay *r, const char *key) {
-    const char *value = reader_provenance_find(r->r, key);
-    return value ? value : "";
-}
-
 static void judge_all(struct judge *j) {
     struct replay *r = j->r;
     struct verdict *v = j->v;

@@ -28,7 +28,7 @@ void coverage_fill_provenance(struct judge *j);
 void coverage_fill_blocks(struct judge *j);
 void coverage_fill_remarks(struct judge *j);
 
-/* fidelity.c */
+/* fidelity_say.c */
 void fidelity_fill(struct judge *j);
 
 /* cause.c */
