@@ -141,6 +141,11 @@ NODISCARD enum rc engine_submit(engine *g, const struct engine_request *r, uint3
                                 struct err *e);
 /* Ends a sequence at the next step, if it is still there. */
 NODISCARD enum rc engine_cancel(engine *g, uint32_t number, struct err *e);
+
+/* Ends `count` sequences from `number` on as they are, without completing their text; their
+ * finished() is called. Whoever gives up after an error does this before what finished() uses is
+ * gone: engine_close() does it too. */
+void engine_drop(engine *g, uint32_t number, uint32_t count);
 /* One pass: tokens of all sequences that are under way, prompts in chunks. *more: some are left. If
  * it fails, the sequences are as they were before it. */
 NODISCARD enum rc engine_step(engine *g, bool *more, struct err *e);

@@ -51,7 +51,5 @@ struct engine {
 NODISCARD enum rc engine_add(engine *g, const struct engine_request *r,
                              const struct token_list *before, uint32_t copies,
                              struct sequence **out, struct err *e);
-/* Ends sequences as they are; their text is not completed. */
-void engine_drop(engine *g, uint32_t number, uint32_t count);
 
 #endif

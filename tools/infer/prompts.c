@@ -197,6 +197,8 @@ enum rc app_run_prompts(struct app *a, struct engine_result *result, struct err 
     enum rc rc = submit_all(&b, e);
     for (bool more = true; !rc && more;)
         rc = engine_step(a->engine, &more, e);
+    if (rc)
+        engine_drop(a->engine, 0, UINT32_MAX); /* their results go into b */
     uint64_t end = clock_now_ns();
     result->total_ms = (double)(end - start) / 1e6;
     result->first_token_ms = b.first_ns ? (double)(b.first_ns - start) / 1e6 : 0;
