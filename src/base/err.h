@@ -27,8 +27,8 @@ struct err {
 };
 
 /* err_set(e, rc, fmt, ...) stores rc and the formatted message in e (if any) and returns rc. A
- * macro, so that compilers and analysers see which code comes back, and that an output left unset
- * after `return err_set(e, RC_IO, ...)` is never read by who looked at the code. */
+ * macro, so that compilers and analysers see which code comes back, and can tell that a
+ * caller that checked it never reads an output left unset by `return err_set(e, RC_IO, ...)`. */
 #define err_set(e, code, ...)                                                                      \
     __extension__({                                                                                \
         enum rc err_set_rc = (code);                                                               \

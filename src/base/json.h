@@ -20,7 +20,7 @@ enum { JSON_DEPTH_MAX = 64 };
 
 struct json {
     FILE *out;
-    int indent; /* spaces a level; 0: everything on one line */
+    int indent; /* spaces per level; 0: everything on one line */
     int depth;
     bool has_values[JSON_DEPTH_MAX]; /* whether the level needs a comma before the next value */
     bool is_object[JSON_DEPTH_MAX];

@@ -4,7 +4,7 @@
  * "what is at this address?" and walks in address order. A zeroed struct rangemap is an empty map.
  * The map owns its nodes, never the values. Not thread-safe: callers lock.
  *
- * Representation: an AVL tree (at most 1.44 log2 n levels) without parent links, one malloc a
+ * Representation: an AVL tree (at most 1.44 log2 n levels) without parent links, one malloc per
  * range. Removing relinks nodes and never copies them, so that a struct range stays where it is,
  * and valid, until that very range is removed. */
 #ifndef BASE_RANGEMAP_H

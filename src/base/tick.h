@@ -21,7 +21,7 @@ void tick_start(void);
 struct tick_anchor {
     uint64_t tick, ns; /* read together */
     uint64_t span;     /* ticks for which it holds; 0: there is none */
-    uint64_t rate;     /* nanoseconds a tick, in 2^-32 */
+    uint64_t rate;     /* nanoseconds per tick, in 2^-32 */
     bool busy;         /* being renewed by the code that this handler interrupted */
 };
 extern __thread struct tick_anchor tick_anchor __attribute__((tls_model("initial-exec")));

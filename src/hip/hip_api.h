@@ -7,7 +7,7 @@
 
 #include "hip/hip_types.h"
 
-/* One pointer a function; none is NULL in a table that hip_load() has filled. */
+/* One pointer per function; none is NULL in a table that hip_load() has filled. */
 struct hip_api {
 #define HIP_FN(ret, name, params, args, cls, since) ret(*name) params;
 #define HIP_VOID_FN(name, params, args, cls, since) void(*name) params;

@@ -200,7 +200,7 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The library in a folder; one note a folder if there is none. */
+/* The library in a folder; if there is none, one note per folder. */
 static bool open_soft_folder(struct found *f, const char *folder, struct attempts *a) {
     for (int i = 0; i < SONAME_COUNT; i++) {
         char path[PATH_MAX];

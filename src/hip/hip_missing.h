@@ -1,6 +1,6 @@
 /* hip_missing.h - what a table holds for a function that the loaded library lacks.
  *
- * The entry has the function's own type. Called, it says once a process and function, on standard
+ * The entry has the function's own type. Called, it says once per process and function, on standard
  * error, "greta: hipFoo: not in LIBRARY; returning hipErrorNotSupported", and returns that; errno
  * and the runtime's last error stay as they were. Thread-safe. */
 #ifndef HIP_HIP_MISSING_H

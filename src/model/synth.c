@@ -22,7 +22,7 @@ struct recipe {
 struct synth {
     const struct synth_options *o;
     struct config c;
-    struct recipe *recipes; /* one a tensor, in the writer's order */
+    struct recipe *recipes; /* one per tensor, in the writer's order */
 };
 
 /* ---- random numbers ---- */

@@ -33,7 +33,7 @@ struct report_memory {
     size_t count, room;
     uint64_t omitted; /* blocks past the limit */
     bool out_of_memory;
-    struct report_space *spaces; /* one a process */
+    struct report_space *spaces; /* one per process */
     size_t space_count;
     struct table space_of;           /* by process: its place in spaces, from 1 */
     uint64_t alive[REPORT_FAMILIES]; /* bytes, of all of them */

@@ -35,7 +35,7 @@ enum verdict_status {
     VERDICT_STATUS_CONFIRMED,
     VERDICT_STATUS_RULED_OUT,      /* by proof: reason says over what */
     VERDICT_STATUS_INCONCLUSIVE,   /* reason says what is missing */
-    VERDICT_STATUS_NOT_APPLICABLE, /* the run has nothing that it could be about */
+    VERDICT_STATUS_NOT_APPLICABLE, /* it does not apply to this run */
 };
 
 enum verdict_overall {

@@ -1,6 +1,6 @@
 /* soft_fixture.h - runs programs on the software device, each in a process of its own.
  *
- * The device reads its settings once a process, and some programs here are meant to end by a
+ * The device reads its settings once per process, and some programs here are meant to end by a
  * signal. So a test hands a function, the program, to soft_run() and friends; a forked child sets
  * the environment and calls it. What the child prints is caught and shown when the test fails. The
  * test process itself makes no HIP call that starts the device, and starts no thread.

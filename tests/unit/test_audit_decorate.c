@@ -270,7 +270,7 @@ static void kernels_are_known_by_name_and_arguments(void **state) {
     assert_string_equal(kernel_find((void *)0x4444).name, "hosted");
     assert_string_equal(kernel_find((void *)0x5555).name, "?");
     (void)kernel_find(rope);
-    assert_int_equal(asked, 2); /* once a function */
+    assert_int_equal(asked, 2); /* once per function */
 
     uint64_t x = 0x1000, pos = 0x2000, bytes;
     uint32_t n = 5;

@@ -10,7 +10,7 @@
 #include "model/quant/quant_super.h"
 #include "test.h"
 
-/* One line a type: the hash of what the format's reference implementation decodes from a fixed
+/* One line per type: the hash of what the format's reference implementation decodes from a fixed
  * stream of random bytes, and the relative RMS error of its encoder on two sets of numbers. */
 static const struct golden {
     enum tensor_type type;

@@ -20,7 +20,7 @@ static double best_gops(const struct machine *m, unsigned bits) {
     return p ? p->gops : NAN;
 }
 
-/* 1e9 operations a second that a prompt needs, a multiplication and its addition being two. */
+/* 1e9 operations per second that a prompt needs, a multiplication and its addition being two. */
 static double prompt_gops(const struct report *r, const struct measure_run *run) {
     return 2 * work_prompt_macs(&r->work, run->tokens) * run->tokens_per_second / 1e9;
 }

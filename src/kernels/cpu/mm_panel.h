@@ -207,8 +207,8 @@ INLINE void walk_iq4_nl(struct sink *k, const struct block *g) {
     end_32(k, 0, 0, HALVES(PACK_IQ4_NL_SCALE), NO_MIN);
 }
 
-/* 6-bit scales of Q3_K and IQ4_XS: low nibbles, two a byte, then high bits, four a byte from byte
- * `high` on; they are too large by 32. */
+/* 6-bit scales of Q3_K and IQ4_XS: low nibbles, two per byte, then high bits, four per byte from
+ * byte `high` on; they are too large by 32. */
 INLINE vf six_bit_scale(vb low, vb high, int unit, vf d) {
     vb s = vb_join(vb_bits(low, unit % 2 * 4, 4), vb_bits(high, unit % 4 * 2, 2));
     return vf_fnma(vf_set(32), d, vf_mul(vf_bytes(s), d));
@@ -514,9 +514,9 @@ INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const struct 
     return t;
 }
 
-/* Bits, run and mins that types have; where sums are not narrow, any bits are as good as 4. Two
- * functions each, as compilers keep more in registers in small ones: whole blocks of tokens, and
- * the last few. */
+/* The combinations of bits, run and mins that occur; where sums are wide, bits makes no difference
+ * and 4 serves for all. Two functions each, as compilers keep more in registers in small ones:
+ * whole blocks of tokens, and the last few. */
 #define MM_PRODUCTS                                                                                \
     MM_PRODUCT(4, 16, 0)                                                                           \
     MM_PRODUCT(4, 16, 1)                                                                           \

@@ -84,7 +84,7 @@ static void k4_from_bytes(const uint8_t in[12], uint8_t *p) {
     quant_pack_scales(&s, p);
 }
 
-/* Nibbles in `low` bytes: n scales, then their high bits, four a byte. */
+/* Nibbles in `low` bytes: n scales, then their high bits, four per byte. */
 static void six_to_bytes(const uint8_t *scale, int n, uint8_t *out) {
     for (int i = 0; i < n / 2; i++)
         out[i] = (uint8_t)((scale[2 * i] & 15) | (scale[2 * i + 1] & 15) << 4);

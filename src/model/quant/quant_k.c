@@ -12,7 +12,7 @@ struct super_type {
     void (*unpack)(const void *block, struct quant_super *s);
     void (*pack)(const struct quant_super *s, void *block);
     size_t bytes;
-    int sub;                /* elements a sub-block */
+    int sub;                /* elements per sub-block */
     int lo, hi;             /* levels; lo == 0: with mins */
     int scale_lo, scale_hi; /* integers of scales and mins */
     bool table;             /* levels are quant_iq4_values */

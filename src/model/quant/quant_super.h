@@ -2,7 +2,7 @@
  *
  * Every 256-element type says the same thing in other bits:
  *
- *   x[e] = d * scale[j] * level[e] - dmin * min[j],  j = e / (elements a sub-block)
+ *   x[e] = d * scale[j] * level[e] - dmin * min[j],  j = e / (elements per sub-block)
  *
  * so each type has one function that takes a block apart and one that packs it, and decoding and
  * encoding are written once. Levels and scales carry their sign here; types without mins have

@@ -1,6 +1,6 @@
 /* quantize.h - rewrites a model with other tensor types.
  *
- * Reads through the mapping, piece by piece and on several threads: memory stays at a few MiB a
+ * Reads through the mapping, piece by piece and on several threads: memory stays at a few MiB per
  * thread whatever the model's size. */
 #ifndef MODEL_QUANTIZE_H
 #define MODEL_QUANTIZE_H

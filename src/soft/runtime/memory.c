@@ -74,7 +74,7 @@ static uint64_t virtual_start(void) {
     return soft_layout.base + soft_layout.span - soft_layout.device_span;
 }
 
-/* Address space a device: plenty, so that freed addresses stay unused for long; less where the
+/* Address space per device: plenty, so that freed addresses stay unused for long; less where the
  * process may not have that much (ulimit -v, ThreadSanitizer's fixed map). */
 static uint64_t first_span(uint64_t memory) {
 #if defined(__SANITIZE_THREAD__)

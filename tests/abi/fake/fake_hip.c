@@ -1,6 +1,6 @@
 /* fake_hip.c - a libamdhip64 of a few functions, for the tests of the loader.
  *
- * Compiled once a folder and SONAME with
+ * Compiled once per folder and SONAME with
  *   FAKE_DEVICES  what hipGetDeviceCount counts, or
  *   FAKE_ERROR    the error it returns
  *   FAKE_SOFT     exports greta_soft_version
