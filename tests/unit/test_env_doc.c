@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/document.h"
 #include "unit/test.h"
 
 static const struct row {
@@ -16,8 +17,9 @@ static const struct row {
 #include "base/env.def"
 };
 
-struct document {
-    const char *file, *begin, *end; /* the list stands between these lines */
+struct page {
+    const char *file;
+    struct document_place list;
     void (*put)(FILE *out, const struct row *r);
 };
 
@@ -44,49 +46,28 @@ static void put_page(FILE *out, const struct row *r) {
     fputs(".\n", out);
 }
 
-static const struct document documents[] = {
-    { "README.md", "| variable | values | default | meaning |\n|---|---|---|---|\n", "\n",
+static const struct page documents[] = {
+    { "README.md",
+      { "| variable | values | default | meaning |", "\n|---|---|---|---|\n", "\n\n" },
       put_markdown },
-    { "docs/man/greta.7", ".SH ENVIRONMENT\n", ".SH SEE ALSO\n", put_page },
+    { "docs/man/greta.7", { ".SH ENVIRONMENT", "\n", "\n.SH SEE ALSO\n" }, put_page },
 };
 
-static const char *path_of(const struct document *d) {
-    static char path[512];
-    const char *top = getenv("SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/%s", top ? top : ".", d->file);
-    return path;
-}
-
-/* The document as it should be; *now is what it is. */
-static char *expected(const struct document *d, char **now) {
-    enum { MOST = 1 << 20 };
-    FILE *in = fopen(path_of(d), "r");
-    *now = calloc(1, MOST);
-    if (!in || !*now || fread(*now, 1, MOST - 1, in) == 0)
-        return NULL;
-    fclose(in);
-    char *text = NULL, *begin = strstr(*now, d->begin);
+static char *expected(const struct page *d) {
+    char *list = NULL;
     size_t size = 0;
-    if (!begin)
-        return NULL;
-    begin += strlen(d->begin);
-    const char *end = begin;
-    while (end && (end[-1] != '\n' || strncmp(end, d->end, strlen(d->end)) != 0))
-        end = *end ? end + 1 : NULL;
-    if (!end)
-        return NULL;
-    FILE *out = open_memstream(&text, &size);
-    fprintf(out, "%.*s", (int)(begin - *now), *now);
+    FILE *out = open_memstream(&list, &size);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         d->put(out, &rows[i]);
-    fputs(end, out);
     fclose(out);
+    list[size - 1] = '\0'; /* the last line's end is the document's own */
+    char *text = document_replace(document_read(d->file), d->file, &d->list, list);
+    free(list);
     return text;
 }
 
-static void compare(const struct document *d) {
-    char *now, *text = expected(d, &now);
-    assert_non_null(text);
+static void compare(const struct page *d) {
+    char *now = document_read(d->file), *text = expected(d);
     if (strcmp(now, text) != 0) {
         size_t at = 0, line = 1;
         for (; now[at] == text[at]; at++)
@@ -108,18 +89,12 @@ static void manual_page_lists_every_variable(void **state) {
     compare(&documents[1]);
 }
 
-static int write_all(void) {
+static void write_all(void) {
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
-        char *now, *text = expected(&documents[i], &now);
-        FILE *out = text ? fopen(path_of(&documents[i]), "w") : NULL;
-        if (!out || fputs(text, out) < 0 || fclose(out) != 0) {
-            fprintf(stderr, "%s has no list, or cannot be written\n", path_of(&documents[i]));
-            return 1;
-        }
-        free(now);
+        char *text = expected(&documents[i]);
+        document_write(documents[i].file, text);
         free(text);
     }
-    return 0;
 }
 
 int main(int argc, char **argv) {
@@ -127,7 +102,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(readme_lists_every_variable),
         cmocka_unit_test(manual_page_lists_every_variable),
     };
-    if (argc > 1 && !strcmp(argv[1], "--write"))
-        return write_all();
+    if (argc > 1 && !strcmp(argv[1], "--write")) {
+        write_all();
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,32 +1,13 @@
 /* Documents that repeat hypotheses.def say what it says: docs/hypotheses.md, the manual page and
- * the schemas. `test_hypotheses_doc --write`, in the source tree, writes the first two again. */
+ * the schemas. `test_hypotheses_doc --write`, in the source tree, writes all of them again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree.h"
+#include "support/document.h"
 #include "unit/test.h"
 #include "verdict/needs.h"
 #include "verdict/verdict.h"
-
-static const char *path_of(const char *file) {
-    static char path[512];
-    const char *top = getenv("SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/docs/%s", top ? top : ".", file);
-    return path;
-}
-
-static char *read_doc(const char *file) {
-    enum { MOST = 1 << 20 };
-    FILE *in = fopen(path_of(file), "r");
-    char *text = calloc(1, MOST);
-    if (!in || !text || fread(text, 1, MOST - 1, in) == 0) {
-        fprintf(stderr, "%s cannot be read\n", path_of(file));
-        exit(1);
-    }
-    fclose(in);
-    return text;
-}
 
 static void put_needs(FILE *out, int what) {
     static const struct {
@@ -74,21 +55,14 @@ static char *page_entries(void) {
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     for (int i = 0; i < HYPOTHESIS_COUNT; i++)
-        fprintf(out, ".TP\n.B %s\n%s\n", hypothesis_name((enum verdict_hypothesis_id)i),
+        fprintf(out, "%s.B %s\n%s\n", i ? ".TP\n" : "",
+                hypothesis_name((enum verdict_hypothesis_id)i),
                 hypothesis_words(LANG_EN, (enum verdict_hypothesis_id)i)->question);
     fclose(out);
     return text;
 }
 
 /* ---- writing them again ---------------------------------------------------------------------- */
-
-static void write_doc(const char *file, const char *text) {
-    FILE *out = fopen(path_of(file), "w");
-    if (!out || fputs(text, out) < 0 || fclose(out) != 0) {
-        fprintf(stderr, "%s cannot be written\n", path_of(file));
-        exit(1);
-    }
-}
 
 /* The lines of a section that no row says: its examples. */
 static void put_examples(FILE *out, const char *doc, const char *name) {
@@ -101,8 +75,9 @@ static void put_examples(FILE *out, const char *doc, const char *name) {
     fprintf(out, "%.*s\n", (int)strcspn(examples + 1, "\n"), examples + 1);
 }
 
-static void write_all(void) {
-    char *doc = read_doc("hypotheses.md"), *text = NULL;
+static void write_page_about_hypotheses(void) {
+    static const char file[] = "docs/hypotheses.md";
+    char *doc = document_read(file), *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     const char *first = strstr(doc, "\n## ");
@@ -114,22 +89,60 @@ static void write_all(void) {
         free(section);
     }
     fclose(out);
-    write_doc("hypotheses.md", text);
+    document_write(file, text);
     free(text);
     free(doc);
-    static const char head[] = ".SH HYPOTHESES\n";
-    char *page = read_doc("man/greta_audit.1"), *entries = page_entries();
-    char *at = strstr(page, head), *after = at ? strstr(at + 1, "\n.SH ") : NULL;
-    at = at ? strstr(at, "\n.TP\n") : NULL;
-    if (at && after) {
-        out = open_memstream(&text, &size);
-        fprintf(out, "%.*s%s%s", (int)(at + 1 - page), page, entries, after + 1);
-        fclose(out);
-        write_doc("man/greta_audit.1", text);
+}
+
+/* ---- manual page and schemas ------------------------------------------------------------------
+ */
+
+static char *page_expected(const char *file) {
+    static const struct document_place list = { ".SH HYPOTHESES\n", "\n.TP\n", ".SH " };
+    char *entries = page_entries();
+    char *page = document_replace(document_read(file), file, &list, entries);
+    free(entries);
+    return page;
+}
+
+/* The names as elements of a JSON array, one per line, and their number. */
+static char *schema_expected(const char *file) {
+    static const struct document_place names = { "\"hypothesis_name\"", "\"enum\": [",
+                                                 "\n      ]" },
+                                       least = { "\"hypotheses\"", "\"minItems\": ", "," },
+                                       most = { "\"hypotheses\"", "\"maxItems\": ", "\n" };
+    char *list = NULL, count[16];
+    size_t size = 0;
+    FILE *out = open_memstream(&list, &size);
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++)
+        fprintf(out, "%s\n        \"%s\"", i ? "," : "",
+                hypothesis_name((enum verdict_hypothesis_id)i));
+    fclose(out);
+    snprintf(count, sizeof count, "%d", HYPOTHESIS_COUNT);
+    char *text = document_replace(document_read(file), file, &names, list);
+    text = document_replace(text, file, &least, count);
+    text = document_replace(text, file, &most, count);
+    free(list);
+    return text;
+}
+
+static const struct page {
+    const char *file;
+    char *(*expected)(const char *file);
+} documents[] = {
+    { "docs/man/greta_audit.1", page_expected },
+    { "docs/report.schema.json", schema_expected },
+    { "docs/summary.schema.json", schema_expected },
+};
+enum { DOCUMENTS = sizeof documents / sizeof *documents };
+
+static void write_all(void) {
+    write_page_about_hypotheses();
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        char *text = documents[i].expected(documents[i].file);
+        document_write(documents[i].file, text);
         free(text);
     }
-    free(entries);
-    free(page);
 }
 
 /* ---- the tests ------------------------------------------------------------------------------- */
@@ -138,7 +151,7 @@ static const char again[] = "run `build/tests/test_hypotheses_doc --write` in th
 
 static void the_page_about_hypotheses_says_what_the_rows_say(void **state) {
     (void)state;
-    char *doc = read_doc("hypotheses.md");
+    char *doc = document_read("docs/hypotheses.md");
     unsigned sections = 0;
     for (const char *at = doc; (at = strstr(at, "\n## ")); at++)
         sections++;
@@ -152,61 +165,22 @@ static void the_page_about_hypotheses_says_what_the_rows_say(void **state) {
     free(doc);
 }
 
-static void the_manual_page_lists_every_hypothesis(void **state) {
+static void manual_page_and_schemas_list_every_hypothesis(void **state) {
     (void)state;
-    char *page = read_doc("man/greta_audit.1"), *entries = page_entries();
-    if (!strstr(page, entries))
-        fail_msg("docs/man/greta_audit.1 differs from the rows; %s", again);
-    free(entries);
-    free(page);
-}
-
-static void check_names(const struct json_node *list, const char *file) {
-    const struct json_node *n = list ? list->first : NULL;
-    for (int i = 0; i < HYPOTHESIS_COUNT; i++, n = n->next) {
-        const char *name = hypothesis_name((enum verdict_hypothesis_id)i);
-        if (!n || strcmp(n->text, name) != 0)
-            fail_msg("docs/%s lists %s where hypotheses.def has %s", file, n ? n->text : "nothing",
-                     name);
-    }
-    assert_null(n);
-}
-
-static const struct json_node *get(const struct json_node *n, const char *const *keys) {
-    for (; n && *keys; keys++)
-        n = json_tree_get(n, *keys);
-    return n;
-}
-
-static void schemas_name_the_rows(void **state) {
-    (void)state;
-    static const struct {
-        const char *file;
-        const char *list[6];
-    } cases[] = {
-        { "report.schema.json", { "definitions", "hypothesis_name", "enum" } },
-        { "summary.schema.json", { "definitions", "hypothesis", "properties", "name", "enum" } },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct err e = { 0 };
-        json_tree *t = NULL;
-        if (json_tree_open_file(&t, path_of(cases[i].file), &e) != RC_OK)
-            fail_msg("%s", e.msg);
-        const struct json_node *root = json_tree_root(t);
-        check_names(get(root, cases[i].list), cases[i].file);
-        static const char *const all[] = { "properties", "hypotheses", NULL };
-        const struct json_node *list = get(root, all);
-        assert_int_equal(json_tree_u64(list, "minItems"), HYPOTHESIS_COUNT);
-        assert_int_equal(json_tree_u64(list, "maxItems"), HYPOTHESIS_COUNT);
-        json_tree_close(&t);
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        char *now = document_read(documents[i].file);
+        char *expected = documents[i].expected(documents[i].file);
+        if (strcmp(now, expected) != 0)
+            fail_msg("%s differs from the rows; %s", documents[i].file, again);
+        free(expected);
+        free(now);
     }
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_about_hypotheses_says_what_the_rows_say),
-        cmocka_unit_test(the_manual_page_lists_every_hypothesis),
-        cmocka_unit_test(schemas_name_the_rows),
+        cmocka_unit_test(manual_page_and_schemas_list_every_hypothesis),
     };
     if (argc > 1 && !strcmp(argv[1], "--write")) {
         write_all();

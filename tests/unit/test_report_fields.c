@@ -1,9 +1,10 @@
-/* docs/report.schema.json names the counts of coverage.def, all of them and no others. */
+/* docs/report.schema.json describes the counts of coverage.def, all of them and no others.
+ * `test_report_fields --write`, in the source tree, writes that part of it again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_tree.h"
+#include "support/document.h"
 #include "unit/test.h"
 
 static const char *const rows[] = {
@@ -12,39 +13,57 @@ static const char *const rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static void the_schema_describes_every_count(void **state) {
-    (void)state;
-    struct err e = { 0 };
-    json_tree *t = NULL;
-    char path[512];
-    const char *top = getenv("SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/docs/report.schema.json", top ? top : ".");
-    if (json_tree_open_file(&t, path, &e) != RC_OK)
-        fail_msg("%s", e.msg);
-    const struct json_node *coverage =
-        json_tree_get(json_tree_get(json_tree_root(t), "definitions"), "coverage");
-    const struct json_node *properties = json_tree_get(coverage, "properties");
-    const struct json_node *required = json_tree_get(coverage, "required");
+static const char file[] = "docs/report.schema.json";
+
+/* A line per row, with its name in place of %s. */
+static char *lines(const char *format) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; i < ROWS; i++) {
-        const struct json_node *p = json_tree_get(properties, rows[i]);
-        if (!p)
-            fail_msg("report.schema.json, definitions.coverage.properties: \"%s\" of coverage.def "
-                     "is missing: expected { \"type\": \"integer\", \"minimum\": 0 }",
-                     rows[i]);
-        assert_string_equal(json_tree_text(p, "type"), "integer");
-        bool listed = false;
-        for (const struct json_node *n = required ? required->first : NULL; n; n = n->next)
-            listed |= !strcmp(n->text, rows[i]);
-        if (!listed)
-            fail_msg("report.schema.json, definitions.coverage.required: \"%s\" is missing",
-                     rows[i]);
+        const char *name = strstr(format, "%s");
+        fprintf(out, "%.*s%s%s", (int)(name - format), format, rows[i], name + 2);
     }
-    json_tree_close(&t);
+    fclose(out);
+    return text;
 }
 
-int main(void) {
+/* Counts are the last properties of "coverage", and the first of those that are required. */
+static char *expected(void) {
+    static const struct document_place properties = { "\"ends_left_out\": {", "\n        }",
+                                                      "\n      },\n" },
+                                       required = { "\"ends_left_out\": {", "\"required\": [",
+                                                    "\n        \"complete\"" };
+    char *described = lines(",\n        \"%s\": {\n          \"type\": \"integer\",\n"
+                            "          \"minimum\": 0\n        }");
+    char *named = lines("\n        \"%s\",");
+    char *text = document_replace(document_read(file), file, &properties, described);
+    text = document_replace(text, file, &required, named);
+    free(named);
+    free(described);
+    return text;
+}
+
+static void the_schema_describes_every_count(void **state) {
+    (void)state;
+    char *now = document_read(file), *text = expected();
+    if (strcmp(now, text) != 0)
+        fail_msg("%s differs from coverage.def; run `build/tests/test_report_fields --write` in "
+                 "the source tree",
+                 file);
+    free(text);
+    free(now);
+}
+
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_schema_describes_every_count),
     };
+    if (argc > 1 && !strcmp(argv[1], "--write")) {
+        char *text = expected();
+        document_write(file, text);
+        free(text);
+        return 0;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static void deactivate(struct soft_stream *st) {
     st->next_active->prev_active = st->prev_active;
 }
 
-void soft_schedule_push_locked(struct soft_stream *st, struct soft_op *op) {
+void soft_schedule_push(struct soft_stream *st, struct soft_op *op) {
     enum soft_policy policy = soft_settings()->policy;
     op->stream = st;
     op->device = st->device;
@@ -150,12 +150,6 @@ void soft_schedule_push_locked(struct soft_stream *st, struct soft_op *op) {
         st->held = op;
     activate(st);
     atomic_store_explicit(&s.queued, s.queued + 1, memory_order_relaxed);
-}
-
-void soft_schedule_push(struct soft_stream *st, struct soft_op *op) {
-    spin_lock(&s.lock);
-    soft_schedule_push_locked(st, op);
-    spin_unlock(&s.lock);
 }
 
 struct soft_stream *soft_schedule_next_active(struct soft_stream *after) {

@@ -13,12 +13,11 @@
 
 /* run: runs an operation on the calling thread. */
 enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e);
-/* Puts op at the end of its stream's queue, with the dependencies it has. */
-void soft_schedule_push(struct soft_stream *stream, struct soft_op *op);
 void soft_schedule_lock(void);
 void soft_schedule_unlock(void);
-/* push for a caller that holds the lock, so that dependencies and place are decided together. */
-void soft_schedule_push_locked(struct soft_stream *stream, struct soft_op *op);
+/* Puts op at the end of its stream's queue, with the dependencies it has. The caller holds the
+ * lock, so that dependencies and place are decided together. */
+void soft_schedule_push(struct soft_stream *stream, struct soft_op *op);
 /* The stream after `after` (NULL: the first) among those with queued work; under the lock. */
 struct soft_stream *soft_schedule_next_active(struct soft_stream *after);
 /* The policy's part of a submission, without the lock: wake, wait, or pick at random. waits: the

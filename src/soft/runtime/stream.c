@@ -166,7 +166,7 @@ hipError_t soft_submit_locked(struct soft_stream *st, struct soft_op *op) {
         return hipErrorOutOfMemory;
     if (!op->tag)
         op->tag = soft_current_tag();
-    soft_schedule_push_locked(st, op);
+    soft_schedule_push(st, op);
     return hipSuccess;
 }
 
