@@ -50,6 +50,11 @@ static void one_token(void) {
     set->dot(type, m.packed, K, &row, run(), (struct mm_ahead){ 0, 0 }, out);
 }
 
+static void one_token_of_rows(void) {
+    struct mm_row row = { m.level, m.scale, m.sum };
+    set->dot_rows(type, m.rows, tensor_type_row_bytes(type, K), K, &row, run(), out);
+}
+
 static void many_tokens(void) {
     struct mm_row row = { m.level, m.scale, m.sum };
     for (int g = 0; g < MM_GROUPS; g++)
@@ -114,12 +119,12 @@ static void prepare(enum tensor_type t) {
 }
 
 /* Times a set whose result of `one` is in out already. */
-static bool report(const float *plain, void (*one)(void), void (*many)(void)) {
+static bool report(const float *plain, void (*one)(void), void (*rows)(void), void (*many)(void)) {
     bool same = agrees(plain);
-    double one_ns = time_of(one), many_ns = time_of(many);
+    double one_ns = time_of(one), rows_ns = time_of(rows), many_ns = time_of(many);
     double bytes = (double)tensor_type_row_bytes(type, K) * PACK_ROWS;
-    printf("%-11s %-8s %16.1f %6.1f %22.1f%s\n", set->name, tensor_type_name(type),
-           (double)PACK_ROWS * K / one_ns, bytes / one_ns,
+    printf("%-11s %-8s %16.1f %6.1f %19.1f %22.1f%s\n", set->name, tensor_type_name(type),
+           (double)PACK_ROWS * K / one_ns, bytes / one_ns, bytes / rows_ns,
            (double)MM_PANEL * MM_SLAB * TOKENS / many_ns, same ? "" : "  WRONG");
     return same;
 }
@@ -132,7 +137,7 @@ static void quantize_all(void) {
 }
 
 /* A type on every set. */
-static bool measure(enum tensor_type t, void (*ready)(void), void (*one)(void),
+static bool measure(enum tensor_type t, void (*ready)(void), void (*one)(void), void (*rows)(void),
                     void (*many)(void)) {
     float plain[PACK_ROWS];
     bool good = true;
@@ -142,7 +147,7 @@ static bool measure(enum tensor_type t, void (*ready)(void), void (*one)(void),
         one();
         if (s == 0)
             memcpy(plain, out, sizeof plain);
-        good &= report(plain, one, many);
+        good &= report(plain, one, rows, many);
     }
     return good;
 }
@@ -153,10 +158,12 @@ int main(void) {
         m.x[i] = sinf((float)i);
     for (int i = 0; i < PACK_ROWS * K; i++)
         m.weights[i] = cosf((float)i * 0.7f);
-    puts("set         type     one token: MAC/ns  GB/s    many tokens: MAC/ns");
+    puts("set         type     one token: MAC/ns  GB/s  rows of the file: GB/s  many tokens: "
+         "MAC/ns");
     for (int i = 0; i < TYPES; i++)
-        good &= measure(types[i], quantize_all, one_token, many_tokens);
+        good &= measure(types[i], quantize_all, one_token, one_token_of_rows, many_tokens);
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-        good &= measure(floats[i], split_all, one_token_of_floats, many_tokens_of_floats);
+        good &= measure(floats[i], split_all, one_token_of_floats, one_token_of_floats,
+                        many_tokens_of_floats);
     return good ? 0 : 1;
 }

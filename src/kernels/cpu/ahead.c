@@ -23,7 +23,7 @@ static const char *const names[AHEAD_COUNT] = {
 
 enum {
     SLOTS = AHEAD_COUNT * AHEAD_TRIALS,
-    TYPES = sizeof pack_bytes / sizeof *pack_bytes, /* up to the last that is packed */
+    TYPES = sizeof pack_sections / sizeof *pack_sections, /* up to the last that is packed */
 };
 
 struct choice {

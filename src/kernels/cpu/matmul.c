@@ -61,14 +61,21 @@ static size_t blocks_of(const struct weight *w) {
     return w->k / tensor_type_find(w->type)->block_elements;
 }
 
-/* The packed group that begins with a row: in place if the weight is packed, else made in room. */
-static const void *group_at(const struct weight *w, uint64_t row, void *room) {
+/* Elements [at, at + count) of the rows from `row` on as a packed group: where they are if the
+ * weight is packed, else made in room. */
+static const void *group_at(const struct weight *w, uint64_t row, size_t at, size_t count,
+                            void *room) {
+    const struct tensor_type_info *t = tensor_type_find(w->type);
+    const size_t first = at / t->block_elements, blocks = count / t->block_elements;
     const char *rows = w->bytes + row * w->row_bytes;
-    uint64_t left = w->n - row;
+    const uint64_t left = w->n - row;
     if (w->packed && left >= PACK_ROWS)
-        return rows;
-    pack_group(w->type, rows, w->row_bytes, left < PACK_ROWS ? (unsigned)left : PACK_ROWS,
-               blocks_of(w), room);
+        return rows + first * t->block_bytes * PACK_ROWS;
+    rows += first * t->block_bytes;
+    if (left >= PACK_ROWS)
+        mm()->pack(w->type, rows, w->row_bytes, blocks, room);
+    else
+        pack_group(w->type, rows, w->row_bytes, (unsigned)left, blocks, room);
     return room;
 }
 
@@ -82,7 +89,7 @@ void cpu_repack(const struct greta_soft_work *work, const struct kern_repack *a)
         if (row + PACK_ROWS > w.n)
             break;
         char *rows = (char *)a->weight.ptr + row * w.row_bytes;
-        pack_group(w.type, rows, w.row_bytes, PACK_ROWS, blocks_of(&w), room);
+        mm()->pack(w.type, rows, w.row_bytes, blocks_of(&w), room);
         memcpy(rows, room, bytes);
     }
 }
@@ -138,18 +145,28 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, fl
     }
 }
 
+/* out[r] = row `row` + r . the only token, of sixteen rows of levels. */
+static void level_group(const struct weight *w, uint64_t row, const struct input *in,
+                        struct mm_ahead ahead, float *out) {
+    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
+    if (!w->packed && w->n - row >= PACK_ROWS) {
+        mm()->dot_rows(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, &act, in->run,
+                       out);
+        return;
+    }
+    void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
+    mm()->dot(w->type, group_at(w, row, 0, w->k, room), w->k, &act, in->run, ahead, out);
+}
+
 static void panel_for_one(const struct product *p, const struct input *in, struct mm_ahead ahead,
                           uint64_t from, uint64_t to) {
     const struct weight *w = &p->w;
-    void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
-        if (tensor_type_is_float(w->type)) {
+        if (tensor_type_is_float(w->type))
             float_group(w, row, in->x, out);
-        } else {
-            const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
-            mm()->dot(w->type, group_at(w, row, room), w->k, &act, in->run, ahead, out);
-        }
+        else
+            level_group(w, row, in, ahead, out);
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
     }
 }
@@ -210,16 +227,14 @@ static void panel_of_levels(const struct product *p, const struct input *in, uin
                             float *sums) {
     const struct weight *w = &p->w;
     struct mm_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
-    char *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS * MM_GROUPS);
-    const void *group[MM_GROUPS] = { 0 };
-    for (unsigned g = 0; g < MM_GROUPS; g++) {
-        uint64_t row = from + g * PACK_ROWS;
-        group[g] = row < w->n ? group_at(w, row, room + g * w->row_bytes * PACK_ROWS) : group[0];
-    }
+    void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
         size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
-        for (unsigned g = 0; g < MM_GROUPS; g++)
-            mm()->unpack(w->type, group[g], at, count, &tiles[g]);
+        for (unsigned g = 0; g < MM_GROUPS; g++) {
+            uint64_t row = from + g * PACK_ROWS; /* a panel without a second group has it twice */
+            const void *group = group_at(w, row < w->n ? row : from, at, count, room);
+            mm()->unpack(w->type, group, 0, count, &tiles[g]);
+        }
         const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, 0);
         mm()->multiply(tiles, &act, in->run, in->tokens, sums);
     }

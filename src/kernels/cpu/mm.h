@@ -85,6 +85,11 @@ struct mm_set {
      * is fetched ahead changes the time only. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
                 unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]);
+    /* The same for 16 rows as they are in the file, `stride` bytes apart, bit for bit. */
+    void (*dot_rows)(enum tensor_type type, const void *rows, size_t stride, size_t k,
+                     const struct mm_row *x, unsigned run, float out[PACK_ROWS]);
+    /* pack_group() of 16 rows; the buffers do not overlap. */
+    void (*pack)(enum tensor_type type, const void *rows, size_t stride, size_t blocks, void *to);
     /* Elements [at, at + count) of a packed group; both are multiples of the type's block, count
      * <= MM_SLAB. */
     void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,

@@ -704,7 +704,16 @@ static void quantize(const float *x, size_t n, unsigned run, const struct mm_row
     }
 }
 
-#define MM_SET(name)                                                                               \
-    static const struct mm_set set = { name,     quantize,   dot,           unpack,                \
-                                       multiply, dot_floats, unpack_floats, multiply_floats,       \
-                                       NULL,     NULL,       NULL }
+#include "kernels/cpu/mm_rows.h"
+
+#define MM_SET(name_)                                                                              \
+    static const struct mm_set set = { .name = name_,                                              \
+                                       .quantize = quantize,                                       \
+                                       .dot = dot,                                                 \
+                                       .dot_rows = dot_rows,                                       \
+                                       .pack = pack,                                               \
+                                       .unpack = unpack,                                           \
+                                       .multiply = multiply,                                       \
+                                       .dot_floats = dot_floats,                                   \
+                                       .unpack_floats = unpack_floats,                             \
+                                       .multiply_floats = multiply_floats }

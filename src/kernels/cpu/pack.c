@@ -4,25 +4,10 @@
 
 #include "model/quant/quant_super.h"
 
-enum kind { NONE, WORDS, HALVES, BITS, BYTES, K4, K3, XS };
-
-struct section {
-    uint8_t kind;
-    uint8_t at, bytes; /* in a block of the file */
-};
-
-static const struct section sections[][PACK_SECTIONS] = {
-#define S(type, name, kind, at, bytes) { kind, at, bytes },
-#define PACK(type, sections_)          [TENSOR_TYPE_##type] = { sections_ },
-#include "kernels/cpu/pack.def"
-};
-#undef PACK
-#undef S
-
-enum { TYPES = sizeof sections / sizeof *sections };
+enum { TYPES = sizeof pack_sections / sizeof *pack_sections };
 
 bool pack_is_possible(enum tensor_type type) {
-    return (unsigned)type < TYPES && sections[type][0].kind != NONE;
+    return (unsigned)type < TYPES && pack_sections[type][0].kind != PACK_KIND_NONE;
 }
 
 /* ---- bits ----------------------------------------------------------------------------------- */
@@ -139,7 +124,7 @@ static void xs_from_bytes(const uint8_t in[6], uint8_t *p) {
 
 /* The element size of a section whose rows lie side by side. */
 static unsigned unit_of(uint8_t kind) {
-    return kind == WORDS || kind == BITS ? 4 : kind == HALVES ? 2 : 1;
+    return kind == PACK_KIND_WORDS || kind == PACK_KIND_BITS ? 4 : kind == PACK_KIND_HALVES ? 2 : 1;
 }
 
 enum { REORDERED = 12 }; /* bytes of the longest section whose bits change places */
@@ -148,18 +133,18 @@ enum { REORDERED = 12 }; /* bytes of the longest section whose bits change place
 static const uint8_t *order_section(uint8_t kind, const uint8_t *file, uint8_t room[REORDERED]) {
     uint32_t bits;
     switch (kind) {
-    case BITS:
+    case PACK_KIND_BITS:
         memcpy(&bits, file, 4);
         bits = sort_bits(bits);
         memcpy(room, &bits, 4);
         return room;
-    case K4:
+    case PACK_KIND_K4:
         k4_to_bytes(file, room);
         return room;
-    case K3:
+    case PACK_KIND_K3:
         k3_to_bytes(file, room);
         return room;
-    case XS:
+    case PACK_KIND_XS:
         xs_to_bytes(file, room);
         return room;
     default:
@@ -170,18 +155,18 @@ static const uint8_t *order_section(uint8_t kind, const uint8_t *file, uint8_t r
 static void restore_section(uint8_t kind, const uint8_t *packed, unsigned bytes, uint8_t *file) {
     uint32_t bits;
     switch (kind) {
-    case BITS:
+    case PACK_KIND_BITS:
         memcpy(&bits, packed, 4);
         bits = unsort_bits(bits);
         memcpy(file, &bits, 4);
         break;
-    case K4:
+    case PACK_KIND_K4:
         k4_from_bytes(packed, file);
         break;
-    case K3:
+    case PACK_KIND_K3:
         k3_from_bytes(packed, file);
         break;
-    case XS:
+    case PACK_KIND_XS:
         xs_from_bytes(packed, file);
         break;
     default:
@@ -220,7 +205,7 @@ static void spread_words(const uint8_t *src, size_t stride, unsigned bytes, uint
             turn_words(src + r * stride + i, stride, dst + i * PACK_ROWS + r * 4);
 }
 
-static void spread(struct section s, const uint8_t *src, size_t stride, unsigned rows,
+static void spread(struct pack_section s, const uint8_t *src, size_t stride, unsigned rows,
                    uint8_t *dst) {
     const unsigned unit = unit_of(s.kind);
     uint8_t room[REORDERED];
@@ -240,16 +225,16 @@ void pack_group(enum tensor_type type, const void *src, size_t stride, unsigned 
     if (rows < PACK_ROWS)
         memset(dst, 0, layout.bytes * blocks);
     for (size_t b = 0; b < blocks; b++, from += block_bytes, to += layout.bytes)
-        for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++) {
-            const struct section s = sections[type][i];
-            if (s.kind == WORDS && rows == PACK_ROWS)
+        for (int i = 0; i < PACK_SECTIONS && pack_sections[type][i].kind; i++) {
+            const struct pack_section s = pack_sections[type][i];
+            if (s.kind == PACK_KIND_WORDS && rows == PACK_ROWS)
                 spread_words(from + s.at, stride, s.bytes, to + layout.at[i]);
             else
                 spread(s, from + s.at, stride, rows, to + layout.at[i]);
         }
 }
 
-static void collect(struct section s, const uint8_t *src, unsigned row, uint8_t *dst) {
+static void collect(struct pack_section s, const uint8_t *src, unsigned row, uint8_t *dst) {
     const unsigned unit = unit_of(s.kind);
     uint8_t room[UINT8_MAX] = { 0 };
     for (unsigned i = 0; i < s.bytes; i += unit)
@@ -263,6 +248,7 @@ void pack_row(enum tensor_type type, const void *group, unsigned row, size_t blo
     const uint8_t *from = group;
     uint8_t *to = dst;
     for (size_t b = 0; b < blocks; b++, from += layout.bytes, to += block_bytes)
-        for (int i = 0; i < PACK_SECTIONS && sections[type][i].kind; i++)
-            collect(sections[type][i], from + layout.at[i], row, to + sections[type][i].at);
+        for (int i = 0; i < PACK_SECTIONS && pack_sections[type][i].kind; i++)
+            collect(pack_sections[type][i], from + layout.at[i], row,
+                    to + pack_sections[type][i].at);
 }

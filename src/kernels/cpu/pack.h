@@ -23,9 +23,24 @@ enum { PACK_ROWS = 16, PACK_SECTIONS = 5 };
 
 bool pack_is_possible(enum tensor_type type);
 
-/* Bytes of the sections of pack.def in a block of the file. */
-static const uint8_t pack_bytes[][PACK_SECTIONS] = {
-#define S(type, name, kind, at, bytes) bytes,
+enum pack_kind {
+    PACK_KIND_NONE,
+    PACK_KIND_WORDS,
+    PACK_KIND_HALVES,
+    PACK_KIND_BITS,
+    PACK_KIND_BYTES,
+    PACK_KIND_K4,
+    PACK_KIND_K3,
+    PACK_KIND_XS,
+};
+
+/* A section of pack.def in a block of the file. */
+struct pack_section {
+    uint8_t kind, at, bytes;
+};
+
+static const struct pack_section pack_sections[][PACK_SECTIONS] = {
+#define S(type, name, kind, at, bytes) { PACK_KIND_##kind, at, bytes },
 #define PACK(type, sections)           [TENSOR_TYPE_##type] = { sections },
 #include "kernels/cpu/pack.def"
 #undef PACK
@@ -43,7 +58,7 @@ static inline __attribute__((always_inline)) struct pack_layout pack_layout(enum
     struct pack_layout l = { .bytes = 0 };
     _Pragma("GCC unroll 8") for (int i = 0; i < PACK_SECTIONS; i++) {
         l.at[i] = l.bytes;
-        l.bytes += (size_t)pack_bytes[type][i] * PACK_ROWS;
+        l.bytes += (size_t)pack_sections[type][i].bytes * PACK_ROWS;
     }
     return l;
 }

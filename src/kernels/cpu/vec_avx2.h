@@ -100,6 +100,73 @@ INLINE vi vi_words(vi sum, int by) {
     return (vi){ vec_words(sum.a, by), vec_words(sum.b, by) };
 }
 
+/* ---- rows to columns ------------------------------------------------------------------------ */
+
+/* 16 bytes of a row and of the fourth one after it. */
+INLINE __m256i vec_two_rows(const uint8_t *p, size_t stride) {
+    const __m128i low = _mm_loadu_si128((const __m128i *)p);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low),
+                                   _mm_loadu_si128((const __m128i *)(p + 4 * stride)), 1);
+}
+
+/* Of 8 rows. */
+INLINE void vec_turn_words(const uint8_t *p, size_t stride, __m256i out[4]) {
+    const __m256i a = vec_two_rows(p, stride), b = vec_two_rows(p + stride, stride);
+    const __m256i c = vec_two_rows(p + 2 * stride, stride);
+    const __m256i d = vec_two_rows(p + 3 * stride, stride);
+    const __m256i ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+    const __m256i ba = _mm256_unpackhi_epi32(a, b), dc = _mm256_unpackhi_epi32(c, d);
+    out[0] = _mm256_unpacklo_epi64(ab, cd);
+    out[1] = _mm256_unpackhi_epi64(ab, cd);
+    out[2] = _mm256_unpacklo_epi64(ba, dc);
+    out[3] = _mm256_unpackhi_epi64(ba, dc);
+}
+
+INLINE void vi_turn(const uint8_t *p, size_t stride, vi out[4]) {
+    __m256i a[4], b[4];
+    vec_turn_words(p, stride, a);
+    vec_turn_words(p + 8 * stride, stride, b);
+    UNROLL for (int w = 0; w < 4; w++) out[w] = (vi){ a[w], b[w] };
+}
+
+/* The first bytes of 8 words side by side, then the second, third and fourth ones. */
+INLINE __m256i vec_sort_bytes(__m256i v) {
+    const __m128i lane = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    v = _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(lane));
+    return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+INLINE void vi_store_bytes(uint8_t *p, vi v) {
+    const __m256i a = vec_sort_bytes(v.a), b = vec_sort_bytes(v.b);
+    const __m256i even = _mm256_unpacklo_epi64(a, b), odd = _mm256_unpackhi_epi64(a, b);
+    vi_store(p, (vi){ _mm256_permute2x128_si256(even, odd, 0x20),
+                      _mm256_permute2x128_si256(even, odd, 0x31) });
+}
+
+INLINE void vi_store_halves(uint8_t *p, vi v) {
+    const __m256i mask = _mm256_set1_epi32(0xffff);
+    v.a = _mm256_packus_epi32(_mm256_and_si256(v.a, mask), _mm256_and_si256(v.b, mask));
+    _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(v.a, 0xd8));
+}
+
+INLINE vi vi_right_words(vi v, int n) {
+    return (vi){ _mm256_srli_epi32(v.a, n), _mm256_srli_epi32(v.b, n) };
+}
+
+INLINE vi vi_left_words(vi v, int n) {
+    return (vi){ _mm256_slli_epi32(v.a, n), _mm256_slli_epi32(v.b, n) };
+}
+
+INLINE __m256i vec_swap(__m256i v, int n, uint32_t mask) {
+    __m256i t = _mm256_xor_si256(_mm256_srli_epi32(v, n), v);
+    t = _mm256_and_si256(t, _mm256_set1_epi32((int)mask));
+    return _mm256_xor_si256(v, _mm256_xor_si256(t, _mm256_slli_epi32(t, n)));
+}
+
+INLINE vi vi_swap(vi v, int n, uint32_t mask) {
+    return (vi){ vec_swap(v.a, n, mask), vec_swap(v.b, n, mask) };
+}
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 INLINE vb vb_load(const void *p) {

@@ -81,6 +81,53 @@ INLINE vi vi_words(vi sum, int by) {
     return VEC_NARROW ? _mm512_madd_epi16(sum, _mm512_set1_epi16((short)by)) : sum;
 }
 
+/* ---- rows to columns ------------------------------------------------------------------------ */
+
+/* 16 bytes of rows 0, 4, 8 and 12 from p on. */
+INLINE __m512i vec_every_fourth(const uint8_t *p, size_t stride) {
+    __m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p));
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + 4 * stride)), 1);
+    v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + 8 * stride)), 2);
+    return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + 12 * stride)), 3);
+}
+
+INLINE void vi_turn(const uint8_t *p, size_t stride, vi out[4]) {
+    const __m512i a = vec_every_fourth(p, stride), b = vec_every_fourth(p + stride, stride);
+    const __m512i c = vec_every_fourth(p + 2 * stride, stride);
+    const __m512i d = vec_every_fourth(p + 3 * stride, stride);
+    const __m512i ab = _mm512_unpacklo_epi32(a, b), cd = _mm512_unpacklo_epi32(c, d);
+    const __m512i ba = _mm512_unpackhi_epi32(a, b), dc = _mm512_unpackhi_epi32(c, d);
+    out[0] = _mm512_unpacklo_epi64(ab, cd);
+    out[1] = _mm512_unpackhi_epi64(ab, cd);
+    out[2] = _mm512_unpacklo_epi64(ba, dc);
+    out[3] = _mm512_unpackhi_epi64(ba, dc);
+}
+
+INLINE void vi_store_bytes(uint8_t *p, vi v) {
+    const __m128i lane = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    v = _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(lane));
+    vi_store(p, _mm512_permutexvar_epi32(order, v));
+}
+
+INLINE void vi_store_halves(uint8_t *p, vi v) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(v));
+}
+
+INLINE vi vi_right_words(vi v, int n) {
+    return _mm512_srli_epi32(v, (unsigned)n);
+}
+
+INLINE vi vi_left_words(vi v, int n) {
+    return _mm512_slli_epi32(v, (unsigned)n);
+}
+
+INLINE vi vi_swap(vi v, int n, uint32_t mask) {
+    __m512i t = _mm512_xor_si512(vi_right_words(v, n), v);
+    t = _mm512_and_si512(t, _mm512_set1_epi32((int)mask));
+    return _mm512_xor_si512(v, _mm512_xor_si512(t, vi_left_words(t, n)));
+}
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 INLINE vb vb_load(const void *p) {

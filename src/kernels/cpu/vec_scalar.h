@@ -115,6 +115,48 @@ INLINE vi vi_words(vi sum, int by) {
     return sum;
 }
 
+/* ---- rows to columns ------------------------------------------------------------------------ */
+
+/* Words 0 to 3 of 16 rows that lie `stride` bytes apart: a vector of each word. */
+INLINE void vi_turn(const uint8_t *p, size_t stride, vi out[4]) {
+    for (int w = 0; w < 4; w++)
+        EACH(16)
+    memcpy(&out[w].w[i], p + (size_t)i * stride + 4 * w, 4);
+}
+
+/* The first bytes of the 16 words side by side, then the second, third and fourth ones. */
+INLINE void vi_store_bytes(uint8_t *p, vi v) {
+    EACH(64)
+    p[i % 4 * 16 + i / 4] = v.ub[i];
+}
+
+/* The low halves of the 16 words side by side. */
+INLINE void vi_store_halves(uint8_t *p, vi v) {
+    EACH(16)
+    memcpy(p + 2 * i, &v.u[2 * i], 2);
+}
+
+INLINE vi vi_right_words(vi v, int n) {
+    EACH(16)
+    v.w[i] = (int32_t)((uint32_t)v.w[i] >> n);
+    return v;
+}
+
+INLINE vi vi_left_words(vi v, int n) {
+    EACH(16)
+    v.w[i] = (int32_t)((uint32_t)v.w[i] << n);
+    return v;
+}
+
+/* The bits of every word that the mask names change places with those `n` further up. */
+INLINE vi vi_swap(vi v, int n, uint32_t mask) {
+    EACH(16) {
+        uint32_t w = (uint32_t)v.w[i], t = (w >> n ^ w) & mask;
+        v.w[i] = (int32_t)(w ^ t ^ t << n);
+    }
+    return v;
+}
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 INLINE vb vb_load(const void *p) {
