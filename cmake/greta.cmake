@@ -260,11 +260,16 @@ endfunction()
 
 # libgcore_preload.so: the audit in front of any program's HIP runtime. It replaces functions of the C
 # library under all their versions, which a symbol without a version does. Always optimised: the
-# exported functions must end in jumps. Sanitizers cannot be preloaded into programs without them.
+# exported functions must end in jumps. gcc's sanitizers are shared libraries, which can be preloaded after
+# it (tests/support/tap.sh); clang's are part of the program, so that there such builds have no preload.
 function(greta_preload)
     greta_glob(sources src/preload/*.c)
-    if(NOT sources OR GRETA_SANITIZE OR GRETA_FUZZ)
+    if(NOT sources OR GRETA_FUZZ OR (GRETA_SANITIZE AND NOT CMAKE_C_COMPILER_ID STREQUAL "GNU"))
         return()
+    endif()
+    if(GRETA_SANITIZE) # what a sanitizer calls while it starts
+        set_source_files_properties(${PROJECT_SOURCE_DIR}/src/preload/next.c
+            ${PROJECT_SOURCE_DIR}/src/preload/lookup.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
     endif()
     greta_objects(objects base hip codeobj record audit)
     add_library(gcore_preload SHARED ${sources} ${objects})

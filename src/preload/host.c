@@ -158,7 +158,7 @@ static inline void going(const void *memory, size_t bytes, const void *caller) {
 }
 
 /* The same for what malloc gave. Its size is asked for only if it could matter. */
-static inline void going_block(void *memory, const void *caller) {
+PRELOAD_PLAIN static inline void going_block(void *memory, const void *caller) {
     if (memory &&
         (uint64_t)(uintptr_t)memory < atomic_load_explicit(&highest, memory_order_relaxed))
         going(memory, malloc_usable_size(memory), caller);
@@ -166,17 +166,13 @@ static inline void going_block(void *memory, const void *caller) {
 
 /* ---- what the program calls ------------------------------------------------------------------ */
 
-extern void __libc_free(void *memory);
-
 PRELOAD_EXPORT void free(void *memory) {
     static __thread bool looking __attribute__((tls_model("initial-exec")));
     static _Atomic(void *) slot;
     void *found = atomic_load_explicit(&slot, memory_order_relaxed);
     if (__builtin_expect(!found, 0)) {
-        if (looking) { /* dlsym itself frees something */
-            __libc_free(memory);
+        if (looking) /* dlsym itself frees something: it stays, for whose it is is not known yet */
             return;
-        }
         looking = true;
         found = next_find("free");
         looking = false;

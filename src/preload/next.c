@@ -16,12 +16,8 @@ struct symbols {
     const ElfW(Half) * versions; /* bit 15: hidden, an older version of the name */
 };
 
-static struct symbols symbols_of(const struct dl_phdr_info *object) {
+static struct symbols symbols_in(const ElfW(Dyn) * dynamic) {
     struct symbols s = { 0 };
-    const ElfW(Dyn) *dynamic = NULL;
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
     for (const ElfW(Dyn) *d = dynamic; d && d->d_tag != DT_NULL; d++) {
         /* The dynamic linker has made these addresses absolute. */
         const void *at = (const void *)d->d_un.d_ptr;
@@ -35,6 +31,35 @@ static struct symbols symbols_of(const struct dl_phdr_info *object) {
             s.versions = at;
     }
     return s;
+}
+
+static struct symbols symbols_of(const struct dl_phdr_info *object) {
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    return symbols_in(dynamic);
+}
+
+/* Not strcmp() and its relatives: a sanitizer that asks for functions while it starts would find
+ * its own, which are not ready. */
+static bool is_same(const char *a, const char *b) {
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
+
+static bool begins_with(const char *text, const char *beginning) {
+    while (*beginning && *text == *beginning)
+        text++, beginning++;
+    return !*beginning;
+}
+
+static const char *file_of(const char *path) {
+    const char *file = path;
+    for (const char *c = path; c && *c; c++)
+        file = *c == '/' ? c + 1 : file;
+    return file;
 }
 
 static uint32_t gnu_hash(const char *name) {
@@ -58,7 +83,7 @@ static ElfW(Addr) symbol_value(const struct symbols *s, const char *name) {
         uint32_t link = chain[i - first];
         bool hidden = s->versions && s->versions[i] & 0x8000;
         if ((link | 1) == (hash | 1) && !hidden && s->table[i].st_shndx != SHN_UNDEF &&
-            strcmp(s->strings + s->table[i].st_name, name) == 0)
+            is_same(s->strings + s->table[i].st_name, name))
             return s->table[i].st_value;
         if (link & 1)
             break;
@@ -68,39 +93,34 @@ static ElfW(Addr) symbol_value(const struct symbols *s, const char *name) {
 
 /* ---- the C library --------------------------------------------------------------------------- */
 
-struct wanted {
-    const char *name;
-    void *found;
-};
-
-static int visit(struct dl_phdr_info *object, size_t size, void *user) {
-    (void)size;
-    struct wanted *w = user;
-    const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
-    const char *file = slash ? slash + 1 : object->dlpi_name;
-    if (!file || (strncmp(file, "libc.so", 7) != 0 && strncmp(file, "libdl.so", 8) != 0))
-        return 0;
-    struct symbols s = symbols_of(object);
-    ElfW(Addr) value = symbol_value(&s, w->name);
-    if (value)
-        w->found = (void *)(object->dlpi_addr + value);
-    return w->found != NULL;
+/* In the dynamic linker's own list, which grows at its end only: no lock, so that a forked child
+ * and a signal handler may do this, and nothing that a sanitizer replaces. */
+static void *search_c_library(const char *name) {
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        const char *file = file_of(map->l_name);
+        if (!file || (!begins_with(file, "libc.so") && !begins_with(file, "libdl.so")))
+            continue;
+        struct symbols s = symbols_in(map->l_ld);
+        ElfW(Addr) value = symbol_value(&s, name);
+        if (value)
+            return (void *)(map->l_addr + value);
+    }
+    return NULL;
 }
 
 static void *find_in_c_library(_Atomic(void *) *slot, const char *name) {
     void *found = atomic_load_explicit(slot, memory_order_acquire);
     if (found)
         return found;
-    struct wanted w = { .name = name };
-    dl_iterate_phdr(visit, &w);
-    if (!w.found) {
+    found = search_c_library(name);
+    if (!found) {
         static const char text[] =
             "greta: the C library has no dlsym: cannot record this program\n";
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
         abort();
     }
-    atomic_store_explicit(slot, w.found, memory_order_release);
-    return w.found;
+    atomic_store_explicit(slot, found, memory_order_release);
+    return found;
 }
 
 next_dlsym_fn next_dlsym(void) {
@@ -132,9 +152,8 @@ struct wanted_library {
 static int visit_library(struct dl_phdr_info *object, size_t size, void *user) {
     (void)size;
     const struct wanted_library *w = user;
-    const char *slash = object->dlpi_name ? strrchr(object->dlpi_name, '/') : NULL;
-    const char *file = slash ? slash + 1 : object->dlpi_name;
-    if (!file || strncmp(file, w->beginning, strlen(w->beginning)) != 0)
+    const char *file = file_of(object->dlpi_name);
+    if (!file || !begins_with(file, w->beginning))
         return 0;
     struct symbols s = symbols_of(object);
     for (unsigned i = 0; i < w->count; i++) {

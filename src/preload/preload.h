@@ -33,7 +33,10 @@
 #include "base/spin.h"
 #include "hip/hip_api.h"
 
-#define PRELOAD_EXPORT __attribute__((visibility("default")))
+/* Not instrumented by sanitizers: the dynamic linker and a sanitizer's own start call these before
+ * instrumented code can run, and HIP functions must end in jumps (exports.c). What they call is. */
+#define PRELOAD_PLAIN  __attribute__((no_sanitize("address", "thread", "undefined")))
+#define PRELOAD_EXPORT __attribute__((visibility("default"))) PRELOAD_PLAIN
 
 /* The runtime's code; calls from there are its own business. Until the first call has started the
  * audit, size covers everything and every call takes the slow path. */

@@ -6,7 +6,7 @@ set -u
 audit=$BUILD_DIR/bin/greta_audit
 cd "$TMPDIR" || exit 1
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+if is_sanitized; then
     skip "fidelity" "a sanitizer build cannot be loaded into programs of hipcc"
     finish
 fi

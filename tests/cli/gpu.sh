@@ -38,7 +38,7 @@ for arch in gfx90a gfx942; do
     check "$arch writes what native code writes" same_text "$arch"
 done
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
+if is_sanitized; then
     skip "the audit of GPU code" "a sanitizer build has none"
     finish
 fi

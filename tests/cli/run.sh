@@ -3,13 +3,13 @@
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
-audit=$BUILD_DIR/bin/greta_audit
+audit=$(audit_program)
 programs=$BUILD_DIR/programs
 out=$TMPDIR/out
 cd "$TMPDIR" || exit 1
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "greta_audit run" "a build with sanitizers has no libgcore_preload.so"
+if ! has_preload || is_tsan; then
+    skip "greta_audit run" "not in a build with ThreadSanitizer, nor with clang's sanitizers"
     finish
 fi
 

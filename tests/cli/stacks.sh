@@ -5,11 +5,11 @@ set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
 
-audit=$BUILD_DIR/bin/greta_audit
+audit=$(audit_program)
 program=$BUILD_DIR/programs/plain
 
-if [ ! -e "$BUILD_DIR/lib/libgcore_preload.so" ]; then
-    skip "call stacks" "a build with sanitizers has no libgcore_preload.so"
+if ! has_preload; then
+    skip "call stacks" "a build with clang's sanitizers has no libgcore_preload.so"
     finish
 fi
 
@@ -49,7 +49,11 @@ starts() { # ARGUMENTS...: several starts of the program, each of which ends
         record "$TMPDIR/start.$i" "$BUILD_DIR/programs/alarms" "$@" || return 1
     done
 }
-check "signal handlers that call HIP during the start do not hang" starts
+if is_sanitized; then # a sanitizer's malloc waits for itself in a handler that interrupted it
+    skip "signal handlers that call HIP during the start do not hang" "a sanitizer's own locks are in the way"
+else
+    check "signal handlers that call HIP during the start do not hang" starts
+fi
 check "forks among threads that start do not hang" starts forks
 
 if command -v python3 >/dev/null && python3 -c 'import ctypes' 2>/dev/null; then

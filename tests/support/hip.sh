@@ -8,7 +8,7 @@ cd "$TMPDIR" || exit 1
 
 # has_plain_build WHAT || finish, has_hipcc WHAT || finish: the suite is skipped without it.
 has_plain_build() {
-    [ -e "$BUILD_DIR/lib/libgcore_preload.so" ] ||
+    ! is_sanitized ||
         { skip "$1" "a sanitizer build cannot be loaded into programs of hipcc" && return 1; }
 }
 has_hipcc() {

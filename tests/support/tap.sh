@@ -4,6 +4,17 @@
 # shellcheck shell=bash
 tap_count=0
 
+# greta_audit of the build, for runs of programs. In a sanitizer build it is a script that loads the
+# sanitizer's library into them, after greta's own (tests/CMakeLists.txt).
+audit_program() {
+    local script=$BUILD_DIR/tests/greta_audit
+    [ -x "$script" ] && echo "$script" || echo "$BUILD_DIR/bin/greta_audit"
+}
+
+has_preload() { [ -e "$BUILD_DIR/lib/libgcore_preload.so" ]; } # clang's sanitizer builds have none
+is_tsan() { grep -qs libtsan "$BUILD_DIR/tests/greta_audit"; }
+is_sanitized() { ! has_preload || [ -e "$BUILD_DIR/tests/greta_audit" ]; }
+
 # check NAME COMMAND… - one test: passes if the command succeeds; else what it printed is shown.
 check() {
     local name=$1 text

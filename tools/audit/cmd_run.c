@@ -418,7 +418,8 @@ int cmd_run(int argc, char **argv) {
     }
     if (!find_preload(preload) || strpbrk(preload, " :")) {
         say("expected libgcore_preload.so in ../lib beside this program, in a path without spaces "
-            "and colons; build or install greta again (builds with sanitizers do not have it)");
+            "and colons; build or install greta again (builds with clang's sanitizers do not have "
+            "it)");
         return EXIT_REFUSED;
     }
     if ((code = choose_device(&device, o.device)) >= 0 || (code = make_folder(folder, &o)) >= 0)

@@ -72,7 +72,7 @@ int matrix_find_program(struct matrix *m) {
     }
     if (needs_recording(m) && !find_preload(path)) {
         matrix_say("expected libgcore_preload.so in ../lib beside this program; build or install "
-                   "greta again (builds with sanitizers do not have it)");
+                   "greta again (builds with clang's sanitizers do not have it)");
         return EXIT_REFUSED;
     }
     return find_model(m);
