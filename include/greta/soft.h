@@ -140,6 +140,7 @@ struct greta_soft_check {
     /* Of machine code, whether these are looked for in it: values that nothing has defined, data
      * races within the launch, barriers that not all reach. */
     int init, races, barriers;
+    int could; /* GRETA_SOFT_CHECK keeps the device from checking more */
 };
 
 /* What the device will check in a launch of this function: a hipFunction_t, or the host address of
@@ -186,6 +187,9 @@ enum greta_soft_caught_kind {
     GRETA_SOFT_CAUGHT_UNDEFINED_ADDRESS = 5, /* what nothing has defined became an address, */
     GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH = 6,  /* decided a branch, */
     GRETA_SOFT_CAUGHT_UNDEFINED_STORE = 7,   /* was stored to device memory */
+    /* Nothing wrong: a launch said to be looked at for races was not to its end, as that would
+     * have cost too much. */
+    GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED = 8,
 };
 enum greta_soft_space {
     GRETA_SOFT_SPACE_GLOBAL = 1,

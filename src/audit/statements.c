@@ -119,7 +119,8 @@ void statement_checked(union event_slot *slot, const void *function, bool footpr
         .after = check.after,
         .flags = (check.pattern ? EVENT_CHECKED_PATTERN : 0u) |
                  (check.init ? EVENT_CHECKED_INIT : 0u) | (check.races ? EVENT_CHECKED_RACES : 0u) |
-                 (check.barriers ? EVENT_CHECKED_BARRIERS : 0u),
+                 (check.barriers ? EVENT_CHECKED_BARRIERS : 0u) |
+                 (check.could ? EVENT_CHECKED_COULD : 0u),
     };
     event_extra_checked(slot, &checked);
 }

@@ -11,10 +11,12 @@
 
 #include "base/spin.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL = 4, PAGE_CELLS = 1024, BUCKETS = 1 << 14, PAIRS_MAX = 64, CHUNK = 1 << 14 };
+enum { CELL = 4, PAGE_CELLS = 1024, BUCKETS = 1 << 14, LDS_BUCKETS = 256, PAIRS_MAX = 64 };
+enum { CHUNK = 1 << 14 };
 enum { CHUNKS_MAX = 1 << 12, WAVES_MAX = 16, RELEASED_MAX = 4096 };
 
 /* An instruction that was executed by a wave. */
@@ -57,9 +59,15 @@ struct place { /* an address at which something was released */
     struct list released;
 };
 
+struct bucket {
+    struct page *page;
+    struct place *place;
+};
+
 struct memory {
-    struct page *page[BUCKETS];
-    struct place *place[BUCKETS];
+    struct bucket *bucket;
+    size_t count;      /* of buckets, a power of two */
+    struct page *last; /* that was asked for */
 };
 
 struct isa_race {
@@ -67,7 +75,10 @@ struct isa_race {
     uint32_t waves;
     uint64_t time;
     uint64_t settled; /* everything up to then is before all that comes: the grid's barriers */
-    struct memory memory;
+    uint64_t accesses, accesses_max, pages, pages_max;
+    _Atomic bool full; /* something is not followed any more */
+    struct bucket bucket[BUCKETS];
+    struct memory memory; /* of the buckets */
     struct done *chunk[CHUNKS_MAX];
     uint32_t count;
     uint64_t pair[PAIRS_MAX][2]; /* instructions that were told */
@@ -78,7 +89,8 @@ struct isa_race_group {
     struct isa_race *race;
     uint64_t number;
     uint32_t epoch;
-    struct memory lds;
+    struct bucket bucket[LDS_BUCKETS];
+    struct memory lds;                    /* of the buckets */
     uint64_t waited[WAVES_MAX];           /* when a wave last waited for its stores */
     uint64_t knows[WAVES_MAX][WAVES_MAX]; /* of each other wave of the group: until when */
     struct list others;                   /* of other groups */
@@ -86,11 +98,23 @@ struct isa_race_group {
 
 /* ---- making and ending ----------------------------------------------------------------------- */
 
-struct isa_race *isa_race_open(uint32_t waves) {
+struct isa_race *isa_race_open(uint32_t waves, const struct isa_race_limits *limits) {
     struct isa_race *r = calloc(1, sizeof *r);
-    if (r)
-        r->waves = waves;
+    if (!r)
+        return NULL;
+    r->waves = waves;
+    r->memory = (struct memory){ r->bucket, BUCKETS, NULL };
+    r->accesses_max = limits ? limits->accesses : UINT64_MAX;
+    r->pages_max = limits ? limits->bytes / CELL / PAGE_CELLS : UINT64_MAX;
     return r;
+}
+
+bool isa_race_is_full(const struct isa_race *r) {
+    return atomic_load_explicit(&r->full, memory_order_relaxed);
+}
+
+uint64_t isa_race_accesses(const struct isa_race *r) {
+    return r->accesses;
 }
 
 struct spin *isa_race_lock(struct isa_race *r) {
@@ -98,12 +122,12 @@ struct spin *isa_race_lock(struct isa_race *r) {
 }
 
 static void free_memory(struct memory *m) {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct page *p = m->page[i], *next; p; p = next) {
+    for (size_t i = 0; i < m->count; i++) {
+        for (struct page *p = m->bucket[i].page, *next; p; p = next) {
             next = p->next;
             free(p);
         }
-        for (struct place *p = m->place[i], *next; p; p = next) {
+        for (struct place *p = m->bucket[i].place, *next; p; p = next) {
             next = p->next;
             free(p->released.at);
             free(p);
@@ -124,10 +148,13 @@ void isa_race_close(struct isa_race **race) {
 
 struct isa_race_group *isa_race_begin(struct isa_race *r, uint64_t number) {
     struct isa_race_group *g = calloc(1, sizeof *g);
-    if (g) {
-        g->race = r;
-        g->number = number;
+    if (!g) {
+        r->full = true;
+        return NULL;
     }
+    g->race = r;
+    g->number = number;
+    g->lds = (struct memory){ g->bucket, LDS_BUCKETS, NULL };
     return g;
 }
 
@@ -161,27 +188,40 @@ void isa_race_wait(struct isa_race_group *g, uint32_t wave) {
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-static size_t bucket(uint64_t key) {
-    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 50);
+static struct bucket *bucket_of(const struct memory *m, uint64_t key) {
+    return &m->bucket[key * UINT64_C(0x9e3779b97f4a7c15) >> 50 & (m->count - 1)];
 }
 
-static struct cell *cell_at(struct memory *m, uint64_t address) {
-    uint64_t number = address / CELL / PAGE_CELLS;
-    struct page **first = &m->page[bucket(number)], *p = *first;
-    while (p && p->number != number)
-        p = p->next;
+static struct page *new_page(struct isa_race *r, const struct memory *m, uint64_t number,
+                             struct page **first) {
+    bool lasts = m == &r->memory; /* LDS ends with its group */
+    struct page *p = lasts && r->pages == r->pages_max ? NULL : calloc(1, sizeof *p);
     if (!p) {
-        if (!(p = calloc(1, sizeof *p)))
+        r->full = true;
+        return NULL;
+    }
+    r->pages += lasts;
+    p->number = number;
+    p->next = *first;
+    return *first = p;
+}
+
+static struct cell *cell_at(struct isa_race *r, struct memory *m, uint64_t address) {
+    uint64_t number = address / CELL / PAGE_CELLS;
+    struct page *p = m->last;
+    if (!p || p->number != number) {
+        struct page **first = &bucket_of(m, number)->page;
+        for (p = *first; p && p->number != number;)
+            p = p->next;
+        if (!p && !(p = new_page(r, m, number, first)))
             return NULL;
-        p->number = number;
-        p->next = *first;
-        *first = p;
+        m->last = p;
     }
     return &p->cell[address / CELL % PAGE_CELLS];
 }
 
 static struct place *place_at(struct memory *m, uint64_t address, bool make) {
-    struct place **first = &m->place[bucket(address)], *p = *first;
+    struct place **first = &bucket_of(m, address)->place, *p = *first;
     while (p && p->address != address)
         p = p->next;
     if (p || !make || !(p = calloc(1, sizeof *p)))
@@ -199,8 +239,10 @@ static struct done *done_at(struct isa_race *r, uint32_t n) {
 /* 1 + the index of a new one; 0 if there is no room: the access is not followed then. */
 static uint32_t add_done(struct isa_race *r, const struct done *d) {
     uint32_t at = r->count / CHUNK;
-    if (at == CHUNKS_MAX || (!r->chunk[at] && !(r->chunk[at] = malloc(CHUNK * sizeof *d))))
+    if (at == CHUNKS_MAX || (!r->chunk[at] && !(r->chunk[at] = malloc(CHUNK * sizeof *d)))) {
+        r->full = true;
         return 0;
+    }
     r->chunk[at][r->count % CHUNK] = *d;
     return ++r->count;
 }
@@ -284,6 +326,7 @@ struct look {
     const struct isa_access *a;
     const struct done *now;
     uint32_t number; /* of now */
+    void *const *host;
     struct isa_race_found *found;
     bool is_found;
 };
@@ -315,16 +358,6 @@ static void tell(struct look *l, uint64_t address, const struct done *old, unsig
                                  .side = { side_of(old, old_lane), side_of(l->now, lane) } };
 }
 
-static void compare(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
-                    uint8_t bytes) {
-    if (!m->done || !(m->bytes & bytes) || m->done == l->number)
-        return;
-    const struct done *old = done_at(l->g->race, m->done);
-    if (may_meet(old, l->now) || is_before(l->g, old, l->now))
-        return;
-    tell(l, base + (unsigned)__builtin_ctz((unsigned)(m->bytes & bytes)), old, m->lane, lane);
-}
-
 /* The data registers of a store, where there is one set of them; NULL: not known. */
 static const uint32_t (*data_of(const struct isa_access *a))[ISA_LANES] {
     const struct isa_insn *i = a->insn;
@@ -337,6 +370,28 @@ static const uint32_t (*data_of(const struct isa_access *a))[ISA_LANES] {
         isa_info[i->op].forms & ISA_FORM_TOLDS)
         return NULL;
     return (const uint32_t(*)[ISA_LANES])a->wave->vgpr[code - ISA_VGPR0];
+}
+
+/* Does a store of the lane leave the bytes as another store has made them? */
+static bool stores_the_same(const struct look *l, const struct done *old, unsigned lane) {
+    const uint32_t(*data)[ISA_LANES] = data_of(l->a);
+    uint32_t value[4];
+    if (old->kind != ISA_STORE || l->now->kind != ISA_STORE || !data || !l->host ||
+        l->a->bytes > sizeof value)
+        return false;
+    for (unsigned d = 0; d < (l->a->bytes + 3) / 4; d++)
+        value[d] = data[d][lane];
+    return !memcmp(value, l->host[lane], l->a->bytes);
+}
+
+static void compare(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
+                    uint8_t bytes) {
+    if (!m->done || !(m->bytes & bytes) || m->done == l->number)
+        return;
+    const struct done *old = done_at(l->g->race, m->done);
+    if (may_meet(old, l->now) || is_before(l->g, old, l->now) || stores_the_same(l, old, lane))
+        return;
+    tell(l, base + (unsigned)__builtin_ctz((unsigned)(m->bytes & bytes)), old, m->lane, lane);
 }
 
 /* Do two lanes of one store write different values to the same bytes? */
@@ -376,7 +431,7 @@ static void enter(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) 
 static void visit(struct look *l, uint64_t address, unsigned lane) {
     for (uint64_t at = address, end = address + l->a->bytes; at < end;) {
         uint64_t base = at / CELL * CELL, stop = base + CELL < end ? base + CELL : end;
-        struct cell *c = cell_at(l->memory, base);
+        struct cell *c = cell_at(l->g->race, l->memory, base);
         uint8_t bytes = (uint8_t)(((1u << (stop - at)) - 1) << (at - base));
         if (!c)
             return;
@@ -397,7 +452,7 @@ static void synchronise(struct look *l, uint64_t address) {
     uint32_t wave = now->wave;
     bool lds = l->a->space == ISA_SPACE_LDS;
     acquire(l->g, l->memory, address, wave);
-    const struct cell *c = cell_at(l->memory, address / CELL * CELL);
+    const struct cell *c = cell_at(l->g->race, l->memory, address / CELL * CELL);
     const struct done *old = c && c->write.done ? done_at(l->g->race, c->write.done) : NULL;
     if (old)
         take_over(l->g, wave, &(struct entry){ old->group, old->released, old->wave });
@@ -406,8 +461,13 @@ static void synchronise(struct look *l, uint64_t address) {
 }
 
 bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint64_t pc,
-                     const uint64_t address[ISA_LANES], struct isa_race_found *found) {
+                     const uint64_t address[ISA_LANES], void *const host[ISA_LANES],
+                     struct isa_race_found *found) {
     struct isa_race *r = g->race;
+    if (isa_race_is_full(r))
+        return false;
+    r->accesses += (unsigned)__builtin_popcountll(a->lanes);
+    r->full = r->full || r->accesses > r->accesses_max;
     uint32_t wave = a->wave->index;
     struct done now = { .group = g->number,
                         .pc = pc,
@@ -424,6 +484,7 @@ bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint6
                       .a = a,
                       .now = &now,
                       .number = add_done(r, &now),
+                      .host = host,
                       .found = found };
     for (uint64_t left = a->lanes; left && l.number; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctzll(left);

@@ -13,6 +13,8 @@
  * Between groups, what one wave takes over counts for its whole group, and what it releases for
  * all of it. So some races are missed; none is invented. Atomics do not race with each other, nor
  * with loads past the caches, nor with stores, because compilers make plain stores of atomic ones.
+ * Two stores of the same value, such as of a flag that any thread may raise, are no race: whichever
+ * comes last, the bytes are the same.
  *
  * One isa_race belongs to one launch. isa_race_access() and the instruction that it is about have
  * to be one step to everybody else: the caller holds isa_race_lock() over both. The other functions
@@ -25,9 +27,19 @@
 struct isa_race;
 struct isa_race_group;
 
-/* NULL without memory. */
-struct isa_race *isa_race_open(uint32_t waves_per_group);
+/* How much is followed: accesses, one per lane, and bytes of memory that is accessed, in pages. */
+struct isa_race_limits {
+    uint64_t accesses, bytes;
+};
+
+/* limits: NULL for none but the machine's own. NULL without memory. */
+struct isa_race *isa_race_open(uint32_t waves_per_group, const struct isa_race_limits *limits);
 void isa_race_close(struct isa_race **r);
+
+/* A limit was reached, or memory ran out: what comes is not followed, and no race is told. */
+bool isa_race_is_full(const struct isa_race *r);
+/* How many accesses were followed so far. */
+uint64_t isa_race_accesses(const struct isa_race *r);
 
 struct spin *isa_race_lock(struct isa_race *r);
 
@@ -55,9 +67,11 @@ struct isa_race_found {
     struct isa_race_side side[2]; /* the earlier one first */
 };
 
-/* Enters an access to global memory or LDS. True with a race that was not found before at these
- * two instructions. pc: of the instruction. */
+/* Enters an access to global memory or LDS, before it is made. True with a race that was not found
+ * before at these two instructions. pc: of the instruction; host: where the bytes of each lane are,
+ * NULL if that is not known. */
 bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint64_t pc,
-                     const uint64_t address[ISA_LANES], struct isa_race_found *found);
+                     const uint64_t address[ISA_LANES], void *const host[ISA_LANES],
+                     struct isa_race_found *found);
 
 #endif

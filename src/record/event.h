@@ -279,6 +279,7 @@ enum event_checked_flag {
     EVENT_CHECKED_INIT = 2,     /* values that nothing has defined are followed */
     EVENT_CHECKED_RACES = 4,    /* races within the launch are looked for */
     EVENT_CHECKED_BARRIERS = 8, /* barriers that not all reach are */
+    EVENT_CHECKED_COULD = 16,   /* the device could check more, and was told not to */
 };
 
 static inline void event_extra_checked(union event_slot *s, const struct event_checked *checked) {

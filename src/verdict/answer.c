@@ -56,6 +56,8 @@ static const struct sentence *in_the_way(struct judge *j) {
         why = unhandled_failure(r);
     if (!why)
         why = weigh_missing_host(r);
+    if (!why)
+        why = weigh_missing_choice(r);
     if (!why && r->no_room)
         why = SAY(&r->words, GAP_UNWATCHED, A_NUMBER(c->unwatched));
     if (!why && c->pairs_by_time)

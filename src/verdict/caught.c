@@ -95,6 +95,10 @@ static const struct sentence *say(const struct caught *c, enum verdict_hypothesi
 
 void caught_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     const struct event_extra *x = reader_extra(e, EXTRA_CAUGHT);
+    if (event_detail(&e->event) == DETAIL_CAUGHT_RACES_UNFOLLOWED) {
+        launches_on_unfollowed(r, e);
+        return;
+    }
     struct caught c = { .r = r, .e = e };
     if (x)
         c.at = event_caught_of(x);

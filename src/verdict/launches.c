@@ -42,6 +42,8 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
         count(&l->vague, op->name);
     bool machine =
         checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
+    if (checked.flags & EVENT_CHECKED_COULD)
+        count(&l->could, op->name);
     if (checked.flags & EVENT_CHECKED_RACES)
         r->checked[HYPOTHESIS_KERNEL_RACE]++;
     else if (machine)
@@ -67,6 +69,12 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     l->unpatterned |= (checked.before || checked.after) && !(checked.flags & EVENT_CHECKED_PATTERN);
     if (is_inside_a_block(op, t->space))
         count(&l->inside, op->name);
+}
+
+void launches_on_unfollowed(struct replay *r, const struct reader_event *e) {
+    count(&r->launches.unfollowed, e->event.name);
+    if (r->checked[HYPOTHESIS_KERNEL_RACE])
+        r->checked[HYPOTHESIS_KERNEL_RACE]--;
 }
 
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t) {

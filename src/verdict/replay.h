@@ -247,6 +247,8 @@ struct launch_facts {
     struct launch_count vague;  /* which bytes they touch is not known */
     struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
     struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
+    struct launch_count unfollowed;        /* whose races were looked for, but not to the end */
+    struct launch_count could;             /* of which the device could have checked more */
 };
 
 /* Slots [first, end) are missing. */
@@ -459,6 +461,8 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
                      struct thread *t, struct stream *s);
 /* A launch was asked for and failed. */
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t);
+/* The device did not look for races to the end of a launch (CAUGHT). */
+void launches_on_unfollowed(struct replay *r, const struct reader_event *e);
 /* RAN, NOT_RUN, SLACK. */
 void launches_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* After the last event. */

@@ -72,6 +72,8 @@ static const struct sentence *missing_statements(struct replay *r, enum verdict_
         why = missing_run(r);
     if (!why && needs[id] & RACES && r->launches.unraced.count)
         why = SAY_LAUNCHES(MISSING_RACES, r->launches.unraced);
+    if (!why && needs[id] & RACES && r->launches.unfollowed.count)
+        why = SAY_LAUNCHES(MISSING_FOLLOWED, r->launches.unfollowed);
     if (!why && needs[id] & RACES && r->launches.unraced_grids.count)
         why = SAY_LAUNCHES(MISSING_GRID_RACES, r->launches.unraced_grids);
     if (!why && needs[id] & BARRIERS && r->launches.unbarred.count)
@@ -81,6 +83,14 @@ static const struct sentence *missing_statements(struct replay *r, enum verdict_
     if (!why && needs[id] & FOOTPRINTS)
         why = missing_footprints(r, id);
     return why;
+}
+
+/* What the device could have decided about launches, had it been told to. */
+const struct sentence *weigh_missing_choice(struct replay *r) {
+    const struct launch_facts *l = &r->launches;
+    if (l->could.count)
+        return SAY_LAUNCHES(MISSING_CHOICE, l->could);
+    return l->unfollowed.count ? SAY_LAUNCHES(MISSING_FOLLOWED, l->unfollowed) : NULL;
 }
 
 /* Why what the program's own code did to host memory is not known. */
@@ -146,7 +156,8 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
     case HYPOTHESIS_UNINITIALISED_READ:
         return r->checked[id] || c->launches;
     case HYPOTHESIS_KERNEL_RACE:
-        return r->checked[id] || r->launches.unraced.count || r->launches.unraced_grids.count;
+        return r->checked[id] || r->launches.unraced.count || r->launches.unfollowed.count ||
+               r->launches.unraced_grids.count;
     case HYPOTHESIS_BARRIER_DIVERGENCE:
         return r->checked[id] || r->launches.unbarred.count;
     case HYPOTHESIS_SIZE_MISMATCH:

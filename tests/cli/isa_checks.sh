@@ -37,8 +37,7 @@ check "a kernel that reads past what was written is named" \
     finds "UNINITIALISED_READ: .* of which nothing has written 2000 bytes \(from offset 2000\)" \
     judge order-PARTIAL
 
-# ---- races within a launch, barriers ----
-export GRETA_SOFT_CHECK=race
+# ---- races within a launch, barriers: looked for by default ----
 for program in races barriers; do
     for variant in BUG FIXED; do
         check "$program compiles as $variant" compile $program $variant
@@ -51,10 +50,14 @@ check "between waves in LDS, with both lines" finds \
 check "between blocks in device memory" finds "total.* has a data race .*races.hip:31.*races.hip:31" cat $found
 check "between lanes of one store" finds "winner.* has a data race .*races.hip:39.*races.hip:39" cat $found
 check "where a fence is missing" finds "last_block.* has a data race .*races.hip:47.*races.hip:55" cat $found
-check "and nowhere else" status 1 grep -E "(reduce|histogram|locked|bytes)[^ ]* \(event [0-9]+\) has a data race" $found
+check "and nowhere else" status 1 grep -E "(reduce|histogram|locked|raised|bytes)[^ ]* \(event [0-9]+\) has a data race" $found
 check "not in the twin: barriers, atomics, fences and locks order" clean judge races-FIXED
 check "for which races are ruled out" finds "KERNEL_RACE +RULED_OUT" cat races-FIXED.out/report.txt
-unset GRETA_SOFT_CHECK
+unchecked() { GRETA_SOFT_CHECK=$1 "$audit" run --device soft --out unchecked.out -- ./races-FIXED; }
+check "told not to look for races, it says that this is open" finds \
+    "^greta_audit: INCONCLUSIVE: .*GRETA_SOFT_CHECK kept the device from checking all" unchecked bounds
+check "and that it is with no checks at all" finds "^greta_audit: INCONCLUSIVE: .*GRETA_SOFT_CHECK" unchecked off
+check "all of them are looked at if that is asked for" clean unchecked race
 check "a barrier in a condition is found" finds \
     "BARRIER_DIVERGENCE.*within_a_wave.* waits at a barrier in .*barriers.hip:15 with 32 of 64 threads" judge barriers-BUG
 check "so are waves that wait at different ones" finds \

@@ -1,7 +1,7 @@
 // Data races within a launch, one kernel each, and their fixed twins (-DFIXED): between waves in
 // LDS, between workgroups in device memory, between lanes of one instruction, a missing fence.
 // -DONLY=n runs one of them. Code that is right in itself follows: reductions, a histogram, the last
-// block that adds up, a spin lock.
+// block that adds up, a spin lock, a flag.
 #include <hip/hip_runtime.h>
 
 #include <cstdio>
@@ -95,6 +95,12 @@ __global__ void locked(int *lock, int *value) {
     atomicExch(lock, 0);
 }
 
+// Whoever finds something raises the flag.
+__global__ void raised(const int *in, int *flag) {
+    if (in[threadIdx.x] > 3)
+        *flag = 1;
+}
+
 __global__ void bytes(unsigned char *out) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = (unsigned char)threadIdx.x;
 }
@@ -123,6 +129,7 @@ int main() {
     reduce<<<4, 256>>>(in, out + 700);
     histogram<<<4, 256>>>(in, out + 704);
     locked<<<8, 64>>>(out + 800, out + 801);
+    raised<<<8, 256>>>(in, out + 1000);
     bytes<<<3, 65>>>((unsigned char *)(out + 900));
 #endif
     if (hipDeviceSynchronize() != hipSuccess)

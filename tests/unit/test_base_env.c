@@ -124,7 +124,7 @@ static void a_misspelt_variable_is_named_with_the_one_meant(void **state) {
     setenv("GRETA_SOFT_CHECKED", "0", 1);
     assert_int_equal(env_refuse_unknown("GRETA_SOFT_", &e), RC_USAGE);
     assert_string_equal(e.msg, "GRETA_SOFT_CHECKED=0: there is no such setting; the nearest is "
-                               "GRETA_SOFT_CHECK (off, bounds, init, race, all)");
+                               "GRETA_SOFT_CHECK (auto, off, bounds, init, race, all)");
     unsetenv("GRETA_SOFT_CHECKED");
 }
 

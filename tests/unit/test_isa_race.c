@@ -16,7 +16,7 @@ struct launch {
 };
 
 static void begin(struct launch *l) {
-    *l = (struct launch){ .race = isa_race_open(WAVES) };
+    *l = (struct launch){ .race = isa_race_open(WAVES, NULL) };
     assert_non_null(l->race);
     for (int i = 0; i < 2; i++)
         assert_non_null(l->group[i] = isa_race_begin(l->race, (uint64_t)i));
@@ -46,7 +46,7 @@ static bool touch(struct launch *l, int group, uint32_t wave, enum isa_access_ki
                             .kind = (uint8_t)kind,
                             .bytes = 4,
                             .lanes = 1 };
-    return isa_race_access(l->group[group], &a, pc, at, &found);
+    return isa_race_access(l->group[group], &a, pc, at, NULL, &found);
 }
 
 static void waves_race_unless_a_barrier_orders_them(void **state) {
@@ -120,7 +120,7 @@ static void neighbouring_bytes_are_apart(void **state) {
                                 .bytes = 1,
                                 .lanes = 1 };
         at[0] = ADDRESS + (uint64_t)group;
-        assert_false(isa_race_access(l.group[group], &a, 1, at, &found));
+        assert_false(isa_race_access(l.group[group], &a, 1, at, NULL, &found));
     }
     end(&l);
 }
@@ -137,9 +137,9 @@ static void lanes_of_one_store_race_if_their_values_differ(void **state) {
                             .kind = ISA_STORE,
                             .bytes = 4,
                             .lanes = 3 };
-    assert_false(isa_race_access(l.group[0], &a, 1, at, &found));
+    assert_false(isa_race_access(l.group[0], &a, 1, at, NULL, &found));
     l.wave->vgpr[0][1] = 7;
-    assert_true(isa_race_access(l.group[0], &a, 2, at, &found));
+    assert_true(isa_race_access(l.group[0], &a, 2, at, NULL, &found));
     assert_int_equal(found.side[0].lane, 0);
     assert_int_equal(found.side[1].lane, 1);
     end(&l);
@@ -155,6 +155,58 @@ static void the_same_two_instructions_are_told_once(void **state) {
     end(&l);
 }
 
+/* Two groups store to the same place, the second while `there` is in memory. */
+static bool second_store_races(uint32_t first, uint32_t second) {
+    struct launch l;
+    struct isa_race_found found;
+    uint64_t at[ISA_LANES] = { ADDRESS };
+    uint32_t there = 0;
+    void *host[ISA_LANES] = { &there };
+    begin(&l);
+    struct isa_access a = { .wave = l.wave,
+                            .insn = &l.insn,
+                            .space = ISA_SPACE_GLOBAL,
+                            .kind = ISA_STORE,
+                            .bytes = 4,
+                            .lanes = 1 };
+    l.wave->vgpr[0][0] = first;
+    assert_false(isa_race_access(l.group[0], &a, 1, at, host, &found));
+    there = first;
+    l.wave->vgpr[0][0] = second;
+    bool races = isa_race_access(l.group[1], &a, 2, at, host, &found);
+    end(&l);
+    return races;
+}
+
+static void stores_race_if_their_values_differ(void **state) {
+    (void)state;
+    assert_false(second_store_races(1, 1));
+    assert_true(second_store_races(1, 2));
+}
+
+static void a_limit_ends_the_search_and_is_said(void **state) {
+    (void)state;
+    static const struct isa_race_limits limits[] = { { 3, UINT64_MAX }, { UINT64_MAX, 4096 } };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct launch l;
+        begin(&l);
+        for (int k = 0; k < 2; k++)
+            isa_race_end(&l.group[k]);
+        isa_race_close(&l.race);
+        assert_non_null(l.race = isa_race_open(WAVES, &limits[i]));
+        assert_non_null(l.group[0] = isa_race_begin(l.race, 0));
+        assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS, 1));
+        assert_true(touch(&l, 0, 1, ISA_LOAD, ADDRESS, 2));
+        assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS + 8, 3));
+        assert_false(isa_race_is_full(l.race));
+        assert_int_equal(isa_race_accesses(l.race), 3);
+        assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS + 8192, 3));
+        assert_true(isa_race_is_full(l.race));
+        assert_false(touch(&l, 0, 1, ISA_LOAD, ADDRESS + 8, 4));
+        end(&l);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_race_unless_a_barrier_orders_them),
@@ -165,6 +217,8 @@ int main(void) {
         cmocka_unit_test(neighbouring_bytes_are_apart),
         cmocka_unit_test(lanes_of_one_store_race_if_their_values_differ),
         cmocka_unit_test(the_same_two_instructions_are_told_once),
+        cmocka_unit_test(stores_race_if_their_values_differ),
+        cmocka_unit_test(a_limit_ends_the_search_and_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

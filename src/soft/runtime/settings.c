@@ -65,7 +65,7 @@ static enum rc read_checks(struct err *e) {
         more = at[length] == ',';
         if (!add_check(at, length))
             return err_set(e, RC_USAGE,
-                           "GRETA_SOFT_CHECK: expected off, bounds, init, race, all or several of "
+                           "GRETA_SOFT_CHECK: expected auto, off, bounds, init, race, all or several of "
                            "them separated by commas, found '%s'",
                            text);
         at += length + more;

@@ -18,8 +18,14 @@ enum soft_arch {
     SOFT_ARCHES
 };
 
-/* What is checked. INIT and RACE include BOUNDS (check.def): they could not do without. */
-enum soft_check { SOFT_CHECK_BOUNDS = 1, SOFT_CHECK_INIT = 2, SOFT_CHECK_RACE = 4 };
+/* What is checked. The others include BOUNDS (check.def): they could not do without. SOME_RACES:
+ * those of recorded programs, while that does not cost much. */
+enum soft_check {
+    SOFT_CHECK_BOUNDS = 1,
+    SOFT_CHECK_INIT = 2,
+    SOFT_CHECK_RACE = 4,
+    SOFT_CHECK_SOME_RACES = 8
+};
 
 struct soft_settings {
     unsigned devices; /* visible devices: GRETA_SOFT_DEVICES filtered by HIP_VISIBLE_DEVICES */

@@ -221,8 +221,14 @@ static void print_caught(const struct soft_op *op, const struct greta_soft_caugh
         [GRETA_SOFT_CAUGHT_UNDEFINED_ADDRESS] = "undefined value used as an address",
         [GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH] = "undefined value decides a branch",
         [GRETA_SOFT_CAUGHT_UNDEFINED_STORE] = "undefined value stored to device memory",
+        [GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED] = "too many accesses to look for races to the end",
     };
     const struct greta_soft_caught_at *a = &c->at[0], *b = &c->at[1];
+    if (!a->pc) {
+        fprintf(stderr, "greta: kernel %s: %s\n", op->what,
+                what[c->kind] ? what[c->kind] : "finding");
+        return;
+    }
     fprintf(stderr, "greta: kernel %s: %s: block %u,%u,%u thread %u,%u,%u%s%s", op->what,
             what[c->kind] ? what[c->kind] : "finding", a->block[0], a->block[1], a->block[2],
             a->thread[0], a->thread[1], a->thread[2], a->place ? ", " : "",

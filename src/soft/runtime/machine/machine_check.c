@@ -309,7 +309,7 @@ static void begin_taint(struct machine_worker *w) {
 void machine_check_begin(struct machine_worker *w, uint64_t index) {
     struct machine_checks *c = w->checks;
     memset(c->at, 0, sizeof c->at);
-    if (w->launch->race)
+    if (w->launch->race && !isa_race_is_full(w->launch->race))
         c->race = isa_race_begin(w->launch->race, index);
     for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++)
         c->at[i].watch =
@@ -335,11 +335,11 @@ enum isa_result machine_check_run(struct machine_worker *w, struct isa_wave *wav
 }
 
 void machine_check_access(struct machine_worker *w, const struct isa_access *a,
-                          const uint64_t address[ISA_LANES]) {
+                          const uint64_t address[ISA_LANES], void *const host[ISA_LANES]) {
     struct isa_race_found found;
     /* The wave's program counter is at the next instruction already. */
     uint64_t pc = isa_wave_pc(a->wave) - 4u * a->insn->words;
-    if (w->checks->race && isa_race_access(w->checks->race, a, pc, address, &found))
+    if (w->checks->race && isa_race_access(w->checks->race, a, pc, address, host, &found))
         tell_race(w->launch, &found);
     if (w->checks->at[a->wave->index].watch.taint)
         isa_taint_note(w->checks->taint[a->wave->index], a, -1, address);

@@ -22,7 +22,7 @@ enum isa_result machine_check_run(struct machine_worker *w, struct isa_wave *wav
 
 /* An access to global memory or LDS that was found in order. */
 void machine_check_access(struct machine_worker *w, const struct isa_access *a,
-                          const uint64_t address[ISA_LANES]);
+                          const uint64_t address[ISA_LANES], void *const host[ISA_LANES]);
 
 /* The same for scratch, of which row is a piece: isa_taint_note(). */
 void machine_check_scratch(struct machine_worker *w, const struct isa_access *a, int row,

@@ -362,6 +362,44 @@ static void tell_touches(const struct soft_op *op, struct machine_launch *l) {
     machine_touches_close(&l->touches);
 }
 
+/* ---- races ----------------------------------------------------------------------------------- */
+
+/* Unless GRETA_SOFT_CHECK asks for more, the launches of a recorded program are followed until that
+ * has cost some seconds: accesses of all launches together, memory of each. */
+enum { RACE_ACCESSES = 100 * 1000 * 1000, RACE_BYTES = 40 << 20 };
+
+static _Atomic uint64_t race_accesses_left = RACE_ACCESSES;
+
+/* Are races looked for as far as that does not cost much? */
+static bool is_some_wanted(void) {
+    unsigned checks = soft_settings()->checks;
+    return !(checks & SOFT_CHECK_RACE) && checks & SOFT_CHECK_SOME_RACES && soft_touches_wanted();
+}
+
+static void begin_races(struct machine_launch *l) {
+    struct isa_race_limits some = { atomic_load(&race_accesses_left), RACE_BYTES };
+    if (soft_settings()->checks & SOFT_CHECK_RACE)
+        l->race = isa_race_open(machine_waves(l), NULL);
+    else if (is_some_wanted() && some.accesses)
+        l->race = isa_race_open(machine_waves(l), &some);
+}
+
+/* What was promised when the launch was queued and is not so is told. */
+static void end_races(struct machine_launch *l) {
+    bool some = is_some_wanted();
+    if (l->race && some) {
+        uint64_t followed = isa_race_accesses(l->race), left = atomic_load(&race_accesses_left);
+        while (!atomic_compare_exchange_weak(&race_accesses_left, &left,
+                                             left > followed ? left - followed : 0)) {
+        }
+    }
+    bool promised = some || soft_settings()->checks & SOFT_CHECK_RACE;
+    if (promised && !l->stopped && !l->cooperative && (!l->race || isa_race_is_full(l->race)))
+        soft_caught_tell(l->op,
+                         &(struct greta_soft_caught){ .kind = GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED });
+    isa_race_close(&l->race);
+}
+
 bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
                       struct soft_machine_stop *stop) {
     const struct soft_launch *launch = &op->u.launch;
@@ -390,11 +428,10 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
     if (ok) {
         if (soft_settings()->checks & SOFT_CHECK_BOUNDS && soft_touches_wanted())
             l.touches = machine_touches_open(f->block->addr);
-        if (soft_settings()->checks & SOFT_CHECK_RACE)
-            l.race = isa_race_open(machine_waves(&l));
+        begin_races(&l);
         machine_used_begin(&l);
         run_all(&l);
-        isa_race_close(&l.race);
+        end_races(&l);
         tell_touches(op, &l);
         machine_used_end(&l);
     }

@@ -4,6 +4,7 @@
  * program asked for. What was found is remembered for the launch, a few blocks per thread, because
  * waves return to the same buffers; a block that is freed while a kernel runs is unmapped and
  * faults as every access to such memory does. */
+#include "isa/race.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_count.h"
@@ -126,7 +127,7 @@ static bool watching_lanes(void *context, const struct isa_access *a,
             seen.lanes &= ~(UINT64_C(1) << l);
     }
     if (seen.lanes)
-        machine_check_access(w, &seen, address);
+        machine_check_access(w, &seen, address, host);
     if (seen.lanes && machine_count_is_on())
         machine_count_memory(&seen, address);
     return true;
@@ -150,10 +151,13 @@ static void watching_scratch(void *context, const struct isa_access *a,
 static bool watching_lds(void *context, const struct isa_access *a,
                          const uint32_t offset[ISA_LANES], unsigned *lane, uint64_t *at) {
     uint64_t address[ISA_LANES];
+    void *host[ISA_LANES];
     (void)lane, (void)at;
-    for (unsigned l = 0; l < ISA_LANES; l++)
+    for (unsigned l = 0; l < ISA_LANES; l++) {
         address[l] = offset[l];
-    machine_check_access(context, a, address);
+        host[l] = a->wave->group->lds + offset[l];
+    }
+    machine_check_access(context, a, address, host);
     if (machine_count_is_on())
         machine_count_lds(a, offset);
     return true;
@@ -185,7 +189,7 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
     if (!(soft_settings()->checks & SOFT_CHECK_BOUNDS)) {
         w->memory.span = w->memory.row = unchecked_span;
         w->memory.lanes = unchecked_lanes;
-    } else if (l->race || soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
+    } else if ((l->race && !isa_race_is_full(l->race)) || soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
         w->memory.span = watching_span;
         w->memory.row = NULL;
         w->memory.lanes = watching_lanes;
