@@ -111,6 +111,10 @@ struct greta_soft_fault {
     const char *place;  /* "saxpy at saxpy.hip:12", of code compiled with -g; NULL: not known */
     uint64_t
         node; /* of a graph: greta_soft_tag() of the thread that captured the operation, or 0 */
+    /* enum greta_soft_space: where address is an offset in LDS or scratch, LDS or SCRATCH, and how
+     * much a workgroup or a work-item has of it; else 0. */
+    int space;
+    uint32_t space_bytes;
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);
@@ -140,7 +144,7 @@ struct greta_soft_check {
     /* Of machine code, whether these are looked for in it: values that nothing has defined, data
      * races within the launch, barriers that not all reach. */
     int init, races, barriers;
-    int could; /* GRETA_SOFT_CHECK keeps the device from checking more */
+    int could; /* GRETA_SOFT_CHECK keeps the device from checking more of machine code */
 };
 
 /* What the device will check in a launch of this function: a hipFunction_t, or the host address of

@@ -1,6 +1,8 @@
 /* Hooks of streams, events and synchronisation. */
 #include "audit/hooks.h"
 
+#include "audit/dropped.h"
+
 static uint64_t bits(const void *handle) {
     return (uint64_t)(uintptr_t)handle;
 }
@@ -46,9 +48,11 @@ static void tell_wait(bool begins) {
 
 struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope) {
     struct hook_sync sync;
-    sync.stream = s;
+    bool dropped = scope == DETAIL_SCOPE_STREAM_QUERY && dropped_answer(c->caller);
+    sync.stream = dropped ? NULL : s;
     sync.mark = order_mark(s);
     sync.others.count = 0;
+    scope = dropped ? DETAIL_SCOPE_STREAM_GLANCE : scope;
     if (call_is_recorded()) {
         struct event ev = call_event(c, EVENT_SYNC, scope, s);
         ev.dst = s ? (uint64_t)s->device : 0;
@@ -140,8 +144,14 @@ void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct or
     call_end(c, (unsigned)r);
 }
 
+/* Who does not look at the answer of a query knows no more than before. */
+static bool is_glance(const struct call *c) {
+    return c->fn == HIP_FN_hipEventQuery && dropped_answer(c->caller);
+}
+
 void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait) {
     if (call_is_recorded()) {
+        wait = is_glance(c) ? DETAIL_WAIT_GLANCE : wait;
         struct event ev = call_event(c, EVENT_EVENT_SYNC, wait, NULL);
         ev.dst = bits(event);
         ev.src = order_event_read(order_event(event)).seq;
@@ -151,7 +161,7 @@ void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait) {
 }
 
 void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event) {
-    if (r == hipSuccess)
+    if (r == hipSuccess && !is_glance(c))
         order_event_done(order_event(event));
     tell_wait(false);
     call_end(c, (unsigned)r);

@@ -36,7 +36,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
         [GRETA_SOFT_FAULT_TRAP] = DETAIL_ACCESS_EXECUTE,
     };
     bool known = fault->kind > 0 && (size_t)fault->kind < sizeof access / sizeof *access;
-    union event_slot slot[5];
+    union event_slot slot[6];
     unsigned slots = 2;
     slot[0].event = (struct event){
         .kind = EVENT_FAULT,
@@ -65,6 +65,9 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
                  fault->block[1], fault->block[2]);
         event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] = record_string(audit.writer, place);
     }
+    if (fault->space)
+        event_extra_caught(&slot[slots++], &(struct event_caught){ .space = (unsigned)fault->space,
+                                                                   .all = fault->space_bytes });
     slots += add_node(&slot[slots], fault->node);
     record_events(audit.writer, slot, slots);
 }

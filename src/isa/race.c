@@ -310,12 +310,10 @@ static bool is_atomic(const struct done *d) {
     return d->kind == ISA_ATOMIC || d->past_caches;
 }
 
+/* Compilers make plain stores of atomic ones, and a plain load where a loop of compare-and-swap,
+ * such as the sum of floats is, gets its first value. */
 static bool may_meet(const struct done *a, const struct done *b) {
-    if (a->kind == ISA_LOAD && b->kind == ISA_LOAD)
-        return true;
-    /* A store may be one of an atomic: compilers write both as the same instruction. */
-    return (is_atomic(a) && b->kind != ISA_LOAD) || (is_atomic(b) && a->kind != ISA_LOAD) ||
-           (is_atomic(a) && is_atomic(b));
+    return (a->kind == ISA_LOAD && b->kind == ISA_LOAD) || is_atomic(a) || is_atomic(b);
 }
 
 /* ---- one access ------------------------------------------------------------------------------ */

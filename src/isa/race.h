@@ -11,8 +11,9 @@
  *   released at that address.
  *
  * Between groups, what one wave takes over counts for its whole group, and what it releases for
- * all of it. So some races are missed; none is invented. Atomics do not race with each other, nor
- * with loads past the caches, nor with stores, because compilers make plain stores of atomic ones.
+ * all of it. So some races are missed; none is invented. Atomics, and loads past the caches, race
+ * with nothing, because compilers make plain stores of atomic ones, and plain loads before loops of
+ * compare-and-swap.
  * Two stores of the same value, such as of a flag that any thread may raise, are no race: whichever
  * comes last, the bytes are the same.
  *

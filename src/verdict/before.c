@@ -367,6 +367,8 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
         on_wait(r, e, t);
         break;
     case EVENT_EVENT_SYNC: {
+        if (event_detail(&e->event) == DETAIL_WAIT_GLANCE)
+            break;
         struct event_state *ev = table_find(&space->events, e->event.dst);
         if (ev && !ev->capture)
             before_wait_clock(r, t, &ev->clock, end_of(&e->event));
@@ -380,7 +382,7 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
 }
 
 void before_on_sync(struct replay *r, const struct reader_event *e, struct thread *t) {
-    if (!succeeded(&e->event))
+    if (!succeeded(&e->event) || event_detail(&e->event) == DETAIL_SCOPE_STREAM_GLANCE)
         return;
     if (event_detail(&e->event) == DETAIL_SCOPE_DEVICE || !e->event.stream) {
         before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));

@@ -261,7 +261,7 @@ static void check_unknown(struct check *c) {
     if (!(c->use->flags & USE_DEVICE) && op->what != SHADOW_LAUNCH)
         return; /* hipMemcpyDefault: host memory as far as anybody can know */
     if (!knows_all(c->r, s)) {
-        c->r->foreign++;
+        c->r->foreign += op->status == hipSuccess; /* a call that failed has used nothing */
         return;
     }
     struct block *b = space_near(s, start, &distance);

@@ -13,7 +13,7 @@
 
 #include "verdict/replay.h"
 
-enum { NEAR_FAULT = 64 << 10, NUMBERS_MAX = 16, SIZES_MAX = 4 };
+enum { NEAR_FAULT = 64 << 10, AT_EDGE = 256, NUMBERS_MAX = 16, SIZES_MAX = 4 };
 #define REACH_OF_INDEX (UINT64_C(64) << 30) /* 32 bits of elements of 16 bytes */
 
 struct fault_facts {
@@ -32,6 +32,8 @@ struct fault_facts {
     uint64_t numbers[NUMBERS_MAX]; /* arguments that may be sizes */
     unsigned number_count;
     uint64_t sizes[SIZES_MAX]; /* of them: those that, multiplied, are more than it has; or 0 */
+    unsigned space;       /* EVENT_SPACE_LDS, EVENT_SPACE_SCRATCH: address is an offset in it */
+    uint64_t space_bytes; /* that there are of it */
     const struct block *meant; /* block that the argument points into, or the nearest */
     const struct block *at;    /* live block at the address */
     const struct block *freed; /* freed one */
@@ -105,9 +107,15 @@ static void forget_argument(struct fault_facts *x) {
 
 /* Did the access go through the argument that the device names? A freed block elsewhere, or a place
  * that no index reaches from there, was reached by a pointer of the kernel's own. */
-static bool is_through_argument(const struct fault_facts *x) {
+static bool is_through_argument(const struct fault_facts *x, struct space *s) {
+    uint64_t distance;
     if (!x->has_value || x->need)
         return true;
+    /* Right at the edge of another block, and far from the argument's own. */
+    const struct block *edge = x->at || x->freed ? NULL : space_near(s, x->address, &distance);
+    if (edge && x->meant && edge != x->meant && distance < AT_EDGE &&
+        apart(x->address, x->value) >= NEAR_FAULT + x->meant->bytes)
+        return false;
     if (apart(x->address, x->value) > REACH_OF_INDEX)
         return false;
     return !x->freed || !x->meant || x->freed == x->meant ||
@@ -130,6 +138,11 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
         x.argument_name = (uint32_t)a->word[1];
     if (source)
         x.source = (uint32_t)source->word[0];
+    const struct event_extra *inner = reader_extra(e, EXTRA_CAUGHT);
+    if (inner) {
+        x.space = event_caught_of(inner).space;
+        x.space_bytes = event_caught_of(inner).all;
+    }
     struct reader_event *launch = r->other;
     if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
         launch->event.kind == EVENT_GRAPH_LAUNCH) {
@@ -141,7 +154,7 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
     x.at = space_at(s, x.address);
     x.freed = x.at ? NULL : space_freed_at(s, x.address);
     x.meant = x.has_value ? block_for(s, x.value) : NULL;
-    if (!is_through_argument(&x)) {
+    if (!is_through_argument(&x, s)) {
         forget_argument(&x);
         x.meant = NULL;
     }
@@ -201,6 +214,8 @@ static enum verdict_hypothesis_id classify(struct fault_facts *x) {
     enum { NULL_REGION = 65536 };
     if (x->access == DETAIL_ACCESS_EXECUTE)
         return HYPOTHESIS_UPSTREAM_KERNEL_FAULT; /* it is the kernel's own doing */
+    if (x->space)
+        return HYPOTHESIS_SIZE_MISMATCH;
     if (x->address < NULL_REGION || (x->has_value && x->value < NULL_REGION))
         return HYPOTHESIS_INVALID_POINTER;
     if (x->freed)
@@ -261,6 +276,9 @@ static const struct sentence *fault_words(struct replay *r, const struct fault_f
               : sentence_plain(SENTENCE_MEMORY_ADDRESS)),
         past = x->address == end ? A_SENTENCE(sentence_plain(SENTENCE_JUST))
                                  : A_BYTES(x->address - end);
+    if (x->space)
+        return SAY(a, FAULT_PAST_SPACE, who, did, A_NUMBER(x->address),
+                   A_NUMBER(x->space == EVENT_SPACE_LDS), A_BYTES(x->space_bytes));
     switch (f->hypothesis) {
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_SHAPE_MISMATCH:
@@ -371,7 +389,8 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
     if (x.sizes[0]) /* as it follows from the numbers alone, it may be a plain count, too */
         f.also |= 1u << HYPOTHESIS_SIZE_MISMATCH;
     const struct block *b = x.freed ? x.freed : x.at ? x.at : x.meant;
-    bool nowhere = f.hypothesis == HYPOTHESIS_INVALID_POINTER || x.access == DETAIL_ACCESS_EXECUTE;
+    bool nowhere =
+        f.hypothesis == HYPOTHESIS_INVALID_POINTER || x.access == DETAIL_ACCESS_EXECUTE || x.space;
     findings_set_block(r, &f, s, nowhere ? NULL : b, b ? b->base : x.address);
     /* Freed in the order of a stream while this was queued in another: the free came too early. */
     if (f.hypothesis == HYPOTHESIS_USE_AFTER_FREE && b && b->free_async && b->free > x.queued) {

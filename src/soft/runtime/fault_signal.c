@@ -258,6 +258,18 @@ static void print_stop(const struct soft_op *op, const struct greta_soft_fault *
             f->detail, f->place ? ", " : "", f->place ? f->place : "", miss, argument);
 }
 
+/* LDS and scratch are addressed by offsets. */
+static void set_space(struct greta_soft_fault *f, const struct soft_machine_stop *stop,
+                      bool access) {
+    if (access && stop->where.space == ISA_SPACE_LDS) {
+        f->space = GRETA_SOFT_SPACE_LDS;
+        f->space_bytes = stop->lds_bytes;
+    } else if (access && stop->where.space == ISA_SPACE_SCRATCH) {
+        f->space = GRETA_SOFT_SPACE_SCRATCH;
+        f->space_bytes = stop->scratch_bytes;
+    }
+}
+
 void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop) {
     static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_FAULT_READ,
                                  [ISA_STORE] = GRETA_SOFT_FAULT_WRITE,
@@ -278,9 +290,11 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     };
     memcpy(f.block, stop->group, sizeof f.block);
     memcpy(f.thread, stop->thread, sizeof f.thread);
-    if (access && stop->where.space == ISA_SPACE_GLOBAL)
+    set_space(&f, stop, access);
+    if (access && !f.space)
         f.argument = blame_machine_argument(op, f.address, &f.argument_name);
-    find_allocation(&f);
+    if (!f.space)
+        find_allocation(&f);
     if (stop->where.pc &&
         soft_module_place(op->u.launch.function, stop->where.pc, place, sizeof place))
         f.place = place;

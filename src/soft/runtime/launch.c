@@ -133,7 +133,6 @@ int greta_soft_check_of(const void *function, struct greta_soft_check *out) {
     if (f->native) {
         out->how = GRETA_SOFT_CHECKED_GUARDS;
         soft_slack_limits(out);
-        out->could = !(soft_settings()->checks & SOFT_CHECK_BOUNDS);
     } else if (f->machine) {
         out->how = soft_settings()->checks & SOFT_CHECK_BOUNDS ? GRETA_SOFT_CHECKED_EVERY_ACCESS
                                                                : GRETA_SOFT_CHECKED_NOTHING;

@@ -33,8 +33,9 @@ struct soft_machine {
 struct soft_machine_stop {
     enum isa_result result;
     struct isa_stop where;
-    uint32_t group[3];  /* the workgroup */
-    uint32_t thread[3]; /* the work-item in it, of a fault; else the wave's first */
+    uint32_t group[3];                 /* the workgroup */
+    uint32_t thread[3];                /* the work-item in it, of a fault; else the wave's first */
+    uint32_t lds_bytes, scratch_bytes; /* of a group; of a lane */
     char text[512];
 };
 

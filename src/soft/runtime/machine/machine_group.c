@@ -127,6 +127,8 @@ static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
         uint32_t n = w->index * ISA_LANES + (result == ISA_FAULT ? w->stop.lane : 0);
         s->result = result;
         s->where = w->stop;
+        s->lds_bytes = l->lds_bytes;
+        s->scratch_bytes = l->scratch_bytes;
         memcpy(s->group, w->group->id, sizeof s->group);
         s->thread[0] = n % l->block[0];
         s->thread[1] = n / l->block[0] % l->block[1];
