@@ -64,10 +64,11 @@ static enum rc read_checks(struct err *e) {
         size_t length = strcspn(at, ",");
         more = at[length] == ',';
         if (!add_check(at, length))
-            return err_set(e, RC_USAGE,
-                           "GRETA_SOFT_CHECK: expected auto, off, bounds, init, race, all or several of "
-                           "them separated by commas, found '%s'",
-                           text);
+            return err_set(
+                e, RC_USAGE,
+                "GRETA_SOFT_CHECK: expected auto, off, bounds, init, race, all or several of "
+                "them separated by commas, found '%s'",
+                text);
         at += length + more;
     }
     return RC_OK;

@@ -189,7 +189,8 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
     if (!(soft_settings()->checks & SOFT_CHECK_BOUNDS)) {
         w->memory.span = w->memory.row = unchecked_span;
         w->memory.lanes = unchecked_lanes;
-    } else if ((l->race && !isa_race_is_full(l->race)) || soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
+    } else if ((l->race && !isa_race_is_full(l->race)) ||
+               soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
         w->memory.span = watching_span;
         w->memory.row = NULL;
         w->memory.lanes = watching_lanes;
