@@ -159,7 +159,7 @@ static inline void going(const void *memory, size_t bytes, const void *caller) {
 
 /* The same for what malloc gave. Its size is asked for only if it could matter. */
 PRELOAD_PLAIN static inline void going_block(void *memory, const void *caller) {
-    if (memory &&
+    if (memory && preload_is_ready() &&
         (uint64_t)(uintptr_t)memory < atomic_load_explicit(&highest, memory_order_relaxed))
         going(memory, malloc_usable_size(memory), caller);
 }

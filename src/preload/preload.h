@@ -54,6 +54,7 @@ struct preload_thread {
     int waits;     /* calls that wait which it is in */
     bool runtime;  /* made by the HIP runtime and not by the program */
     bool host_fn;  /* but runs a host function of the program's */
+    bool begun;    /* it runs the program's code: ThreadSanitizer's own start of it is over */
 };
 extern __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
 
@@ -88,6 +89,15 @@ static inline void preload_leave(struct spin *lock) {
 /* True if events can be written now, and the call is the program's and not our own. */
 static inline bool preload_is_recording(void) {
     return atomic_load_explicit(&preload.recording, memory_order_acquire) && !preload_me.inside;
+}
+
+/* False while a sanitizer begins or ends the calling thread: instrumented code cannot run. */
+PRELOAD_PLAIN static inline bool preload_is_ready(void) {
+#if defined(__SANITIZE_THREAD__)
+    return preload_me.begun;
+#else
+    return true;
+#endif
 }
 
 /* True if the address is in the HIP runtime, a library it stands on, or this library. */

@@ -322,6 +322,7 @@ static void fork_child(void) {
 }
 
 __attribute__((constructor)) static void watch_forks(void) {
+    preload_me.begun = true;
     pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 

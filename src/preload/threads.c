@@ -128,6 +128,7 @@ static void *thread_begins(void *data) {
     struct start s = *(struct start *)data;
     void *result;
     free(data);
+    preload_me.begun = true;
     preload_me.runtime = s.runtime;
     if (s.token && preload_is_recording()) {
         emit(EVENT_THREAD_START, s.token, NULL);
@@ -136,6 +137,7 @@ static void *thread_begins(void *data) {
     pthread_cleanup_push(thread_ends, NULL);
     result = s.fn(s.arg);
     pthread_cleanup_pop(1);
+    preload_me.begun = false;
     return result;
 }
 
