@@ -53,6 +53,7 @@ static struct {
 static uint64_t cursor[SOFT_DEVICES_MAX]; /* where the next block goes, if there is room */
 static uint64_t virtual_cursor;           /* where the next range for hipMemMap goes */
 static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
+static uint64_t graph_used[SOFT_DEVICES_MAX], graph_high[SOFT_DEVICES_MAX]; /* blocks of graphs */
 
 static uint64_t round_up(uint64_t n, uint64_t to) {
     return (n + to - 1) / to * to;
@@ -408,11 +409,34 @@ static void free_host(struct soft_block *b) {
     free(b);
 }
 
+/* False if the block is none of a graph, or waits already. */
+static bool withdraw(struct soft_block *b) {
+    struct soft_slacks found = { 0 };
+    spin_lock(&table_lock);
+    bool is_in_use = b->of_graph && b->state == SOFT_LIVE;
+    if (is_in_use) {
+        soft_slack_look(b, 0, &found);
+        b->state = SOFT_PENDING;
+        b->claimed = false;
+        graph_used[b->device] -= b->size;
+        note_change();
+    }
+    spin_unlock(&table_lock);
+    if (is_in_use) {
+        soft_slack_tell(&found);
+        soft_defined_forget(b->addr);
+        unmap_block(b);
+    }
+    return is_in_use;
+}
+
 void soft_memory_free(struct soft_block *b) {
     if (!soft_memory_is_device_address(b->addr)) {
         free_host(b);
         return;
     }
+    if (withdraw(b))
+        return;
     struct soft_slacks found = { 0 };
     spin_lock(&table_lock);
     bool mine = b->state != SOFT_FREED;
@@ -438,10 +462,13 @@ struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds) {
     spin_lock(&table_lock);
     struct range *r = rangemap_find(&table, addr);
     struct soft_block *b = r && r->addr == addr ? r->value : NULL;
-    if (b && (b->state == SOFT_FREED || b->claimed || b->keep || !(kinds & 1u << b->kind)))
+    if (b && (b->state == SOFT_FREED || b->claimed || b->keep || !(kinds & 1u << b->kind) ||
+              (b->of_graph && !b->handed_out)))
         b = NULL;
-    if (b)
+    if (b) {
         b->claimed = true;
+        b->handed_out = false;
+    }
     spin_unlock(&table_lock);
     return b;
 }
@@ -449,8 +476,105 @@ struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds) {
 void soft_memory_unclaim(struct soft_block *b) {
     spin_lock(&table_lock);
     b->claimed = false;
+    b->handed_out = b->of_graph;
     spin_unlock(&table_lock);
 }
+
+/* ---- blocks of graphs ------------------------------------------------------------------------ */
+
+hipError_t soft_memory_alloc_for_graph(int device, uint64_t size, uint64_t *addr) {
+    struct soft_block *b;
+    hipError_t r = soft_memory_alloc(device, SOFT_DEVICE, size, 0, true, &b);
+    if (r != hipSuccess)
+        return r;
+    spin_lock(&table_lock);
+    b->of_graph = true;
+    spin_unlock(&table_lock);
+    *addr = b->addr;
+    return hipSuccess;
+}
+
+/* The graph's block at addr; NULL if it is no longer one. Under table_lock. */
+static struct soft_block *graph_block(uint64_t addr) {
+    struct range *r = rangemap_find(&table, addr);
+    struct soft_block *b = r && r->addr == addr ? r->value : NULL;
+    return b && b->of_graph && b->state != SOFT_FREED ? b : NULL;
+}
+
+static bool set_handed_out(uint64_t addr, bool to) {
+    spin_lock(&table_lock);
+    struct soft_block *b = graph_block(addr);
+    bool changes = b && b->handed_out != to;
+    if (changes)
+        b->handed_out = to;
+    spin_unlock(&table_lock);
+    return changes;
+}
+
+bool soft_memory_hand_out(uint64_t addr) {
+    return set_handed_out(addr, true);
+}
+
+bool soft_memory_take_back(uint64_t addr) {
+    return set_handed_out(addr, false);
+}
+
+hipError_t soft_memory_commit_for_graph(uint64_t addr) {
+    spin_lock(&table_lock);
+    struct soft_block *b = graph_block(addr);
+    spin_unlock(&table_lock);
+    hipError_t r = b ? soft_memory_commit(b) : hipErrorOutOfMemory;
+    if (r != hipSuccess)
+        return r;
+    spin_lock(&table_lock);
+    graph_used[b->device] += b->size;
+    if (graph_used[b->device] > graph_high[b->device])
+        graph_high[b->device] = graph_used[b->device];
+    spin_unlock(&table_lock);
+    return hipSuccess;
+}
+
+void soft_memory_withdraw(uint64_t addr) {
+    spin_lock(&table_lock);
+    struct soft_block *b = graph_block(addr);
+    spin_unlock(&table_lock);
+    if (b)
+        withdraw(b);
+}
+
+/* From now on it is a block like others. Under table_lock. */
+static void leave_graph(struct soft_block *b) {
+    if (b->of_graph && b->state == SOFT_LIVE)
+        graph_used[b->device] -= b->size;
+    b->of_graph = false;
+}
+
+void soft_memory_leave_graph(uint64_t addr) {
+    spin_lock(&table_lock);
+    struct soft_block *b = graph_block(addr);
+    bool unused = b && !b->handed_out && !b->claimed;
+    if (b)
+        leave_graph(b);
+    spin_unlock(&table_lock);
+    if (unused)
+        soft_memory_free(b);
+}
+
+void soft_memory_graph_usage(int device, uint64_t *now, uint64_t *high) {
+    spin_lock(&table_lock);
+    *now = graph_used[device];
+    *high = graph_high[device];
+    spin_unlock(&table_lock);
+}
+
+void soft_memory_graph_forget_high(int device) {
+    spin_lock(&table_lock);
+    graph_high[device] = graph_used[device];
+    spin_unlock(&table_lock);
+}
+
+/* ---- blocks of the program --------------------------------------------------------------------
+ */
 
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
     struct soft_block *b = new_block(soft_current_device(), SOFT_REGISTERED, size, flags);
@@ -481,8 +605,12 @@ static struct soft_block *next_live(int device, uint64_t *at) {
 
 void soft_memory_reset(int device) {
     uint64_t at = 0;
-    for (struct soft_block *b; (b = next_live(device, &at));)
+    for (struct soft_block *b; (b = next_live(device, &at));) {
+        spin_lock(&table_lock);
+        leave_graph(b);
+        spin_unlock(&table_lock);
         soft_memory_free(b);
+    }
 }
 
 /* ---- pages that others map, and blocks in several processes ---------------------------------- */

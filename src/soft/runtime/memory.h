@@ -47,6 +47,8 @@ struct soft_block {
     bool claimed;    /* somebody frees it: waits for the device or for a stream */
     bool keep;       /* belongs to a module: hipDeviceReset leaves it */
     bool shared;     /* soft_memory_share() */
+    bool of_graph;   /* freed, it waits for the graph's next launch: graph_block.h */
+    bool handed_out; /* of_graph: a launch of the graph has given it to the program */
     bool in_history; /* freed, and nobody else's any more */
     struct soft_block *next_freed, *prev_freed; /* history, oldest first */
     struct soft_advice advice;                  /* managed blocks */
@@ -76,6 +78,20 @@ void soft_memory_free(struct soft_block *block);
  * free it and nobody does so yet; else NULL. It is the caller's to free, or to give back. */
 struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds);
 void soft_memory_unclaim(struct soft_block *block);
+/* Blocks of graphs, by the address at which they begin; those that are no longer a graph's are left
+ * alone. alloc reserves one. hand_out notes that a launch gives it to the program, and answers
+ * whether the program did not have it yet; take_back notes that a launch frees it, and answers
+ * whether it had. commit makes it accessible, withdraw and soft_memory_free() make it wait for the
+ * next launch. leave: the graph is gone, and so is the block unless the program has it. */
+hipError_t soft_memory_alloc_for_graph(int device, uint64_t size, uint64_t *addr);
+bool soft_memory_hand_out(uint64_t addr);
+bool soft_memory_take_back(uint64_t addr);
+hipError_t soft_memory_commit_for_graph(uint64_t addr);
+void soft_memory_withdraw(uint64_t addr);
+void soft_memory_leave_graph(uint64_t addr);
+/* Bytes of graphs that are accessible on a device, and the most that there were. */
+void soft_memory_graph_usage(int device, uint64_t *now, uint64_t *high);
+void soft_memory_graph_forget_high(int device);
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags);
 /* A range of addresses for hipMemMap, aligned to `align`, a power of two; 0 if there is none left.
  * Nobody else gets it, also later. */

@@ -8,6 +8,7 @@
 
 #include "soft/runtime/error.h"
 #include "soft/runtime/graph/capture.h"
+#include "soft/runtime/graph_block.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/mempool.h"
@@ -79,6 +80,38 @@ void soft_mempool_reset(int device) {
 
 /* ---- allocation ----------------------------------------------------------------------------- */
 
+/* An allocation node. */
+static hipError_t capture_allocation(void **out, size_t size, const struct mempool *pool,
+                                     struct soft_stream *st) {
+    struct soft_graph_block *block;
+    struct soft_op *op;
+    hipMemAllocNodeParams params = {
+        .poolProps = { .allocType = hipMemAllocationTypePinned,
+                       .location = { .type = hipMemLocationTypeDevice, .id = pool->device } },
+        .bytesize = size,
+    };
+    hipError_t r = soft_graph_block_new(&params, &block);
+    if (r != hipSuccess)
+        return r;
+    void *address = block->params.dptr;
+    r = soft_graph_block_op(&op, block, false);
+    if (r == hipSuccess)
+        r = soft_capture_add(st, op);
+    if (r == hipSuccess)
+        *out = address;
+    return r;
+}
+
+/* A free node; memory that is no graph's cannot be freed by one. */
+static hipError_t capture_free(void *ptr, struct soft_stream *st) {
+    struct soft_op *op;
+    struct soft_graph_block *block = soft_graph_block_find((uint64_t)(uintptr_t)ptr);
+    if (!block)
+        return soft_capture_refuse(st);
+    hipError_t r = soft_graph_block_op(&op, block, true);
+    return r == hipSuccess ? soft_capture_add(st, op) : r;
+}
+
 static hipError_t allocate(void **out, size_t size, struct mempool *pool, hipStream_t stream,
                            const char *what) {
     struct soft_stream *st;
@@ -88,11 +121,11 @@ static hipError_t allocate(void **out, size_t size, struct mempool *pool, hipStr
     hipError_t r = soft_stream_resolve(stream, &st);
     if (r != hipSuccess)
         return r;
-    if (st->capture)
-        return soft_capture_refuse(st);
     *out = NULL;
     if (!size)
-        return hipSuccess;
+        return st->capture ? soft_capture_refuse(st) : hipSuccess;
+    if (st->capture)
+        return capture_allocation(out, size, pool, st);
     struct soft_op *op = soft_op_new(SOFT_OP_COMMIT, what);
     r = op ? soft_memory_alloc(pool->device, SOFT_DEVICE, size, 0, true, &b) : hipErrorOutOfMemory;
     if (r != hipSuccess) {
@@ -132,7 +165,7 @@ hipError_t soft_hipFreeAsync(void *ptr, hipStream_t stream) {
     if (r != hipSuccess)
         return r;
     if (st->capture)
-        return soft_capture_refuse(st);
+        return capture_free(ptr, st);
     struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE);
     if (!b)
         return hipErrorInvalidValue;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/spin.h"
+#include "soft/runtime/graph_block.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/piece.h"
 #include "soft/runtime/stream.h"
@@ -44,6 +45,10 @@ static void keep_spare(struct soft_op *first, struct soft_op *last, unsigned cou
     }
 }
 
+static bool uses_graph_block(const struct soft_op *op) {
+    return op->kind == SOFT_OP_GRAPH_ALLOC || op->kind == SOFT_OP_GRAPH_FREE;
+}
+
 struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what) {
     struct soft_op *op = take_spare();
     if (!op)
@@ -64,6 +69,8 @@ void soft_op_free_list(struct soft_op *first, struct soft_op *last) {
     for (struct soft_op *op = first;; op = op->next, count++) {
         if (op->kind == SOFT_OP_PIECE)
             soft_piece_drop(op->u.piece);
+        else if (uses_graph_block(op) && op->u.graph_block)
+            soft_graph_block_drop(op->u.graph_block);
         if (op->deps != op->deps_inline)
             free(op->deps);
         if (op->data != op->data_inline)
@@ -99,10 +106,13 @@ struct soft_op *soft_op_clone(const struct soft_op *from) {
     op->pageable = from->pageable;
     op->device_only = from->device_only;
     if (!soft_op_reserve(op, from->bytes)) {
+        op->kind = SOFT_OP_BARRIER; /* it owns nothing yet */
         soft_op_free(op);
         return NULL;
     }
     memcpy(op->data, from->data, from->bytes);
+    if (uses_graph_block(op))
+        soft_graph_block_share(op->u.graph_block);
     return op;
 }
 

@@ -13,6 +13,7 @@
 #include "soft/runtime/memory.h"
 
 struct soft_event;
+struct soft_graph_block;
 struct soft_function; /* function.h */
 struct soft_piece;    /* piece.h */
 struct soft_stream;
@@ -26,12 +27,14 @@ enum soft_op_kind {
     SOFT_OP_COPY,
     SOFT_OP_FILL,
     SOFT_OP_LAUNCH,
-    SOFT_OP_PIECE,   /* several launches: piece.h */
-    SOFT_OP_HOST,    /* a host function: runs on a thread of its own, may block */
-    SOFT_OP_RECORD,  /* event record */
-    SOFT_OP_BARRIER, /* only waits for its dependencies */
-    SOFT_OP_COMMIT,  /* hipMallocAsync */
-    SOFT_OP_UNMAP,   /* hipFreeAsync */
+    SOFT_OP_PIECE,       /* several launches: piece.h */
+    SOFT_OP_HOST,        /* a host function: runs on a thread of its own, may block */
+    SOFT_OP_RECORD,      /* event record */
+    SOFT_OP_BARRIER,     /* only waits for its dependencies */
+    SOFT_OP_COMMIT,      /* hipMallocAsync */
+    SOFT_OP_UNMAP,       /* hipFreeAsync */
+    SOFT_OP_GRAPH_ALLOC, /* a graph's allocation node: graph_block.h */
+    SOFT_OP_GRAPH_FREE,
 };
 
 /* Rectangles: a plain copy has height = depth = 1. Addresses are the program's. */
@@ -115,6 +118,7 @@ struct soft_op {
         } record;
         struct soft_block *block;
         struct soft_piece *piece;
+        struct soft_graph_block *graph_block; /* a user of it */
     } u;
 
     uint32_t bytes;      /* of kernel arguments in data */

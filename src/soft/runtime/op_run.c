@@ -6,6 +6,7 @@
 #include "soft/runtime/error.h"
 #include "soft/runtime/event.h"
 #include "soft/runtime/fault_signal.h"
+#include "soft/runtime/graph_block.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
@@ -34,6 +35,13 @@ static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
         break;
     case SOFT_OP_UNMAP:
         soft_memory_free(op->u.block);
+        break;
+    case SOFT_OP_GRAPH_ALLOC:
+        if (!soft_graph_block_commit(op->u.graph_block))
+            soft_error_raise(op->device, hipErrorOutOfMemory);
+        break;
+    case SOFT_OP_GRAPH_FREE:
+        soft_graph_block_withdraw(op->u.graph_block);
         break;
     case SOFT_OP_HOST:
     case SOFT_OP_PIECE:

@@ -357,6 +357,12 @@ static bool node_type(enum soft_op_kind kind, hipGraphNodeType *type) {
     case SOFT_OP_BARRIER:
         *type = hipGraphNodeTypeEmpty;
         return true;
+    case SOFT_OP_GRAPH_ALLOC:
+        *type = hipGraphNodeTypeMemAlloc;
+        return true;
+    case SOFT_OP_GRAPH_FREE:
+        *type = hipGraphNodeTypeMemFree;
+        return true;
     default:
         return false;
     }

@@ -119,8 +119,11 @@ hipError_t soft_plan_from_symbol(struct node_plan *plan, void *dst, const void *
 hipError_t soft_plan_memset(struct node_plan *plan, const hipMemsetParams *params);
 hipError_t soft_plan_host(struct node_plan *plan, const hipHostNodeParams *params);
 hipError_t soft_plan_event(struct node_plan *plan, hipGraphNodeType type, hipEvent_t event);
+/* Memory of the graph: where it is goes into params->dptr. */
+hipError_t soft_plan_alloc(struct node_plan *plan, hipMemAllocNodeParams *params);
+hipError_t soft_plan_free(struct node_plan *plan, void *ptr);
 /* From the union of hipGraphAddNode. */
-hipError_t soft_plan_any(struct node_plan *plan, const hipGraphNodeParams *params);
+hipError_t soft_plan_any(struct node_plan *plan, hipGraphNodeParams *params);
 void soft_plan_drop(struct node_plan *plan);
 
 /* False if the module of a kernel node's function was unloaded. Its handle may have been given to

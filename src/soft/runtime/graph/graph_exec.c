@@ -16,7 +16,9 @@
 #include "soft/runtime/event.h"
 #include "soft/runtime/graph/capture.h"
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/graph_block.h"
 #include "soft/runtime/handle.h"
+#include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/piece.h"
 #include "soft/runtime/runtime.h"
@@ -322,6 +324,33 @@ static struct soft_op *build_piece(struct graph_exec *x) {
     return x->piece ? soft_piece_op(x->piece) : NULL;
 }
 
+/* Notes that a launch gives memory of the graph to the program, or frees it. False if it does so
+ * twice: hipGraphInstantiateFlagAutoFreeOnLaunch alone permits that. */
+static bool note_memory(const struct graph_exec *x, const struct soft_op *op) {
+    if (op->kind == SOFT_OP_GRAPH_ALLOC)
+        return soft_memory_hand_out(op->u.graph_block->addr) ||
+               (x->flags & hipGraphInstantiateFlagAutoFreeOnLaunch);
+    return op->kind != SOFT_OP_GRAPH_FREE || soft_memory_take_back(op->u.graph_block->addr);
+}
+
+static void note_memory_back(const struct soft_op *op) {
+    if (op->kind == SOFT_OP_GRAPH_ALLOC)
+        soft_memory_take_back(op->u.graph_block->addr);
+    else if (op->kind == SOFT_OP_GRAPH_FREE)
+        soft_memory_hand_out(op->u.graph_block->addr);
+}
+
+static hipError_t note_all_memory(const struct graph_exec *x, const struct soft_op *first) {
+    const struct soft_op *at = first;
+    while (at && note_memory(x, at))
+        at = at->next;
+    if (!at)
+        return hipSuccess;
+    for (const struct soft_op *op = first; op != at; op = op->next)
+        note_memory_back(op);
+    return hipErrorInvalidValue;
+}
+
 /* All operations of one launch, chained by next. */
 static hipError_t build(struct graph_exec *x, struct soft_op **first) {
     struct soft_op **tail = first;
@@ -338,6 +367,8 @@ static hipError_t build(struct graph_exec *x, struct soft_op **first) {
             tail = &op->next;
         }
     }
+    if (r == hipSuccess)
+        r = note_all_memory(x, *first);
     if (r != hipSuccess) {
         free_chain(*first);
         *first = NULL;
@@ -521,16 +552,20 @@ hipError_t soft_hipGraphExecChildGraphNodeSetParams(hipGraphExec_t hGraphExec, h
     return r;
 }
 
-/* ---- memory of graphs: there are no allocation nodes, so it is always empty ----------------- */
+/* ---- memory of graphs ----------------------------------------------------------------------- */
 
+/* Only accessible memory is reserved: what waits for the next launch takes addresses alone. */
 hipError_t soft_hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttributeType attr,
                                               void *value) {
+    uint64_t now, high;
     hipError_t r = soft_check_device(device);
     if (r != hipSuccess)
         return r;
     if (!value || (unsigned)attr > hipGraphMemAttrReservedMemHigh)
         return hipErrorInvalidValue;
-    memset(value, 0, sizeof(uint64_t));
+    soft_memory_graph_usage(device, &now, &high);
+    bool is_high = attr == hipGraphMemAttrUsedMemHigh || attr == hipGraphMemAttrReservedMemHigh;
+    memcpy(value, is_high ? &high : &now, sizeof now);
     return hipSuccess;
 }
 
@@ -541,7 +576,10 @@ hipError_t soft_hipDeviceSetGraphMemAttribute(int device, hipGraphMemAttributeTy
         return r;
     bool high = attr == hipGraphMemAttrUsedMemHigh || attr == hipGraphMemAttrReservedMemHigh;
     uint64_t zero = 0; /* the only value a high-water mark can be set to */
-    return value && high && !memcmp(value, &zero, sizeof zero) ? hipSuccess : hipErrorInvalidValue;
+    if (!value || !high || memcmp(value, &zero, sizeof zero) != 0)
+        return hipErrorInvalidValue;
+    soft_memory_graph_forget_high(device);
+    return hipSuccess;
 }
 
 hipError_t soft_hipDeviceGraphMemTrim(int device) {

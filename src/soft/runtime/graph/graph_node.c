@@ -132,6 +132,32 @@ hipError_t soft_hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t grap
     return add(pGraphNode, graph, pDependencies, numDependencies, hipSuccess, &plan);
 }
 
+hipError_t soft_hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                        const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                        hipMemAllocNodeParams *pNodeParams) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_alloc(&plan, pNodeParams);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipGraphAddMemFreeNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
+                                       const hipGraphNode_t *pDependencies, size_t numDependencies,
+                                       void *dev_ptr) {
+    struct node_plan plan;
+    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
+        return hipErrorInvalidValue;
+    hipError_t r = soft_plan_free(&plan, dev_ptr);
+    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
+}
+
+hipError_t soft_hipDrvGraphAddMemFreeNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph,
+                                          const hipGraphNode_t *dependencies,
+                                          size_t numDependencies, hipDeviceptr_t dptr) {
+    return soft_hipGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, dptr);
+}
+
 hipError_t soft_hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
                                 const hipGraphNode_t *pDependencies, size_t numDependencies,
                                 hipGraphNodeParams *nodeParams) {

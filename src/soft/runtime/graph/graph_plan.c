@@ -11,6 +11,7 @@
 #include "soft/runtime/event.h"
 #include "soft/runtime/function.h"
 #include "soft/runtime/graph/graph.h"
+#include "soft/runtime/graph_block.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/launch.h"
@@ -136,6 +137,22 @@ hipError_t soft_plan_event(struct node_plan *plan, hipGraphNodeType type, hipEve
     return hipSuccess;
 }
 
+hipError_t soft_plan_alloc(struct node_plan *plan, hipMemAllocNodeParams *p) {
+    struct soft_graph_block *block;
+    *plan = (struct node_plan){ .type = hipGraphNodeTypeMemAlloc };
+    hipError_t r = soft_graph_block_new(p, &block);
+    if (r != hipSuccess)
+        return r;
+    p->dptr = block->params.dptr;
+    return soft_graph_block_op(&plan->op, block, false);
+}
+
+hipError_t soft_plan_free(struct node_plan *plan, void *ptr) {
+    *plan = (struct node_plan){ .type = hipGraphNodeTypeMemFree };
+    struct soft_graph_block *block = soft_graph_block_find((uint64_t)(uintptr_t)ptr);
+    return block ? soft_graph_block_op(&plan->op, block, true) : hipErrorInvalidValue;
+}
+
 static hipError_t plan_child(struct node_plan *plan, hipGraph_t child) {
     *plan = (struct node_plan){ .type = hipGraphNodeTypeGraph };
     soft_graph_lock();
@@ -145,7 +162,7 @@ static hipError_t plan_child(struct node_plan *plan, hipGraph_t child) {
     return plan->child ? hipSuccess : g ? hipErrorOutOfMemory : hipErrorInvalidValue;
 }
 
-hipError_t soft_plan_any(struct node_plan *plan, const hipGraphNodeParams *p) {
+hipError_t soft_plan_any(struct node_plan *plan, hipGraphNodeParams *p) {
     *plan = (struct node_plan){ .type = hipGraphNodeTypeEmpty };
     if (!p)
         return hipErrorInvalidValue;
@@ -166,6 +183,10 @@ hipError_t soft_plan_any(struct node_plan *plan, const hipGraphNodeParams *p) {
         return soft_plan_event(plan, p->type, p->eventWait.event);
     case hipGraphNodeTypeEventRecord:
         return soft_plan_event(plan, p->type, p->eventRecord.event);
+    case hipGraphNodeTypeMemAlloc:
+        return soft_plan_alloc(plan, &p->alloc);
+    case hipGraphNodeTypeMemFree:
+        return soft_plan_free(plan, p->free.dptr);
     default:
         return hipErrorNotSupported;
     }
@@ -385,4 +406,28 @@ hipError_t soft_hipGraphKernelNodeCopyAttributes(hipGraphNode_t hSrc, hipGraphNo
         memmove(to->attributes, from->attributes, sizeof to->attributes);
     soft_graph_unlock();
     return from && to ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipGraphMemAllocNodeGetParams(hipGraphNode_t node, hipMemAllocNodeParams *p) {
+    if (!p)
+        return hipErrorInvalidValue;
+    soft_graph_lock();
+    struct graph_node *n = soft_node_of(node);
+    bool good = n && n->type == hipGraphNodeTypeMemAlloc;
+    if (good)
+        *p = n->op->u.graph_block->params;
+    soft_graph_unlock();
+    return good ? hipSuccess : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *dev_ptr) {
+    if (!dev_ptr)
+        return hipErrorInvalidValue;
+    soft_graph_lock();
+    struct graph_node *n = soft_node_of(node);
+    bool good = n && n->type == hipGraphNodeTypeMemFree;
+    if (good)
+        *(void **)dev_ptr = n->op->u.graph_block->params.dptr;
+    soft_graph_unlock();
+    return good ? hipSuccess : hipErrorInvalidValue;
 }
