@@ -395,17 +395,17 @@ static const struct {
 #undef HIP_VOID_FN
 };
 
-SOFT_UNCHECKED static hipError_t call_with_zeroes(size_t slot) {
+SOFT_UNCHECKED static hipError_t call_with(size_t slot, long a) {
     any_call call;
     memcpy(&call, (const char *)hip + slot, sizeof call);
-    return call(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    return call(a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a);
 }
 
-void soft_call_everything(void (*check)(const char *name, hipError_t found)) {
+void soft_call_everything(void *argument, void (*check)(const char *name, hipError_t found)) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].error && table[i].cls != HIP_CLASS_ERROR &&
             strcmp(table[i].name, "hipDeviceReset") != 0)
-            check(table[i].name, call_with_zeroes(table[i].slot));
+            check(table[i].name, call_with(table[i].slot, (long)(intptr_t)argument));
 }
 
 /* ---- kernels ------------------------------------------------------------------------------- */

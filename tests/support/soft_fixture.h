@@ -120,8 +120,8 @@ int soft_kernel_register(const struct greta_soft_kernel *kernel);
 void soft_kernel_add(const struct greta_soft_kernel *kernel, const void *host);
 
 /* Calls every function that returns hipError_t, but those that read errors and hipDeviceReset, with
- * zeroes for arguments: for a device that answers before it looks at them. */
-void soft_call_everything(void (*check)(const char *name, hipError_t found));
+ * `argument` for every argument. */
+void soft_call_everything(void *argument, void (*check)(const char *name, hipError_t found));
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 

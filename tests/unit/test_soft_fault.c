@@ -182,7 +182,7 @@ static bool every_call_fails(void) {
     make_things();
     break_in(NULL);
     FAILS(hipErrorIllegalAddress, hip->hipDeviceSynchronize());
-    soft_call_everything(expect_illegal_address);
+    soft_call_everything(NULL, expect_illegal_address);
     MUST(called > 400);
     return true;
 }

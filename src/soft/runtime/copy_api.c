@@ -203,11 +203,16 @@ static const char *base_of(int type, const void *host, hipDeviceptr_t device) {
     return is_host ? host : device;
 }
 
+/* The type decides which fields count: programs leave the others as they are. */
+static bool is_array(int type) {
+    return type == (soft_hip_major() < 6 ? (int)HIP5_MEMORY_TYPE_ARRAY : (int)hipMemoryTypeArray);
+}
+
 static hipError_t copy_param_2d(const char *what, const hip_Memcpy2D *p, hipStream_t stream,
                                 enum wait wait) {
     if (!p)
         return hipErrorInvalidValue;
-    if (p->srcArray || p->dstArray)
+    if (is_array((int)p->srcMemoryType) || is_array((int)p->dstMemoryType))
         return soft_copy_param_2d(what, p, stream, wait == WAIT_AS_ASYNC);
     const char *src = base_of((int)p->srcMemoryType, p->srcHost, p->srcDevice);
     const char *dst = base_of((int)p->dstMemoryType, p->dstHost, p->dstDevice);

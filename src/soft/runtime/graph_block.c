@@ -6,7 +6,6 @@
 #include "base/spin.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/memory.h"
-#include "soft/runtime/op.h"
 
 static struct spin lock;
 static struct soft_graph_block *all;
@@ -112,17 +111,6 @@ void soft_graph_block_drop(struct soft_graph_block *g) {
         return;
     soft_memory_leave_graph(g->addr);
     discard(g);
-}
-
-hipError_t soft_graph_block_op(struct soft_op **out, struct soft_graph_block *g, bool frees) {
-    *out = frees ? soft_op_new(SOFT_OP_GRAPH_FREE, "hipGraphMemFreeNode")
-                 : soft_op_new(SOFT_OP_GRAPH_ALLOC, "hipGraphMemAllocNode");
-    if (!*out) {
-        soft_graph_block_drop(g);
-        return hipErrorOutOfMemory;
-    }
-    (*out)->u.graph_block = g;
-    return hipSuccess;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

@@ -34,9 +34,4 @@ void soft_graph_block_drop(
 bool soft_graph_block_commit(const struct soft_graph_block *block);
 void soft_graph_block_withdraw(const struct soft_graph_block *block);
 
-struct soft_op;
-/* The operation of a node on it, in whose stead the operation is a user from now on, also on
- * failure. */
-hipError_t soft_graph_block_op(struct soft_op **out, struct soft_graph_block *block, bool frees);
-
 #endif

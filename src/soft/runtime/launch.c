@@ -100,6 +100,7 @@ int greta_soft_kernel_register(const struct greta_soft_kernel *kernel) {
     else
         ok = add_entry(kernel);
     pthread_mutex_unlock(&registry_lock);
+    soft_memory_note_native_kernels();
     return ok ? 0 : -1;
 }
 

@@ -229,14 +229,19 @@ static uint64_t take_addresses(int device, uint64_t map_size) {
     }
 }
 
-static _Atomic bool gpu_alignment;
+static _Atomic bool has_machine_code, has_native_kernels;
 
-void soft_memory_use_gpu_alignment(void) {
-    atomic_store(&gpu_alignment, true);
+void soft_memory_note_machine_code(void) {
+    atomic_store(&has_machine_code, true);
+}
+
+void soft_memory_note_native_kernels(void) {
+    atomic_store(&has_native_kernels, true);
 }
 
 bool soft_memory_is_right_aligned(void) {
-    return soft_settings()->checks & SOFT_CHECK_BOUNDS && !atomic_load(&gpu_alignment);
+    return soft_settings()->checks & SOFT_CHECK_BOUNDS && atomic_load(&has_native_kernels) &&
+           !atomic_load(&has_machine_code);
 }
 
 static uint64_t block_address(uint64_t map, uint64_t map_size, uint64_t size) {

@@ -65,9 +65,12 @@ enum rc soft_memory_init(struct err *e);
  * pending: reserve only, soft_memory_commit() makes it accessible later. */
 hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t size, unsigned flags,
                              bool pending, struct soft_block **out);
-/* From now on blocks begin at a page, as aligned as those of a GPU, instead of ending at one: the
- * program has machine code, whose accesses are checked byte by byte and not by guard pages. */
-void soft_memory_use_gpu_alignment(void);
+/* Which kernels the program has decides where blocks lie. Accesses of native kernels are checked by
+ * guard pages, so that blocks end where a page ends. Those of machine code are checked byte by
+ * byte: from the first of it on, and in a program that has no kernels, blocks begin at a page, as
+ * aligned as those of a GPU. */
+void soft_memory_note_machine_code(void);
+void soft_memory_note_native_kernels(void);
 /* Whether blocks end where their pages end. */
 bool soft_memory_is_right_aligned(void);
 /* Makes a pending block accessible. */

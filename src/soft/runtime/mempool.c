@@ -94,7 +94,7 @@ static hipError_t capture_allocation(void **out, size_t size, const struct mempo
     if (r != hipSuccess)
         return r;
     void *address = block->params.dptr;
-    r = soft_graph_block_op(&op, block, false);
+    r = soft_op_graph_block(&op, block, false);
     if (r == hipSuccess)
         r = soft_capture_add(st, op);
     if (r == hipSuccess)
@@ -108,7 +108,7 @@ static hipError_t capture_free(void *ptr, struct soft_stream *st) {
     struct soft_graph_block *block = soft_graph_block_find((uint64_t)(uintptr_t)ptr);
     if (!block)
         return soft_capture_refuse(st);
-    hipError_t r = soft_graph_block_op(&op, block, true);
+    hipError_t r = soft_op_graph_block(&op, block, true);
     return r == hipSuccess ? soft_capture_add(st, op) : r;
 }
 

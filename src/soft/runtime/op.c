@@ -132,3 +132,14 @@ bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq
     op->deps[op->dep_count++] = (struct soft_dep){ stream, seq };
     return true;
 }
+
+hipError_t soft_op_graph_block(struct soft_op **out, struct soft_graph_block *g, bool frees) {
+    *out = frees ? soft_op_new(SOFT_OP_GRAPH_FREE, "hipGraphMemFreeNode")
+                 : soft_op_new(SOFT_OP_GRAPH_ALLOC, "hipGraphMemAllocNode");
+    if (!*out) {
+        soft_graph_block_drop(g);
+        return hipErrorOutOfMemory;
+    }
+    (*out)->u.graph_block = g;
+    return hipSuccess;
+}

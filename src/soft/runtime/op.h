@@ -133,6 +133,9 @@ struct soft_op *soft_op_new(enum soft_op_kind kind, const char *what); /* NULL: 
 struct soft_op *soft_op_clone(const struct soft_op *op); /* payload only, not the dependencies */
 void soft_op_free(struct soft_op *op);
 void soft_op_free_list(struct soft_op *first, struct soft_op *last); /* linked by next */
+/* The operation of a graph's allocation or free node, which takes the caller's place as a user of
+ * the block; without memory nobody does. */
+hipError_t soft_op_graph_block(struct soft_op **out, struct soft_graph_block *block, bool frees);
 /* Room for n bytes in op->data; false without memory. */
 bool soft_op_reserve(struct soft_op *op, uint32_t n);
 /* Adds a dependency to an operation that is not yet submitted; false without memory. */

@@ -144,13 +144,13 @@ hipError_t soft_plan_alloc(struct node_plan *plan, hipMemAllocNodeParams *p) {
     if (r != hipSuccess)
         return r;
     p->dptr = block->params.dptr;
-    return soft_graph_block_op(&plan->op, block, false);
+    return soft_op_graph_block(&plan->op, block, false);
 }
 
 hipError_t soft_plan_free(struct node_plan *plan, void *ptr) {
     *plan = (struct node_plan){ .type = hipGraphNodeTypeMemFree };
     struct soft_graph_block *block = soft_graph_block_find((uint64_t)(uintptr_t)ptr);
-    return block ? soft_graph_block_op(&plan->op, block, true) : hipErrorInvalidValue;
+    return block ? soft_op_graph_block(&plan->op, block, true) : hipErrorInvalidValue;
 }
 
 static hipError_t plan_child(struct node_plan *plan, hipGraph_t child) {

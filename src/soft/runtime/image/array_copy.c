@@ -320,7 +320,8 @@ static bool driver_side(int type, const void *host, hipDeviceptr_t device, hipAr
     const void *base = is_type(type, (int)HIP5_MEMORY_TYPE_HOST, (int)hipMemoryTypeHost)
                            ? host
                            : (const void *)device;
-    return in_memory(base, x, y, z, pitch ? pitch : c->width, height ? height : c->height, out);
+    return base &&
+           in_memory(base, x, y, z, pitch ? pitch : c->width, height ? height : c->height, out);
 }
 
 static hipError_t driver_copy(const char *what, const HIP_MEMCPY3D *given, hipStream_t stream,

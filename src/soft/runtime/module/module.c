@@ -179,7 +179,7 @@ static hipError_t load(struct soft_module *m) {
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
     if (!m->functions)
         return hipErrorOutOfMemory;
-    soft_memory_use_gpu_alignment();
+    soft_memory_note_machine_code();
     hipError_t r = load_image_bytes(m);
     if (r == hipSuccess)
         r = open_code(m);

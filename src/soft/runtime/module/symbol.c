@@ -208,7 +208,7 @@ hip_fatbin_handle soft___hipRegisterFatBinary(const void *data) {
     if (!f)
         return NULL;
     f->binary = w->binary;
-    soft_memory_use_gpu_alignment();
+    soft_memory_note_machine_code();
     memset(f->module, 0, sizeof f->module);
     memset(f->error, 0, sizeof f->error);
     f->managed = NULL;
