@@ -194,6 +194,9 @@ enum greta_soft_caught_kind {
     /* Nothing wrong: a launch said to be looked at for races was not to its end, as that would
      * have cost too much. */
     GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED = 8,
+    /* An access at `address` through pointer argument number `count`, which points to another live
+     * allocation: `bytes` past the end of that one, or before its start if `all` is 1. */
+    GRETA_SOFT_CAUGHT_ASTRAY = 9,
 };
 enum greta_soft_space {
     GRETA_SOFT_SPACE_GLOBAL = 1,

@@ -69,7 +69,32 @@ static const struct sentence *undefined(const struct caught *c, enum sentence_id
                triple(c->r, c->at.block[0]), place(c, 0));
 }
 
-static const struct sentence *say(const struct caught *c, enum verdict_hypothesis_id *id) {
+/* " through its argument pos", or its number. */
+static struct sentence_value through(const struct caught *c) {
+    struct replay *r = c->r;
+    const char *name = actors_argument(r, &r->words, c->e->event.name, (int)c->at.count);
+    return A_SENTENCE(name ? SAY(&r->words, THROUGH_ARGUMENT, A_NAME(name))
+                           : SAY(&r->words, THROUGH_NUMBER, A_NUMBER(c->at.count)));
+}
+
+/* An access that left the block of its argument and came into another one. */
+static const struct sentence *astray(const struct caught *c, struct space *space,
+                                     enum verdict_hypothesis_id *id) {
+    const struct event *e = &c->e->event;
+    const bool before = c->at.all;
+    const struct block *meant = space_at(space, before ? e->dst + e->len : e->dst - e->len - 1);
+    *id = before ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
+    return SAY(&c->r->words, CAUGHT_ASTRAY, A_SENTENCE(c->call),
+               A_SENTENCE(sentence_plain(c->at.access[0] == DETAIL_ACCESS_READ ? SENTENCE_READS
+                                                                               : SENTENCE_WRITES)),
+               A_BYTES(e->len), A_NUMBER(before),
+               A_SENTENCE(findings_memory(c->r, NULL, meant ? meant->bytes : 0)), through(c),
+               memory(c), A_NUMBER(offset_of(c)), triple(c->r, c->at.thread[0]),
+               triple(c->r, c->at.block[0]), place(c, 0));
+}
+
+static const struct sentence *say(const struct caught *c, struct space *space,
+                                  enum verdict_hypothesis_id *id) {
     struct arena *words = &c->r->words;
     const struct sentence_value call = A_SENTENCE(c->call), count = A_NUMBER(c->at.count),
                                 all = A_NUMBER(c->at.all), block = triple(c->r, c->at.block[0]);
@@ -83,6 +108,8 @@ static const struct sentence *say(const struct caught *c, enum verdict_hypothesi
         return SAY(words, CAUGHT_PARTIAL, call, count, all, block, place(c, 0));
     case DETAIL_CAUGHT_BARRIER_DIFFERENT:
         return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
+    case DETAIL_CAUGHT_ASTRAY:
+        return astray(c, space, id);
     default:
         *id = HYPOTHESIS_UNINITIALISED_READ;
         return undefined(c, event_detail(&c->e->event) == DETAIL_CAUGHT_UNDEFINED_ADDRESS
@@ -120,7 +147,11 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         .len = e->event.len,
         .process = t->space->process,
     };
-    f.said = say(&c, &f.hypothesis);
+    if (event_detail(&e->event) == DETAIL_CAUGHT_ASTRAY) {
+        f.argument = (int)c.at.count;
+        f.len = 1;
+    }
+    f.said = say(&c, t->space, &f.hypothesis);
     findings_set_block(r, &f, t->space, c.block, e->event.dst);
     findings_evidence(&f, e->event.src);
     findings_evidence(&f, e->seq);

@@ -93,12 +93,29 @@ check "with both lines" finds "hands_over.* has a data race .*grid_race.hip:1[26
 check "a barrier of the grid orders its groups" clean judge grid_race-FIXED
 unset GRETA_SOFT_CHECK
 
+# ---- through one argument into the memory of another ----
+for variant in BUG FIXED; do
+    check "astray compiles as $variant" compile astray $variant
+done
+check "a store that is in another live allocation is named" finds "FINDINGS (SIZE_MISMATCH|BAD_OFFSET)" judge astray-BUG
+check "with its argument, the allocation it should be in, and its line" finds \
+    "scatter.* writes .* past the end of a block of 1024 bytes through its argument (to|#0), which is at offset 20 of .*astray.hip:8" \
+    cat astray-BUG.out/report.txt
+check "so is a load that is before its allocation" finds \
+    "back.* reads .* in front of .* through its argument (from|#0), which is at offset 0 of .*astray.hip:12" \
+    cat astray-BUG.out/report.txt
+check "pointers of tables, chosen ones and those that start elsewhere are in order" \
+    status 1 grep -E "in_order[^ ]* .* through" astray-BUG.out/report.txt
+check "nothing is said of the twin" clean judge astray-FIXED
+
 # ---- kernels that do not end; faults without a recording ----
 soft() { env "LD_LIBRARY_PATH=$BUILD_DIR/lib/soft" "$@"; }
 check "endless compiles" compile endless PLAIN
 check "the watchdog stops it and says where it is" status 1 \
-    finds "kernel .*waits.*, block [01],0,0, .*still running after 1 s .*waits at .*endless.hip:[56]" \
+    finds "kernel .*waits.*, block [01],0,0, .*still running after 1 s .*waits at .*endless.hip:[67]" \
     soft GRETA_SOFT_WATCHDOG=1 ./endless-PLAIN
+check "it stops a launch of very many groups, each of which ends" status 1 \
+    finds "kernel .*brief.*still running after 1 s " soft GRETA_SOFT_WATCHDOG=1 ./endless-PLAIN many
 check "a kernel that ends is left alone" finds hipSuccess soft GRETA_SOFT_WATCHDOG=60 ./endless-PLAIN ends
 check "beyond compiles" compile beyond BUG
 check "without a recording a line says what an access missed" status 1 \

@@ -1,4 +1,5 @@
-// A kernel that waits for a flag that nobody sets: the watchdog's case, and that of a signal.
+// The watchdog's cases, and that of a signal: a kernel that waits for a flag that nobody sets, and one
+// of more groups than anybody will wait for, each of which is done at once.
 #include "check.h"
 
 __global__ void waits(int *flag, int *out) {
@@ -7,9 +8,16 @@ __global__ void waits(int *flag, int *out) {
     out[0] = 1;
 }
 
-int main(int argc, char **) {
-    Buffer<int> flag(std::vector<int>(1, argc > 1)), out(1);
-    waits<<<2, 64>>>(flag.device, out.device);
+__global__ void brief(int *out) {
+    out[threadIdx.x] = 1;
+}
+
+int main(int argc, char **argv) {
+    Buffer<int> flag(std::vector<int>(1, argc > 1)), out(64);
+    if (argc > 1 && !std::strcmp(argv[1], "many"))
+        brief<<<0x7fffffff, 64>>>(out.device);
+    else
+        waits<<<2, 64>>>(flag.device, out.device);
     hipError_t r = hipDeviceSynchronize();
     std::printf("%s\n", hipGetErrorName(r));
     return r == hipSuccess ? 0 : 1;

@@ -4,6 +4,7 @@
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
  *   machine_check.c   what checks find in a kernel: races, barriers
+ *   machine_through.c accesses through an argument that leave its memory
  *   machine_touch.c   which bytes a launch has read and written
  *
  * All functions are thread-safe. */
@@ -27,6 +28,10 @@ struct soft_machine {
     uint64_t object; /* device address of the descriptor */
     uint64_t entry;  /* and of the first instruction */
     enum codeobj_processor processor;
+    /* Per dword of its code the pointer argument that the instruction goes through, from 1 (see
+     * isa/through.h); NULL: nothing is known. */
+    uint8_t *through;
+    size_t through_words;
 };
 
 /* Why a launch ended early: the first stop of any of its waves. */
@@ -44,6 +49,10 @@ uint32_t soft_machine_argument_bytes(const struct soft_machine *m);
 /* The program's arguments, from pointers to each or from one buffer of at least that many bytes. */
 hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void **extra,
                              unsigned char *out);
+
+/* Fills `through` of a kernel whose code ends at that device address; frees it. */
+void soft_machine_find_through(struct soft_machine *m, uint64_t end);
+void soft_machine_forget_through(struct soft_machine *m);
 
 /* Runs the launch on all cores; false if a wave was stopped. */
 bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
@@ -68,6 +77,11 @@ struct machine_range {
     unsigned char *host;
     struct machine_touch *touch; /* NULL: nobody wants to know */
     bool is_the_programs;        /* not the runtime's own */
+};
+
+/* The memory that a pointer argument points into; bytes 0: none. */
+struct machine_own {
+    uint64_t start, bytes;
 };
 
 /* Where a wave is, and a group: RUNS if any of its waves does. */
@@ -104,6 +118,7 @@ struct machine_launch {
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */
+    struct machine_own *own;          /* of arguments, by number; NULL: not checked */
     uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: nobody asks */
     _Atomic unsigned reached; /* 1 << enum isa_taint_use: what approximate values became */
     struct isa_race *race;    /* NULL: races are not looked for */

@@ -109,6 +109,14 @@ static bool may_tell(struct machine_launch *l, uint64_t pc) {
     return first;
 }
 
+void machine_check_tell(struct machine_worker *w, const struct isa_wave *wave, unsigned lane,
+                        struct greta_soft_caught *c) {
+    memcpy(c->at[0].block, wave->group->id, sizeof c->at[0].block);
+    set_thread(w->launch, &c->at[0], wave->index, lane);
+    if (may_tell(w->launch, c->at[0].pc))
+        soft_caught_tell(w->launch->op, c);
+}
+
 /* ---- barriers -------------------------------------------------------------------------------- */
 
 static uint64_t threads_of(const struct machine_launch *l, uint32_t wave) {
@@ -236,10 +244,7 @@ static void used(void *context, const struct isa_wave *wave, const struct isa_in
         c.allocation_base = b.addr;
     if (origin.space == ISA_TAINT_SCRATCH) /* as the lane sees it */
         c.address = (origin.at - wave->scratch_base) / (4 * ISA_LANES) * 4;
-    memcpy(c.at[0].block, wave->group->id, sizeof c.at[0].block);
-    set_thread(w->launch, &c.at[0], wave->index, lane);
-    if (may_tell(w->launch, pc))
-        soft_caught_tell(w->launch->op, &c);
+    machine_check_tell(w, wave, lane, &c);
 }
 
 /* ---- approximate values: only what becomes of them counts ---- */

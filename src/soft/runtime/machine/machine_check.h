@@ -4,6 +4,7 @@
 #ifndef SOFT_RUNTIME_MACHINE_CHECK_H
 #define SOFT_RUNTIME_MACHINE_CHECK_H
 
+#include "greta/soft.h"
 #include "soft/runtime/machine/machine.h"
 
 /* Of a worker; new returns NULL without memory, free accepts NULL. */
@@ -19,6 +20,11 @@ void machine_check_end(struct machine_worker *w);
 
 /* Runs a wave, watched if a check wants that. */
 enum isa_result machine_check_run(struct machine_worker *w, struct isa_wave *wave, uint64_t budget);
+
+/* Tells what a check found at c->at[0].pc, once per instruction of a launch; sets block and thread
+ * of at[0]. */
+void machine_check_tell(struct machine_worker *w, const struct isa_wave *wave, unsigned lane,
+                        struct greta_soft_caught *c);
 
 /* An access to global memory or LDS that was found in order. */
 void machine_check_access(struct machine_worker *w, const struct isa_access *a,

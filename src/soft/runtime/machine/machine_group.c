@@ -251,6 +251,8 @@ void machine_group_release(struct machine_worker *worker) {
 
 void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
     enum machine_turn turn = machine_group_start(l, worker, index) ? MACHINE_RUNS : MACHINE_ENDED;
+    if (turn == MACHINE_RUNS && is_late(l)) /* many groups may each be short */
+        stop_late(l, worker);
     while (turn == MACHINE_RUNS && !l->stopped)
         turn = machine_group_step(l, worker);
     if (turn == MACHINE_WAITS_FOR_GRID) {

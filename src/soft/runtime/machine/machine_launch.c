@@ -14,6 +14,7 @@
 #include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/machine/machine_touch.h"
 #include "soft/runtime/machine/machine_used.h"
 #include "soft/runtime/memory.h"
@@ -429,11 +430,14 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
         if (soft_settings()->checks & SOFT_CHECK_BOUNDS && soft_touches_wanted())
             l.touches = machine_touches_open(f->block->addr);
         begin_races(&l);
+        if (soft_settings()->checks & SOFT_CHECK_BOUNDS)
+            machine_through_begin(&l);
         machine_used_begin(&l);
         run_all(&l);
         end_races(&l);
         tell_touches(op, &l);
         machine_used_end(&l);
+        machine_through_end(&l);
     }
     keep_frame(f);
     return ok && !l.stopped;

@@ -8,6 +8,7 @@
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_count.h"
+#include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/machine/machine_touch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/settings.h"
@@ -42,10 +43,18 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
     return r;
 }
 
+/* Whether some of the bytes lie outside the memory of the argument that the instruction goes
+ * through. */
+static bool is_astray(const struct machine_worker *w, const struct isa_access *a, uint64_t address,
+                      uint64_t bytes) {
+    const struct machine_own *own = machine_through_own(w->launch, a);
+    return own && own->bytes && a->space == ISA_SPACE_GLOBAL &&
+           (address - own->start >= own->bytes || bytes > own->bytes - (address - own->start));
+}
+
 static void *span(void *context, const struct isa_access *a, uint64_t address, uint64_t bytes) {
     const struct machine_range *r = look_up(context, address);
-    (void)a;
-    if (!r || bytes > r->bytes - (address - r->start))
+    if (!r || bytes > r->bytes - (address - r->start) || is_astray(context, a, address, bytes))
         return NULL;
     return r->host + (address - r->start);
 }
@@ -62,6 +71,8 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
             return false;
         }
         host[l] = r->host + (address[l] - r->start);
+        if (is_astray(context, a, address[l], a->bytes))
+            machine_through_tell(context, a, l, address[l]);
     }
     return true;
 }
@@ -71,7 +82,7 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
 static void *touching_row(void *context, const struct isa_access *a, uint64_t address,
                           uint64_t bytes) {
     const struct machine_range *r = look_up(context, address);
-    if (!r || bytes > r->bytes - (address - r->start))
+    if (!r || bytes > r->bytes - (address - r->start) || is_astray(context, a, address, bytes))
         return NULL;
     if (r->touch)
         machine_touch_mark(r->touch, address, bytes, a->kind);

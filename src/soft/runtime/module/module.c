@@ -191,6 +191,7 @@ static void free_function(struct soft_module_function *f) {
     f->function.name = NULL;
     f->function.module = NULL;
     f->function.place = NULL;
+    soft_machine_forget_through(&f->machine);
     f->kernel = NULL;
     atomic_store(&f->max_dynamic_shared, 0);
     soft_handle_free(functions, f);
@@ -280,6 +281,10 @@ static struct soft_module_function *make_function(struct soft_module *m,
     f->function.max_threads = k->max_threads;
     f->kernel = k;
     f->function.machine = make_machine(m, k, &f->machine);
+    const struct codeobj_function *code = codeobj_list_function_at(m->list, k->entry);
+    if (f->function.machine && code)
+        soft_machine_find_through(&f->machine,
+                                  f->machine.entry + code->size - (k->entry - code->address));
     atomic_store(&f->max_dynamic_shared, 0);
     if (!f->function.name) {
         free_function(f);
