@@ -35,10 +35,67 @@ int isa_is_executable(enum isa_op op) {
     return isa_valu_has(op) || find(op) != NULL;
 }
 
+/* ---- operands that no register file has: compilers do not make them, hostile code does ---- */
+
+static bool is_within(unsigned code, unsigned dwords) {
+    if (code < ISA_SGPRS)
+        return code + dwords <= ISA_SGPRS;
+    return code < ISA_VGPR0 || code == ISA_OFF || code - ISA_VGPR0 + dwords <= ISA_VGPRS;
+}
+
+static bool is_vector(unsigned code) {
+    return code >= ISA_VGPR0 && code != ISA_OFF;
+}
+
+/* Descriptors of buffers, images and samplers are in SGPRs. */
+static bool has_descriptors(const struct isa_insn *i, unsigned encoding) {
+    enum { BUFFER = 4, IMAGE = 8, SAMPLER = 4, COORDINATES = 16 };
+    if (encoding == ISA_ENC_MUBUF || encoding == ISA_ENC_MTBUF)
+        return i->src[1] + BUFFER <= ISA_SGPRS;
+    if (encoding != ISA_ENC_MIMG)
+        return true;
+    return i->src[1] + IMAGE <= ISA_SGPRS && i->src[2] + SAMPLER <= ISA_SGPRS &&
+           is_within(i->src[0], COORDINATES);
+}
+
+/* Matrices are in vector registers; C may be a constant, indices of a sparse one may not. */
+static bool has_matrices(const struct isa_insn *i) {
+    bool is_sparse = strstr(isa_info[i->op].name, "smfmac") != NULL;
+    return is_vector(i->dst) && is_vector(i->src[0]) && is_vector(i->src[1]) &&
+           (is_vector(i->src[2]) || (!is_sparse && i->src[2] >= ISA_SGPRS));
+}
+
+static bool has_its_operands(const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    unsigned more = i->memory & ISA_MEM_TFE ? 1 : 0; /* tfe writes one more register */
+    if (info->type[0] != ISA_TYPE_NONE &&
+        ((i->dst >= ISA_SGPRS && !is_vector(i->dst) && i->dst != ISA_OFF) ||
+         !is_within(i->dst, isa_type_dwords(info->type[0]) + more)))
+        return false;
+    if (info->forms & ISA_FORM_SDST && i->sdst + 2 > ISA_SGPRS)
+        return false;
+    for (unsigned n = 0; n < 3; n++)
+        if (!is_within(i->src[n], isa_type_dwords(info->type[n + 1])))
+            return false;
+    if (info->encoding == ISA_ENC_MAI && info->type[0] != ISA_TYPE_B32 && !has_matrices(i))
+        return false;
+    if (i->op == ISA_OP_v_swap_b32 && !is_vector(i->src[0]))
+        return false;
+    return has_descriptors(i, info->encoding);
+}
+
+static enum isa_result exec_misfit(struct isa_wave *w, const struct isa_insn *i) {
+    return isa_stop_unsupported(w, i, "an operand is no register");
+}
+
 void isa_bind(struct isa_insn *i) {
     isa_exec_fn fn = find(i->op);
     isa_rows_choose();
     i->kernel = NULL;
+    if (i->op != ISA_OP_NONE && !has_its_operands(i)) {
+        i->exec = exec_misfit;
+        return;
+    }
     if (isa_valu_bind(i))
         return;
     if (i->op == ISA_OP_NONE)

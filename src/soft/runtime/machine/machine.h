@@ -4,6 +4,7 @@
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
  *   machine_check.c   what checks find in a kernel: races, barriers
+ *   machine_follow.c  through which argument a kernel's instructions go
  *   machine_through.c accesses through an argument that leave its memory
  *   machine_touch.c   which bytes a launch has read and written
  *

@@ -11,56 +11,6 @@
 #include "soft/runtime/settings.h"
 #include "soft/runtime/slack.h"
 
-static bool is_followed(const struct codeobj_argument *a) {
-    return a->is_pointer && !a->is_hidden && a->size == 8 && a->offset % 4 == 0;
-}
-
-/* The index of pointer argument `number` among all that the program passes. */
-static const struct codeobj_argument *argument_of(const struct codeobj_kernel *k, unsigned number,
-                                                  uint32_t *index) {
-    for (uint32_t i = 0; i < k->argument_count; i++)
-        if (is_followed(&k->arguments[i]) && --number == 0) {
-            *index = i;
-            return &k->arguments[i];
-        }
-    return NULL;
-}
-
-void soft_machine_find_through(struct soft_machine *m, uint64_t end) {
-    unsigned dwords = codeobj_kernarg_bytes(m->kernel) / 4, number = 1;
-    uint8_t *of = calloc(dwords + 1, 1);
-    if (!of || !(soft_settings()->checks & SOFT_CHECK_BOUNDS) || end <= m->entry) {
-        free(of);
-        return;
-    }
-    for (uint32_t i = 0; i < m->kernel->argument_count; i++) {
-        const struct codeobj_argument *a = &m->kernel->arguments[i];
-        if (!is_followed(a))
-            continue;
-        if (number < ISA_THROUGH_ARGUMENTS && a->offset / 4 + 1 < dwords)
-            of[a->offset / 4] = of[a->offset / 4 + 1] = (uint8_t)number;
-        number++;
-    }
-    const struct isa_through_kernel k = { .entry = m->entry,
-                                          .end = end,
-                                          .skip = m->start.entry_skip,
-                                          .kernarg = m->start.kernarg_ptr,
-                                          .preload = m->start.preload,
-                                          .preload_offset = m->descriptor.preload_offset,
-                                          .preload_count = m->descriptor.preload_count,
-                                          .argument = of,
-                                          .dwords = dwords };
-    m->through = isa_through_find(m->code, &k);
-    m->through_words = m->through ? (size_t)(end - m->entry) / 4 : 0;
-    free(of);
-}
-
-void soft_machine_forget_through(struct soft_machine *m) {
-    free(m->through);
-    m->through = NULL;
-    m->through_words = 0;
-}
-
 /* Of addresses that the program maps itself, pieces that lie side by side are one. */
 static bool stands_alone(const struct soft_block *b) {
     return b->state == SOFT_LIVE && b->kind != SOFT_VIRTUAL && b->kind != SOFT_GLOBAL;
@@ -74,7 +24,7 @@ void machine_through_begin(struct machine_launch *l) {
     for (unsigned n = 1; n < ISA_THROUGH_ARGUMENTS; n++) {
         uint64_t value;
         struct soft_block b;
-        if (!(a = argument_of(l->machine->kernel, n, &index)))
+        if (!(a = machine_through_argument(l->machine->kernel, n, &index)))
             break;
         if (a->offset + sizeof value > l->op->bytes)
             continue;
@@ -97,7 +47,8 @@ void machine_through_tell(struct machine_worker *w, const struct isa_access *a, 
     const struct machine_own *own = machine_through_own(w->launch, a);
     uint32_t index = 0;
     struct soft_block b;
-    (void)argument_of(w->launch->machine->kernel, (unsigned)(own - w->launch->own), &index);
+    (void)machine_through_argument(w->launch->machine->kernel, (unsigned)(own - w->launch->own),
+                                   &index);
     bool before = address < own->start;
     struct greta_soft_caught c = { .kind = GRETA_SOFT_CAUGHT_ASTRAY,
                                    .space = GRETA_SOFT_SPACE_GLOBAL,

@@ -5,6 +5,10 @@
 
 #include "soft/runtime/machine/machine.h"
 
+/* Pointer argument `number` of a kernel, and its place among all that the program passes; NULL. */
+const struct codeobj_argument *machine_through_argument(const struct codeobj_kernel *k,
+                                                        unsigned number, uint32_t *index);
+
 /* Sets l->own from the arguments of the launch; without memory nothing is checked. */
 void machine_through_begin(struct machine_launch *l);
 void machine_through_end(struct machine_launch *l);
