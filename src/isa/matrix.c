@@ -314,6 +314,8 @@ static enum isa_result multiply(struct isa_wave *w, const struct isa_insn *i) {
     struct operands o;
     union results r;
     bool flush = isa_code_gpu(w->code) == ISA_GFX90A && (s->a == F16 || s->a == BF16);
+    if (s->blocks > 1 && s->d != F64 && 1u << (i->ext & 7) > s->blocks)
+        return isa_stop_unsupported(w, i, "cbsz is for more blocks than there are");
     read_a(w, i, s, flush, &o);
     read_b(w, i, s, flush, &o);
     read_c(w, i, s, &r);
