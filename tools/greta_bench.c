@@ -18,6 +18,7 @@
 #include "tools/bench/baseline.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
+#include "tools/bench/times.h"
 #include "tools/common/program.h"
 
 struct bench {
@@ -186,6 +187,8 @@ static enum rc measure_alike(struct bench *b, size_t first, bool *done, struct e
         report_name_run(&r->runs[i], name, sizeof name);
         show_progress(b, name);
         rc = measure_take(&r->runs[i], g, (uint32_t)b->options.repeat.value, interrupted, NULL, e);
+        if (!rc && b->options.explain)
+            times_print(name, b->text);
         done[i] = true;
     }
     enum rc closed = engine_close(&g, rc ? NULL : e);
@@ -287,6 +290,8 @@ static enum rc prepare(struct bench *b, struct err *e) {
     b->buffer = o->buffer ? o->buffer : machine_default_buffer();
     b->text = o->json && !strcmp(o->json, "-") ? stderr : stdout;
     b->progress = isatty(STDERR_FILENO);
+    if (o->explain)
+        times_wanted();
     enum rc rc = o->baseline ? baseline_open(&b->baseline, o->baseline, e) : RC_OK;
     rc = rc ? rc : work_read(&b->report.work, o->model, o->kv_type, e);
     rc = rc ? rc : plan(b, e);

@@ -1,4 +1,4 @@
-/* Which way of fetching weights ahead is chosen, and that the choice is kept. */
+/* Which way of multiplying with one token is chosen, and that the choice is kept. */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -21,65 +21,75 @@ static int fresh_folder(void **state) {
 }
 
 /* All trials; `best` is faster than the others, each of which has one outlier below it. */
-static void note_all(int best) {
-    for (int slot = 0; slot < AHEAD_COUNT * AHEAD_TRIALS; slot++) {
-        int way = slot % AHEAD_COUNT;
-        uint64_t cost = way == best ? 100 : slot < AHEAD_COUNT ? 1 : 200;
-        ahead_note(TYPE, slot, cost);
-    }
+static void note_all(enum ahead_way best) {
+    for (int trial = 0; trial < AHEAD_TRIALS; trial++)
+        for (int v = 0; v < AHEAD_COUNT; v++)
+            ahead_note(TYPE, (enum ahead_way)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
 }
 
 static void lowest_median_is_chosen_despite_outliers(void **state) {
-    (void)state;
-    for (int best = 0; best < AHEAD_COUNT; best++) {
-        static const char *const names[] = {
+    static const char *const names[] = {
 #define AHEAD(name, far, near) #name,
 #include "kernels/cpu/ahead.def"
-        };
+    };
+    (void)state;
+    for (int best = 0; best < AHEAD_COUNT; best++) {
         assert_int_equal(fresh_folder(NULL), 0);
         assert_null(ahead_chosen(TYPE, NULL));
-        note_all(best);
+        note_all((enum ahead_way)best);
         assert_string_equal(ahead_chosen(TYPE, NULL), names[best]);
     }
 }
 
-static void small_pieces_are_not_measured(void **state) {
-    struct ahead_trial t;
-    (void)state;
-    for (int i = 0; i < 2 * AHEAD_COUNT * AHEAD_TRIALS; i++) {
-        (void)ahead_begin(TYPE, AHEAD_LEAST - 1, &t);
-        assert_int_equal(t.slot, -1);
-        ahead_end(&t);
+/* So many pieces of work, `gap` bytes apart, until something is chosen; how many it took. */
+static int pieces_until_chosen(uint64_t bytes, uint64_t gap, int most) {
+    const char *at = (const char *)&TYPE;
+    for (int i = 0; i < most; i++, at += bytes + gap) {
+        if (ahead_chosen(TYPE, NULL))
+            return i;
+        (void)ahead_begin(TYPE, at, bytes);
+        ahead_end();
     }
-    assert_null(ahead_chosen(TYPE, NULL));
+    return ahead_chosen(TYPE, NULL) ? most : -1;
 }
 
-static void trials_take_turns_until_one_is_chosen(void **state) {
-    struct ahead_trial t;
-    struct mm_ahead first = ahead_begin(TYPE, 1 << 20, &t);
+static void long_pieces_are_a_trial_each(void **state) {
     (void)state;
-    assert_int_equal(t.slot, 0);
-    assert_int_equal(first.far, 0);
-    ahead_end(&t);
-    for (int i = 1; i < AHEAD_COUNT * AHEAD_TRIALS; i++) {
-        assert_null(ahead_chosen(TYPE, NULL));
-        (void)ahead_begin(TYPE, 1 << 20, &t);
-        assert_int_equal(t.slot, i);
-        ahead_end(&t);
+    assert_int_equal(pieces_until_chosen(AHEAD_LEAST, 1 << 20, 10000), AHEAD_COUNT * AHEAD_TRIALS);
+}
+
+static void short_pieces_in_a_row_are_measured_together(void **state) {
+    (void)state;
+    assert_int_equal(pieces_until_chosen(AHEAD_LEAST / 4, 0, 10000),
+                     4 * AHEAD_COUNT * AHEAD_TRIALS);
+}
+
+static void short_pieces_here_and_there_are_not_measured(void **state) {
+    (void)state;
+    assert_int_equal(pieces_until_chosen(AHEAD_LEAST / 4, 64, 10000), -1);
+}
+
+static void ways_take_turns(void **state) {
+    bool none = false, far = false, near = false;
+    (void)state;
+    for (int i = 0; i < AHEAD_COUNT; i++) {
+        struct mm_ahead way = ahead_begin(TYPE, (const char *)&TYPE + i, AHEAD_LEAST);
+        ahead_end();
+        none |= !way.far && !way.near;
+        far |= way.far == 12288;
+        near |= way.near == 2048;
     }
-    assert_non_null(ahead_chosen(TYPE, NULL));
+    assert_true(none && far && near);
 }
 
 static void choice_is_read_again(void **state) {
-    struct ahead_trial t;
     (void)state;
     note_all(AHEAD_far);
     assert_string_equal(ahead_chosen(TYPE, NULL), "far");
     ahead_reset();
-    struct mm_ahead a = ahead_begin(TYPE, 1 << 20, &t);
+    struct mm_ahead way = ahead_begin(TYPE, &TYPE, 1 << 20);
     assert_string_equal(ahead_chosen(TYPE, NULL), "far");
-    assert_int_equal(t.slot, -1);
-    assert_int_equal(a.far, 12288);
+    assert_int_equal(way.far, 12288);
     assert_null(ahead_chosen(TENSOR_TYPE_Q8_0, NULL));
 }
 
@@ -92,17 +102,16 @@ static void spoil(const char *words) {
 }
 
 static void spoilt_files_are_measured_again(void **state) {
-    static const char *const files[] = { "", "greta prefetch 1: other, avx2\\nQ4_K far\\n",
+    static const char *const files[] = { "", "greta prefetch 2: other, avx2\\nQ4_K far\\n",
                                          "\\377\\377", "Q4_K far\\n" };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct ahead_trial t;
         ahead_reset();
         note_all(AHEAD_far);
         spoil(files[i]);
         ahead_reset();
-        (void)ahead_begin(TYPE, 1 << 20, &t);
-        assert_int_equal(t.slot, 0);
+        (void)ahead_begin(TYPE, &TYPE, 1 << 20);
+        ahead_end();
         assert_null(ahead_chosen(TYPE, NULL));
     }
 }
@@ -119,8 +128,10 @@ static void without_a_folder_the_choice_lasts_as_long_as_the_process(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(lowest_median_is_chosen_despite_outliers, fresh_folder),
-        cmocka_unit_test_setup(small_pieces_are_not_measured, fresh_folder),
-        cmocka_unit_test_setup(trials_take_turns_until_one_is_chosen, fresh_folder),
+        cmocka_unit_test_setup(long_pieces_are_a_trial_each, fresh_folder),
+        cmocka_unit_test_setup(short_pieces_in_a_row_are_measured_together, fresh_folder),
+        cmocka_unit_test_setup(short_pieces_here_and_there_are_not_measured, fresh_folder),
+        cmocka_unit_test_setup(ways_take_turns, fresh_folder),
         cmocka_unit_test_setup(choice_is_read_again, fresh_folder),
         cmocka_unit_test_setup(spoilt_files_are_measured_again, fresh_folder),
         cmocka_unit_test_setup(without_a_folder_the_choice_lasts_as_long_as_the_process,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "infer/rewind.h"
+#include "tools/bench/times.h"
 
 /* A context cannot be empty: generating begins with evaluating a token. */
 static uint32_t first_tokens(const struct measure_run *r) {
@@ -60,6 +61,7 @@ static enum rc take_sample(struct measure_run *r, engine *g, const struct engine
     struct engine_result result;
     if (keeps_context(r))
         engine_rewind(g, r->depth - 1); /* the request gives the last token again */
+    times_begin();
     enum rc rc = generate(g, q, &result, e);
     if (rc)
         return rc;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +22,15 @@ static const char *const names[AHEAD_COUNT] = {
 #include "kernels/cpu/ahead.def"
 };
 
-enum {
-    SLOTS = AHEAD_COUNT * AHEAD_TRIALS,
-    TYPES = sizeof pack_sections / sizeof *pack_sections, /* up to the last that is packed */
-};
+enum { TYPES = sizeof pack_sections / sizeof *pack_sections }; /* up to the last that is packed */
 
 struct choice {
-    atomic_int chosen;            /* 1 + enum ahead_way; 0: not yet */
-    atomic_int begun, ended;      /* trials */
-    _Atomic uint64_t cost[SLOTS]; /* nanoseconds per MiB */
+    atomic_int chosen; /* 1 + enum ahead_way; 0: not yet */
+    atomic_uint turn;  /* stretches begun */
+    struct {
+        atomic_int begun, ended;             /* of the trials below */
+        _Atomic uint64_t cost[AHEAD_TRIALS]; /* nanoseconds per MiB */
+    } trials[AHEAD_COUNT];
 };
 
 static struct choice choices[TYPES];
@@ -41,7 +42,7 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta prefetch 1: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta prefetch 2: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
@@ -123,22 +124,37 @@ static int by_cost(const void *a, const void *b) {
 static uint64_t median_of(struct choice *c, int way) {
     uint64_t cost[AHEAD_TRIALS];
     for (int i = 0; i < AHEAD_TRIALS; i++)
-        cost[i] = atomic_load(&c->cost[i * AHEAD_COUNT + way]);
+        cost[i] = atomic_load(&c->trials[way].cost[i]);
     qsort(cost, AHEAD_TRIALS, sizeof *cost, by_cost);
     return cost[AHEAD_TRIALS / 2];
 }
 
-void ahead_note(enum tensor_type type, int slot, uint64_t ns_per_mib) {
-    struct choice *c = &choices[type];
+static bool is_complete(struct choice *c) {
+    for (int way = 0; way < AHEAD_COUNT; way++)
+        if (atomic_load(&c->trials[way].ended) < AHEAD_TRIALS)
+            return false;
+    return true;
+}
+
+static void choose(struct choice *c) {
     int best = 0;
-    atomic_store(&c->cost[slot], ns_per_mib);
-    if (atomic_fetch_add(&c->ended, 1) + 1 != SLOTS)
-        return;
     for (int way = 1; way < AHEAD_COUNT; way++)
         best = median_of(c, way) < median_of(c, best) ? way : best;
-    pthread_mutex_lock(&lock);
     atomic_store(&c->chosen, best + 1);
     write_file();
+}
+
+void ahead_note(enum tensor_type type, enum ahead_way way, uint64_t ns_per_mib) {
+    struct choice *c = &choices[type];
+    int at = atomic_fetch_add(&c->trials[way].begun, 1);
+    if (at >= AHEAD_TRIALS)
+        return;
+    atomic_store(&c->trials[way].cost[at], ns_per_mib);
+    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < AHEAD_TRIALS || !is_complete(c))
+        return;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&c->chosen))
+        choose(c);
     pthread_mutex_unlock(&lock);
 }
 
@@ -152,23 +168,45 @@ const char *ahead_chosen(enum tensor_type type, struct mm_ahead *way) {
     return names[chosen - 1];
 }
 
-struct mm_ahead ahead_begin(enum tensor_type type, uint64_t bytes, struct ahead_trial *t) {
+/* ---- trials --------------------------------------------------------------------------------- */
+
+/* The stretch that this thread measures. */
+static _Thread_local struct {
+    bool open;   /* it has begun and is not long enough yet */
+    bool inside; /* one of its pieces */
+    enum tensor_type type;
+    enum ahead_way way;
+    const char *next; /* where it goes on */
+    uint64_t bytes, ns, start_ns;
+} stretch;
+
+struct mm_ahead ahead_begin(enum tensor_type type, const void *at, uint64_t bytes) {
     struct choice *c = &choices[type];
-    t->slot = -1;
+    stretch.inside = false; /* a piece that ended with a fault does not count */
     make_ready();
     int chosen = atomic_load_explicit(&c->chosen, memory_order_relaxed);
     if (chosen)
         return ways[chosen - 1];
-    if (bytes < AHEAD_LEAST || atomic_load_explicit(&c->begun, memory_order_relaxed) >= SLOTS)
-        return ways[0];
-    int slot = atomic_fetch_add(&c->begun, 1);
-    if (slot >= SLOTS)
-        return ways[0];
-    *t = (struct ahead_trial){ type, slot, bytes, clock_now_ns() };
-    return ways[slot % AHEAD_COUNT];
+    if (!stretch.open || stretch.type != type || stretch.next != at) {
+        stretch.open = true;
+        stretch.type = type;
+        stretch.way = (enum ahead_way)(atomic_fetch_add(&c->turn, 1) % AHEAD_COUNT);
+        stretch.bytes = stretch.ns = 0;
+    }
+    stretch.inside = true;
+    stretch.next = (const char *)at + bytes;
+    stretch.bytes += bytes;
+    stretch.start_ns = clock_now_ns();
+    return ways[stretch.way];
 }
 
-void ahead_end(const struct ahead_trial *t) {
-    if (t->slot >= 0)
-        ahead_note(t->type, t->slot, ((clock_now_ns() - t->start_ns) << 20) / t->bytes);
+void ahead_end(void) {
+    if (!stretch.inside)
+        return;
+    stretch.inside = false;
+    stretch.ns += clock_now_ns() - stretch.start_ns;
+    if (stretch.bytes < AHEAD_LEAST)
+        return;
+    stretch.open = false;
+    ahead_note(stretch.type, stretch.way, (stretch.ns << 20) / stretch.bytes);
 }

@@ -2,9 +2,12 @@
  *
  * One token reads every weight once, so it waits for memory, and which prefetching hides that best
  * depends on the processor and on the type (ahead.def). The ways differ only in when lines arrive,
- * never in a result, so they are tried on the work itself: the first launches of a type take turns,
- * and after AHEAD_TRIALS of each the one with the lowest median time per byte stays. The answer is
- * kept in the cache folder, one file per processor model and instruction set.
+ * never in a result, so they are tried on the work itself: stretches of the packed weights take
+ * turns, and after AHEAD_TRIALS of each the way with the lowest median time per byte stays. The
+ * answer is kept in the cache folder, one file per processor model and instruction set.
+ *
+ * Work arrives in pieces that are too short to measure. A thread that is handed one piece after the
+ * other, as they lie in memory, measures them as one stretch.
  *
  * Thread-safe. */
 #ifndef KERNELS_CPU_AHEAD_H
@@ -20,22 +23,17 @@ enum ahead_way {
     AHEAD_COUNT
 };
 
-enum { AHEAD_TRIALS = 15, AHEAD_LEAST = 256 << 10 };
+/* A stretch has at least AHEAD_LEAST bytes. All trials of a type together read about AHEAD_COUNT *
+ * AHEAD_TRIALS * AHEAD_LEAST bytes, 10 MB: one millisecond or less. */
+enum { AHEAD_TRIALS = 15, AHEAD_LEAST = 128 << 10 };
 
-/* A piece of work that may count as a measurement. */
-struct ahead_trial {
-    enum tensor_type type;
-    int slot; /* -1: it does not count */
-    uint64_t bytes, start_ns;
-};
+/* How to fetch the `bytes` bytes of packed weights from `at` on; when they are read, ahead_end() on
+ * the same thread. */
+struct mm_ahead ahead_begin(enum tensor_type type, const void *at, uint64_t bytes);
+void ahead_end(void);
 
-/* How to fetch the `bytes` bytes of weights that are read next, as one stream. Less than
- * AHEAD_LEAST says nothing about memory and is not measured. */
-struct mm_ahead ahead_begin(enum tensor_type type, uint64_t bytes, struct ahead_trial *t);
-void ahead_end(const struct ahead_trial *t);
-
-/* What a measurement says, for tests: slots count through the ways, AHEAD_TRIALS times. */
-void ahead_note(enum tensor_type type, int slot, uint64_t ns_per_mib);
+/* What a measurement says, and for tests. */
+void ahead_note(enum tensor_type type, enum ahead_way way, uint64_t ns_per_mib);
 
 /* The name of the choice, and what it is if `way` is not NULL; NULL while there is none. */
 const char *ahead_chosen(enum tensor_type type, struct mm_ahead *way);

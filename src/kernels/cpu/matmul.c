@@ -263,13 +263,15 @@ static void do_panel(const struct product *p, const struct input *in, struct mm_
 /* Panels [from, to) of a product. For one token packed weights are one stream, and how to fetch it
  * is measured. */
 static void do_panels(const struct product *p, const struct input *in, uint64_t from, uint64_t to) {
-    struct ahead_trial trial = { .slot = -1 };
+    const bool measured = in->tokens == 1 && p->w.packed && from < to;
+    const size_t panel_bytes = MM_PANEL * p->w.row_bytes;
     struct mm_ahead ahead = { 0, 0 };
-    if (in->tokens == 1 && p->w.packed && from < to)
-        ahead = ahead_begin(p->w.type, (to - from) * MM_PANEL * p->w.row_bytes, &trial);
+    if (measured)
+        ahead = ahead_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
     for (uint64_t panel = from; panel < to; panel++)
         do_panel(p, in, ahead, panel);
-    ahead_end(&trial);
+    if (measured)
+        ahead_end();
 }
 
 /* ---- the kernels ---------------------------------------------------------------------------- */

@@ -314,7 +314,10 @@ bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind) {
         at += k->params[i].size;
     }
     uint64_t blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    return soft_pool_run_guarded(run_blocks, &run, blocks, address, kind);
+    soft_pool_time_as(k->name);
+    bool good = soft_pool_run_guarded(run_blocks, &run, blocks, address, kind);
+    soft_pool_time_as(NULL);
+    return good;
 }
 
 /* ---- the HIP calls -------------------------------------------------------------------------- */

@@ -24,6 +24,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include <greta/soft_times.h>
+
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/futex.h"
@@ -32,6 +34,7 @@
 #include "soft/runtime/pool.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/thread.h"
+#include "soft/runtime/times.h"
 
 enum { WORKERS_MAX = 256, SPIN_NS = 50000, HOLD_NS = 2000000, LOOKS_A_CLOCK = 64 };
 
@@ -49,6 +52,7 @@ static struct {
     void *user;
     uint64_t piece;
     unsigned workers;
+    bool timed;
 
     unsigned placed; /* workers that the places below are for */
     bool pinned;     /* they have places */
@@ -58,6 +62,7 @@ static struct {
     struct part {
         _Alignas(64) _Atomic uint64_t next; /* a cache line each */
         uint64_t end;
+        uint64_t computing_ns; /* of the worker of that number, if the job is timed */
     } parts[WORKERS_MAX];
 } pool;
 
@@ -73,8 +78,11 @@ static void work_on(struct part *part, unsigned worker) {
 }
 
 static void work(unsigned worker) {
+    const uint64_t start = pool.timed ? clock_now_ns() : 0;
     for (unsigned i = 0; i < pool.workers; i++)
         work_on(&pool.parts[(worker + i) % pool.workers], worker);
+    if (pool.timed)
+        pool.parts[worker].computing_ns = clock_now_ns() - start;
 }
 
 /* Many pieces a worker: what a core is slower by, or taken away for, the others do. */
@@ -86,6 +94,7 @@ static void divide(uint64_t count) {
         uint64_t most = count % n < i ? count % n : i;
         atomic_store_explicit(&pool.parts[i].next, count / n * i + most, memory_order_relaxed);
         pool.parts[i].end = count / n * (i + 1) + most + (i < count % n);
+        pool.parts[i].computing_ns = 0;
     }
 }
 
@@ -183,14 +192,37 @@ static unsigned start_workers(unsigned threads) {
     return threads < pool.started + 1 ? threads : pool.started + 1;
 }
 
+static _Thread_local const char *kernel;
+
+void soft_pool_time_as(const char *name) {
+    kernel = name;
+}
+
+/* What a job cost that began at start_ns. `threads` could have taken part; the pool's, unless the
+ * caller did it alone, say how long each did. */
+static void add_times(uint64_t start_ns, unsigned threads, bool alone) {
+    uint64_t computing[GRETA_SOFT_TIMES_THREADS] = { 0 };
+    const uint64_t wall = clock_now_ns() - start_ns;
+    if (threads > GRETA_SOFT_TIMES_THREADS)
+        threads = GRETA_SOFT_TIMES_THREADS;
+    for (unsigned i = 0; i < threads; i++)
+        computing[i] = alone ? (i == 0 ? wall : 0) : pool.parts[i].computing_ns;
+    soft_times_add(kernel, wall, threads, computing);
+}
+
 void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     unsigned threads = wanted();
+    const bool timed = kernel && soft_times_on();
+    const uint64_t start = timed ? clock_now_ns() : 0;
     if (count < 2 || threads < 2 || !spin_trylock(&pool.owner)) {
         fn(user, 0, count, 0, 1);
+        if (timed)
+            add_times(start, threads, true);
         return;
     }
     pool.fn = fn;
     pool.user = user;
+    pool.timed = timed;
     pool.workers = start_workers(threads);
     assign_places();
     divide(count);
@@ -201,6 +233,8 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     atomic_fetch_add(&pool.job, 1);
     while (atomic_load(&pool.inside))
         spin_pause();
+    if (timed)
+        add_times(start, pool.workers, false);
     spin_unlock(&pool.owner);
 }
 

@@ -13,6 +13,8 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count);
 /* The same with every call of fn in a soft_fault_guard(); false if one made a bad access. */
 bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t *address,
                            int *kind);
+/* The kernel that this thread's jobs are counted for from now on (times.h); NULL: none. */
+void soft_pool_time_as(const char *kernel);
 /* Between the two many jobs follow each other: workers stay awake for them (HOLD_NS in pool.c). */
 void soft_pool_hold(void);
 void soft_pool_release(void);

@@ -1,0 +1,15 @@
+/* times.h - what launches of native kernels cost, and each thread's part in it, while somebody asks
+ * (greta/soft_times.h). Thread-safe. */
+#ifndef SOFT_RUNTIME_TIMES_H
+#define SOFT_RUNTIME_TIMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool soft_times_on(void);
+
+/* A launch of `kernel` that took wall_ns; computing_ns[i] is thread i's part of it. */
+void soft_times_add(const char *kernel, uint64_t wall_ns, unsigned threads,
+                    const uint64_t *computing_ns);
+
+#endif

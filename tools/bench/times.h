@@ -1,0 +1,17 @@
+/* times.h - for --explain: where the time of a run's last sample goes, per kernel and per thread.
+ * Only the software device tells. Not thread-safe. */
+#ifndef TOOLS_BENCH_TIMES_H
+#define TOOLS_BENCH_TIMES_H
+
+#include <stdio.h>
+
+/* From now on; where nobody calls this, nothing is timed. */
+void times_wanted(void);
+
+/* A sample begins: what was counted before is forgotten. */
+void times_begin(void);
+
+/* What the kernels since times_begin() took, under this name. */
+void times_print(const char *run, FILE *out);
+
+#endif
