@@ -73,6 +73,8 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .threads = (uint32_t)o->threads.value,
         .kv_type = o->kv_type,
         .no_repack = o->no_repack,
+        .packed_cache = o->packed_cache,
+        .packed_folder = o->packed_cache && strcmp(o->packed_cache, "-") ? o->packed_cache : NULL,
         .expect = o->expect,
         .all_logits = o->dump_prompt,
         .trace = o->trace ? o->trace : env_text(ENV_GRETA_TRACE),

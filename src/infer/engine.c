@@ -151,17 +151,35 @@ static enum weights_order choose_order(const gguf *file, const struct engine_opt
     return in_place && gguf_file_bytes(file) > first ? WEIGHTS_PACKED_LATER : WEIGHTS_PACKED;
 }
 
+/* Whether packed matrices may come from a file: as for what is used in place, and only where the
+ * kernels are ours. */
+static bool may_cache(const struct engine_options *o) {
+    const struct hip_runtime *runtime = gcore_runtime();
+    const char *why = !runtime || runtime->kind != HIP_DEVICE_SOFT ? "on a GPU"
+                      : o->inject_count                            ? "with --inject"
+                      : audit.writer                               ? "in a recording"
+                                                                   : NULL;
+    char text[120];
+    if (!o->packed_cache || !why)
+        return o->packed_cache;
+    snprintf(text, sizeof text, "the packed cache is not used %s", why);
+    if (o->note)
+        o->note(text, o->user);
+    return false;
+}
+
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
     /* The cache begins with one context and grows; a fault is injected into one that stays. */
     uint32_t each = (uint32_t)KERN_BLOCKS(g->context), blocks = g->inject ? g->blocks : each;
+    const struct weights_cache packed = { may_cache(o), o->packed_folder, o->note, o->user };
     enum rc rc = RC_OK;
     if (o->trace)
         rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
                         o->trace_dump, e);
     rc = rc ? rc
             : weights_load(&g->weights, &g->device, file, &g->config, g->context,
-                           choose_order(file, o), o->progress, o->user, e);
+                           choose_order(file, o), &packed, o->progress, o->user, e);
     rc = rc ? rc : kvcache_open(&g->cache, &g->device, &g->config, blocks, kv_type, e);
     rc = rc ? rc : blocks_grow(&g->pool, blocks, e);
     rc = rc ? rc

@@ -37,6 +37,8 @@ struct engine_options {
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
     bool no_repack;      /* leave matrices in the order of the file */
+    bool packed_cache;   /* map packed matrices from a file, which is made where it is missing */
+    const char *packed_folder; /* where it is; NULL: greta's cache folder */
     /* On a device that works in the host's memory, matrices of more bytes than these are repacked
      * between the first passes instead of before them; 0: 2.5 GiB. */
     uint64_t repack_first_bytes;

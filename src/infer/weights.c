@@ -1,9 +1,11 @@
 #include "infer/weights.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/pack.h"
 #include "model/quant/quant.h"
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
@@ -128,16 +130,26 @@ static enum rc upload_and_repack(const struct device *d, const struct kern_view 
 
 /* Used where it is in the file; with a place for its packed copy if there is to be one. */
 static enum rc map_tensor(struct weights *w, const struct device *d, struct kern_view *to,
-                          const struct gguf_tensor *t, int32_t layer, bool later, struct err *e) {
-    struct weights_mapped m = { .tensor = t, .view = to, .layer = layer };
+                          const struct gguf_tensor *t, const void *memory, int32_t layer,
+                          bool later, struct err *e) {
+    struct weights_mapped m = { .tensor = t, .memory = memory, .view = to, .layer = layer };
     later &= !tensor_type_is_float(t->type); /* those are never packed: they can stay */
     enum rc rc = later ? device_alloc(d, &m.packed, to->name, t->type, t->bytes, e) : RC_OK;
-    rc = rc ? rc : device_map(d, to, to->name, t->type, t->data, t->bytes, e);
+    rc = rc ? rc : device_map(d, to, to->name, t->type, memory, t->bytes, e);
     if (rc)
         device_free(d, &m.packed);
     else
         w->mapped[w->mapped_count++] = m;
     return rc;
+}
+
+/* Floats are never packed: they stay in the model's file. */
+static enum rc map_cached(struct weights *w, const struct device *d, struct kern_view *to,
+                          const struct gguf_tensor *t, int32_t layer, struct err *e) {
+    const void *memory =
+        pack_is_possible(t->type) ? packed_find(w->cached, to->name, t->bytes) : t->data;
+    return memory ? map_tensor(w, d, to, t, memory, layer, false, e)
+                  : err_set(e, RC_FORMAT, "the packed cache has no matrix %s", to->name);
 }
 
 static enum rc load_tensor(struct weights *w, const struct device *d, struct kern_view *to,
@@ -147,7 +159,9 @@ static enum rc load_tensor(struct weights *w, const struct device *d, struct ker
     if (spec->kind == CONFIG_VECTOR)
         return upload_as_floats(d, to, t, spec->layer, e);
     if (order != WEIGHTS_PACKED)
-        return map_tensor(w, d, to, t, spec->layer, order == WEIGHTS_PACKED_LATER, e);
+        return map_tensor(w, d, to, t, t->data, spec->layer, order == WEIGHTS_PACKED_LATER, e);
+    if (w->cached)
+        return map_cached(w, d, to, t, spec->layer, e);
     enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
     return rc ? rc : upload_and_repack(d, to, g, t, spec->layer, NULL, e);
 }
@@ -166,10 +180,22 @@ bool weights_are_floats(const gguf *g, const struct config *c) {
     return true;
 }
 
+/* Instead of loading it. */
+static enum rc write_role(packed_writer *to, const struct gguf_tensor *t,
+                          const struct config_tensor_spec *spec, struct err *e) {
+    char name[GGUF_MAX_NAME + 1];
+    if (spec->kind == CONFIG_VECTOR || !pack_is_possible(t->type))
+        return RC_OK;
+    config_tensor_name(spec->id, (uint32_t)spec->layer, name);
+    return packed_add(to, name, t, e);
+}
+
 /* Loads t, a tensor of the file or a part of one, for the role of spec. */
 static enum rc load_role(struct weights *w, const struct device *d, const gguf *g,
                          const struct gguf_tensor *t, const struct config_tensor_spec *spec,
                          enum weights_order order, struct err *e) {
+    if (w->writer)
+        return write_role(w->writer, t, spec, e);
     struct kern_view *view = view_of(w, spec);
     char *name = w->names[w->name_count++];
     config_tensor_name(spec->id, (uint32_t)spec->layer, name);
@@ -268,9 +294,59 @@ static uint64_t count_views(const struct config *c, uint64_t *parts) {
     return views + *parts;
 }
 
+/* ---- the packed cache ----------------------------------------------------------------------- */
+
+static void note_cache(const struct weights_cache *cache, const char *what, const struct err *why) {
+    char text[sizeof why->msg + 80];
+    if (!cache->note)
+        return;
+    snprintf(text, sizeof text, "%s: %s", what, why->msg);
+    cache->note(text, cache->user);
+}
+
+/* Packs all matrices into the file at `path`. */
+static enum rc make_cache(struct weights *w, const struct device *d, const gguf *g,
+                          const struct config *c, const char *path, weights_progress progress,
+                          void *user, struct err *e) {
+    enum rc rc = packed_create(&w->writer, path, g, e);
+    rc = rc ? rc : load_tensors(w, d, g, c, WEIGHTS_PACKED, progress, user, e);
+    if (!rc)
+        return packed_commit(&w->writer, e);
+    packed_discard(&w->writer);
+    return rc;
+}
+
+/* Opens the cache, or makes it first. Only an interruption is a failure: without it there is still
+ * the model. */
+static enum rc open_cache(struct weights *w, const struct device *d, const gguf *g,
+                          const struct config *c, const struct weights_cache *cache,
+                          weights_progress progress, void *user, struct err *e) {
+    char path[PACKED_PATH_BYTES];
+    struct err why = { 0 };
+    enum rc rc = packed_path(cache->folder, g, path, &why);
+    if (!rc) {
+        rc = packed_open(&w->cached, path, g, progress, user, &why);
+        if (rc == RC_FORMAT)
+            note_cache(cache, "the packed cache is made again", &why);
+        if (rc == RC_FORMAT || rc == RC_IO) {
+            rc = make_cache(w, d, g, c, path, progress, user, &why);
+            w->part_count = 0;
+            rc = rc ? rc : packed_open(&w->cached, path, g, progress, user, &why);
+        }
+    }
+    if (rc == RC_BUSY)
+        return err_set(e, rc, "%s", why.msg);
+    if (rc)
+        note_cache(cache, "going on without the packed cache", &why);
+    return RC_OK;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
 enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                      const struct config *c, uint32_t context, enum weights_order order,
-                     weights_progress progress, void *user, struct err *e) {
+                     const struct weights_cache *cache, weights_progress progress, void *user,
+                     struct err *e) {
     *w = (struct weights){ .layer_count = c->layers, .unpacked = -1 };
     w->all_floats = weights_are_floats(g, c);
     uint64_t parts, views = count_views(c, &parts);
@@ -281,6 +357,10 @@ enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
     enum rc rc = w->layers && w->names && w->mapped && w->parts
                      ? RC_OK
                      : err_set(e, RC_MEMORY, "out of memory");
+    if (!rc && cache && cache->on)
+        rc = open_cache(w, d, g, c, cache, progress, user, e);
+    if (w->cached)
+        order = WEIGHTS_PACKED;
     if (!rc)
         rc = load_tensors(w, d, g, c, order, progress, user, e);
     if (!rc)
@@ -303,7 +383,7 @@ static void move_over(struct weights *w, const struct device *d, struct weights_
         w->output = m->packed;
     *m->view = m->packed;
     w->version++;
-    device_unmap(d, m->tensor->data);
+    device_unmap(d, m->memory);
     *m = (struct weights_mapped){ 0 };
 }
 
@@ -367,9 +447,10 @@ void weights_free(struct weights *w, const struct device *d) {
     device_free(d, &w->rope_local_freqs);
     for (size_t i = 0; i < w->mapped_count; i++) {
         if (w->mapped[i].tensor)
-            device_unmap(d, w->mapped[i].tensor->data);
+            device_unmap(d, w->mapped[i].memory);
         device_free(d, &w->mapped[i].packed);
     }
+    packed_close(&w->cached);
     free(w->mapped);
     free(w->layers);
     free(w->names);

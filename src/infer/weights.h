@@ -7,6 +7,7 @@
 #define INFER_WEIGHTS_H
 
 #include "infer/device.h"
+#include "kernels/cpu/packed_file.h"
 #include "model/config.h"
 #include "model/gguf/gguf.h"
 
@@ -18,6 +19,7 @@ struct weights_layer {
 /* A matrix that is read where it is in the file. */
 struct weights_mapped {
     const struct gguf_tensor *tensor; /* NULL: no longer */
+    const void *memory; /* where it is: in the model's file or in that of packed ones */
     struct kern_view *view;
     struct kern_view packed; /* where it will be; ptr NULL: it stays */
     bool ready;              /* … and is already, for when the rest of its layer is */
@@ -48,6 +50,16 @@ struct weights {
     uint64_t name_count;
     struct gguf_tensor *parts; /* of fused tensors, as tensors of their own */
     uint64_t part_count;
+    packed_file *cached;   /* matrices are mapped from it; NULL: there is none */
+    packed_writer *writer; /* while its file is made */
+};
+
+/* Where weights_load() keeps packed matrices, and maps them from. */
+struct weights_cache {
+    bool on;
+    const char *folder;                         /* NULL: greta's cache folder */
+    void (*note)(const char *text, void *user); /* why it is made again or not used; may be NULL */
+    void *user;
 };
 
 /* No matrix that c wants from g is quantised. */
@@ -57,10 +69,15 @@ bool weights_are_floats(const gguf *g, const struct config *c);
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
 /* Loads what c says from g; a fused tensor becomes its parts. context: positions of a sequence in
- * this run, which LongRoPE goes by. RC_BUSY if progress said stop. On failure *w is empty. */
+ * this run, which LongRoPE goes by. RC_BUSY if progress said stop. On failure *w is empty.
+ *
+ * With a cache, packed matrices are mapped from its file, which is written first if it is not
+ * there or not whole; the order is then WEIGHTS_PACKED. Where that fails it goes on without. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                                const struct config *c, uint32_t context, enum weights_order order,
-                               weights_progress progress, void *user, struct err *e);
+                               const struct weights_cache *cache, weights_progress progress,
+                               void *user, struct err *e);
+
 /* Asked whenever a moment of packing is over; true ends it there. */
 struct weights_pause {
     bool (*interrupted)(void *user);

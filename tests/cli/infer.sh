@@ -60,6 +60,27 @@ same_without_repacking() {
 }
 check "--no-repack: the same text" same_without_repacking
 
+# The option is followed by another one, by a folder, and made and mapped.
+same_from_the_cache() {
+    local text='^(Total|Time|Tokens/second)' i
+    mkdir -p home && rm -rf home/greta kept
+    for i in 1 2; do
+        XDG_CACHE_HOME=$PWD/home "$infer" --packed-cache -p "Once upon a" -n 16 --greedy --quiet >b.txt 2>/dev/null &&
+            diff <(grep -v -E "$text" a.txt) <(grep -v -E "$text" b.txt) &&
+            "$infer" --packed-cache kept --prompt "Once upon a" -n 16 --greedy --quiet >b.txt 2>/dev/null &&
+            diff <(grep -v -E "$text" a.txt) <(grep -v -E "$text" b.txt) || return 1
+    done
+    [ "$(find home/greta kept -name 'packed-*.gpk' | wc -l)" = 2 ] && [ -z "$(find home kept -name '*.gpk.*')" ]
+}
+check "--packed-cache: the same text" same_from_the_cache
+listed_and_removed() {
+    "$model" cache kept | grep -q 'packed-.*gpk$' && "$model" cache --clear kept | grep -q 'removed$' &&
+        [ -z "$(ls kept)" ] && XDG_CACHE_HOME=$PWD/home "$model" cache | grep -q 'packed-.*gpk$'
+}
+check "greta_model cache lists and removes" listed_and_removed
+check "greta_model cache: no such folder" status 1 says "No such file" "$model" cache nowhere
+wrong "does not go with --no-repack" --packed-cache --no-repack
+
 check "wrong: GRETA_CPU=fly" status 2 says "expected scalar, avx2, avxvnni, avx512, avx512vnni or amx" with GRETA_CPU=fly "$infer"
 check "wrong: GRETA_DISABLE_GUARD_RAIL=fly" status 2 says "expected 0 or 1" \
     with GRETA_DISABLE_GUARD_RAIL=fly "$infer"

@@ -203,6 +203,11 @@ struct words {
     char **argv;
 };
 
+/* A dash by itself is a file. */
+static bool is_an_option(const char *word) {
+    return word[0] == '-' && word[1];
+}
+
 /* One option, with its value after an equals sign, in the same word (-oFILE) or in the next. */
 static enum rc take_option(const struct option_table *t, void *values, struct words *w,
                            struct err *e) {
@@ -219,7 +224,7 @@ static enum rc take_option(const struct option_table *t, void *values, struct wo
         return takes_no_value(t, word, row, e);
     bool more = w->at < w->argc;
     if (row->kind->optional && !value)
-        value = more && strncmp(w->argv[w->at], "--", 2) ? w->argv[w->at++] : "-";
+        value = more && !is_an_option(w->argv[w->at]) ? w->argv[w->at++] : "-";
     if (!row->kind->bare && !value && !more)
         return value_is_missing(t, word, row, e);
     if (!row->kind->bare && !value)

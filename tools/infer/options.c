@@ -51,6 +51,7 @@ static enum rc check_company(const struct options *o, struct err *e) {
           "--prompts goes neither with another prompt nor with --chat" },
         { o->prompts && o->batch_size.given, "--prompts: each prompt is continued once" },
         { o->prompts && o->dump_logits, "--dump-logits: give one prompt, not --prompts" },
+        { o->packed_cache && o->no_repack, "--packed-cache does not go with --no-repack" },
         { o->system && !o->chat, "--system goes with --chat" },
         { o->chat_template && !o->chat, "--chat-template goes with --chat" },
         { o->special && o->chat,
