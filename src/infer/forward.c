@@ -9,6 +9,7 @@
 
 #include <gcore/audit.h>
 
+#include "base/env.h"
 #include "infer/graphs.h"
 
 /* Attention of few tokens to many positions is divided into ranges, so that all cores have
@@ -27,6 +28,7 @@ struct forward {
     trace *trace;
     inject *inject;
     struct forward_shape shape;
+    bool fuses; /* GRETA_FUSE */
     union {
         struct {
 #define BUFFER(field, name, type, written, rows, width) struct kern_view field;
@@ -104,6 +106,7 @@ enum rc forward_open(forward **out, const struct device *d, const struct forward
         return err_set(e, RC_MEMORY, "out of memory");
     *f = (struct forward){ .d = d, .c = shape->config, .w = w, .k = k, .trace = t };
     f->shape = *shape;
+    f->fuses = env_flag(ENV_GRETA_FUSE);
     graphs_open(&f->graphs);
     enum rc rc = RC_OK;
     for (int id = 0; !rc && id < FORWARD_BUFFERS; id++)
@@ -143,26 +146,35 @@ void forward_close(forward **f) {
 /* ---- the kernels with this model's sizes ----------------------------------------------------- */
 
 static enum rc rmsnorm(forward *f, const struct kern_view *out, const struct kern_view *x,
-                       const struct kern_view *weight, uint32_t rows, uint32_t dim, struct err *e) {
-    struct kern_rmsnorm a = {
-        .out = *out, .x = *x, .weight = *weight, .rows = rows, .dim = dim, .eps = f->c->norm_eps
-    };
+                       const struct kern_view *weight, uint32_t rows, uint32_t dim, uint32_t run,
+                       struct err *e) {
+    struct kern_rmsnorm a = { .out = *out,
+                              .x = *x,
+                              .weight = *weight,
+                              .levels = f->levels,
+                              .rows = rows,
+                              .dim = dim,
+                              .run = run,
+                              .eps = f->c->norm_eps };
     return kern_rmsnorm(f->d->kernels, f->d->stream, &a, e);
 }
 
-/* The family's norm of rows as wide as the model; bias->ptr may be NULL. */
+/* The family's norm of rows as wide as the model, also quantised with this run; bias->ptr may be
+ * NULL. */
 static enum rc normalise(forward *f, const struct kern_view *out, const struct kern_view *x,
                          const struct kern_view *weight, const struct kern_view *bias,
-                         uint32_t rows, struct err *e) {
+                         uint32_t rows, uint32_t run, struct err *e) {
     if (f->c->norm == CONFIG_RMS_NORM)
-        return rmsnorm(f, out, x, weight, rows, f->c->dim, e);
+        return rmsnorm(f, out, x, weight, rows, f->c->dim, run, e);
     struct kern_layernorm a = { .out = *out,
                                 .x = *x,
                                 .weight = *weight,
                                 .bias = *bias,
+                                .levels = f->levels,
                                 .rows = rows,
                                 .dim = f->c->dim,
                                 .biased = bias->ptr != NULL,
+                                .run = run,
                                 .eps = f->c->norm_eps };
     return kern_layernorm(f->d->kernels, f->d->stream, &a, e);
 }
@@ -181,34 +193,40 @@ static uint32_t run_for(const forward *f, const struct kern_view *const *weights
     return 32;
 }
 
-/* x[rows, k] for matmuls with these weights. */
+/* x[rows, k] for matmuls with weights that want this run. */
 static enum rc quantize(forward *f, const struct kern_view *x, uint32_t rows, uint64_t k,
-                        const struct kern_view *const *weights, size_t count, struct err *e) {
-    struct kern_quantize a = { .levels = f->levels,
-                               .x = *x,
-                               .tokens = rows,
-                               .k = (uint32_t)k,
-                               .run = run_for(f, weights, count, rows) };
-    return a.run ? kern_quantize(f->d->kernels, f->d->stream, &a, e) : RC_OK;
+                        uint32_t run, struct err *e) {
+    struct kern_quantize a = {
+        .levels = f->levels, .x = *x, .tokens = rows, .k = (uint32_t)k, .run = run
+    };
+    return run ? kern_quantize(f->d->kernels, f->d->stream, &a, e) : RC_OK;
 }
 
-/* out[T, n] = x[T, k] . weight[n, k] + bias; add: out += … */
+/* What a projection multiplies: x[rows, k], and its levels for weights that want them; NULL: they
+ * are yet to be made. */
+struct input {
+    const struct kern_view *x, *levels;
+    uint32_t rows;
+    uint64_t k;
+};
+
+/* out[rows, n] = x[rows, k] . weight[n, k] + bias; add: out += … */
 static enum rc matmul(forward *f, const struct kern_view *out, const struct kern_view *weight,
-                      const struct kern_view *bias, const struct kern_view *x, uint32_t rows,
-                      uint64_t n, uint64_t k, bool add, bool packed, struct err *e) {
+                      const struct kern_view *bias, const struct input *in, uint64_t n, bool add,
+                      bool packed, struct err *e) {
     struct kern_matmul a = { .out = *out,
                              .weight = *weight,
-                             .x = *x,
-                             .levels = f->levels,
-                             .bias = bias ? *bias : *x,
-                             .tokens = rows,
+                             .x = *in->x,
+                             .levels = in->levels ? *in->levels : f->levels,
+                             .bias = bias ? *bias : *in->x,
+                             .tokens = in->rows,
                              .n = (uint32_t)n,
-                             .k = (uint32_t)k,
+                             .k = (uint32_t)in->k,
                              .biased = bias && bias->ptr,
                              .added = add,
-                             .run = run_for(f, &weight, 1, rows),
+                             .run = run_for(f, &weight, 1, in->rows),
                              .packed = packed };
-    enum rc rc = quantize(f, x, rows, k, &weight, 1, e);
+    enum rc rc = in->levels ? RC_OK : quantize(f, in->x, in->rows, in->k, a.run, e);
     return rc ? rc : kern_matmul(f->d->kernels, f->d->stream, &a, e);
 }
 
@@ -267,13 +285,14 @@ static enum rc look(forward *f, enum trace_point point, const char *part, int32_
     return trace_tensor(f->trace, f->d, point, view, rows, width, &at, e);
 }
 
-/* x[rows, D] normalised into out, which may be x; part says which norm it is. */
+/* x[rows, D] normalised into out, which may be x, and quantised with this run; part says which norm
+ * it is. */
 static enum rc norm_and_look(forward *f, const char *part, int32_t layer,
                              const struct kern_view *out, const struct kern_view *x,
                              const struct kern_view *weight, const struct kern_view *bias,
-                             uint32_t rows, struct err *e) {
+                             uint32_t rows, uint32_t run, struct err *e) {
     enum rc rc = look(f, TRACE_RMSNORM_IN, part, layer, x, rows, f->c->dim, e);
-    rc = rc ? rc : normalise(f, out, x, weight, bias, rows, e);
+    rc = rc ? rc : normalise(f, out, x, weight, bias, rows, run, e);
     rc = rc ? rc : look(f, TRACE_RMSNORM_OUT, part, layer, out, rows, f->c->dim, e);
     return rc ? rc : look(f, TRACE_RMSNORM_WEIGHT, part, layer, weight, 1, f->c->dim, e);
 }
@@ -305,11 +324,11 @@ static enum rc look_at_cache(forward *f, int32_t layer, struct err *e) {
  * computed once more, into norm, which is free at that time. */
 static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point point,
                                const struct kern_view *weight, const struct kern_view *bias,
-                               const struct kern_view *x, uint64_t k, struct err *e) {
+                               const struct input *in, struct err *e) {
     if (!trace_wants(f->trace, point, f->b->step, (int32_t)layer))
         return RC_OK;
-    enum rc rc = matmul(f, &f->norm, weight, bias, x, f->b->tokens, f->c->dim, k, false,
-                        f->w->layers[layer].packed, e);
+    enum rc rc =
+        matmul(f, &f->norm, weight, bias, in, f->c->dim, false, f->w->layers[layer].packed, e);
     return rc ? rc : look(f, point, NULL, (int32_t)layer, &f->norm, f->b->tokens, f->c->dim, e);
 }
 
@@ -317,19 +336,28 @@ static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point poin
  * families that have one. */
 static enum rc add_block(forward *f, uint32_t layer, enum trace_point point,
                          const struct kern_view *weight, const struct kern_view *bias,
-                         const struct kern_view *norm, const struct kern_view *y, uint64_t k,
-                         struct err *e) {
+                         const struct kern_view *norm, const struct input *y, struct err *e) {
     const struct config *c = f->c;
-    uint32_t T = f->b->tokens;
     bool packed = f->w->layers[layer].packed;
-    enum rc rc = look_at_product(f, layer, point, weight, bias, y, k, e);
+    enum rc rc = look_at_product(f, layer, point, weight, bias, y, e);
     if (rc || !norm->ptr)
-        return rc ? rc : matmul(f, &f->x, weight, bias, y, T, c->dim, k, true, packed, e);
-    struct kern_rmsnorm_add a = {
-        .out = f->x, .x = f->norm, .weight = *norm, .rows = T, .dim = c->dim, .eps = c->norm_eps
-    };
-    rc = matmul(f, &f->norm, weight, bias, y, T, c->dim, k, false, packed, e);
+        return rc ? rc : matmul(f, &f->x, weight, bias, y, c->dim, true, packed, e);
+    struct kern_rmsnorm_add a = { .out = f->x,
+                                  .x = f->norm,
+                                  .weight = *norm,
+                                  .rows = y->rows,
+                                  .dim = c->dim,
+                                  .eps = c->norm_eps };
+    rc = matmul(f, &f->norm, weight, bias, y, c->dim, false, packed, e);
     return rc ? rc : kern_rmsnorm_add(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* The run that a layer's projections to q, k and v want. */
+static uint32_t qkv_run(const forward *f, uint32_t layer) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    const struct kern_view *weights[] = { &w[CONFIG_TENSOR_ATTN_Q], &w[CONFIG_TENSOR_ATTN_K],
+                                          &w[CONFIG_TENSOR_ATTN_V] };
+    return run_for(f, weights, 3, f->b->tokens);
 }
 
 /* q, k, v = norm . Wq, Wk, Wv; heads normalised where the model does that, then rotated */
@@ -355,16 +383,15 @@ static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
                                  .q_biased = w[CONFIG_TENSOR_ATTN_Q_BIAS].ptr != NULL,
                                  .k_biased = w[CONFIG_TENSOR_ATTN_K_BIAS].ptr != NULL,
                                  .v_biased = w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
+                                 .run = qkv_run(f, layer),
                                  .packed = f->w->layers[layer].packed };
-    const struct kern_view *weights[] = { &a.q_weight, &a.k_weight, &a.v_weight };
-    a.run = run_for(f, weights, 3, T);
-    enum rc rc = quantize(f, &f->norm, T, c->dim, weights, 3, e);
-    rc = rc ? rc : kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
+    enum rc rc = kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
     if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
-        rc = rmsnorm(f, &f->q, &f->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, e);
+        rc = rmsnorm(f, &f->q, &f->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, 0,
+                     e);
     if (!rc && w[CONFIG_TENSOR_ATTN_K_NORM].ptr)
         rc = rmsnorm(f, &f->key, &f->key, &w[CONFIG_TENSOR_ATTN_K_NORM], T * c->kv_heads,
-                     c->head_size, e);
+                     c->head_size, 0, e);
     if (rc)
         return rc;
     bool own = config_is_local(c, layer) && f->w->rope_local_freqs.ptr;
@@ -456,7 +483,7 @@ static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
     uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
     int32_t l = (int32_t)layer;
     enum rc rc = norm_and_look(f, "attn_norm", l, &f->norm, &f->x, &w[CONFIG_TENSOR_ATTN_NORM],
-                               &w[CONFIG_TENSOR_ATTN_NORM_BIAS], T, e);
+                               &w[CONFIG_TENSOR_ATTN_NORM_BIAS], T, qkv_run(f, layer), e);
     rc = rc ? rc : project_qkv(f, layer, e);
     rc = rc ? rc : look(f, TRACE_Q, NULL, l, &f->q, T, Q, e);
     rc = rc ? rc : look(f, TRACE_K, NULL, l, &f->key, T, K, e);
@@ -464,10 +491,34 @@ static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
     rc = rc ? rc : attend(f, layer, e);
     rc = rc ? rc : look_at_cache(f, l, e);
     rc = rc ? rc : look(f, TRACE_ATTN_OUT, NULL, l, &f->attn_out, T, Q, e);
+    const struct input y = { .x = &f->attn_out, .rows = T, .k = Q };
     return rc ? rc
               : add_block(f, layer, TRACE_WO_OUT, &w[CONFIG_TENSOR_ATTN_OUTPUT],
-                          &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM],
-                          &f->attn_out, Q, e);
+                          &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM], &y,
+                          e);
+}
+
+/* The run that a layer's projections into the hidden size want. */
+static uint32_t gate_up_run(const forward *f, uint32_t layer) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    const struct kern_view *weights[] = { &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_GATE] };
+    return run_for(f, weights, weights[1]->ptr ? 2 : 1, f->b->tokens);
+}
+
+static uint32_t down_run(const forward *f, uint32_t layer) {
+    const struct kern_view *down = &f->w->layers[layer].tensor[CONFIG_TENSOR_FFN_DOWN];
+    return run_for(f, &down, 1, f->b->tokens);
+}
+
+/* Whether rows of this width can be quantised in pieces by those who make them: not if they are
+ * split, and pieces are multiples of 32. */
+static bool can_quantise_pieces(uint32_t run, uint64_t width) {
+    return run == 0 || (run != KERN_SPLIT && width % 32 == 0);
+}
+
+static bool activates_at_once(const forward *f, uint32_t layer) {
+    return f->fuses && !f->inject && f->b->tokens <= kern_tokens_most(f->d->kernels) &&
+           can_quantise_pieces(down_run(f, layer), f->c->hidden);
 }
 
 /* gate = activation(norm . Wgate) * (norm . Wup), or activation(norm . Wup + bias) in families that
@@ -475,49 +526,73 @@ static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
 static enum rc activate(forward *f, uint32_t layer, struct err *e) {
     const struct config *c = f->c;
     const struct kern_view *w = f->w->layers[layer].tensor;
-    uint32_t T = f->b->tokens;
+    const struct input in = { &f->norm, &f->levels, f->b->tokens, c->dim };
     bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
     struct kern_matmul_gate_up a = { .gate = f->gate,
-                                     .up = gated ? f->up : f->gate,
+                                     .up = f->up,
                                      .gate_weight = w[CONFIG_TENSOR_FFN_GATE],
                                      .up_weight = w[CONFIG_TENSOR_FFN_UP],
                                      .x = f->norm,
                                      .levels = f->levels,
-                                     .tokens = T,
+                                     .tokens = f->b->tokens,
                                      .hidden = c->hidden,
                                      .dim = c->dim,
+                                     .run = gate_up_run(f, layer),
                                      .packed = f->w->layers[layer].packed };
-    const struct kern_view *weights[] = { &a.gate_weight, &a.up_weight };
     struct kern_swiglu swiglu = { .out = f->gate,
                                   .gate = f->gate,
                                   .up = gated ? f->up : f->gate,
-                                  .tokens = T,
+                                  .tokens = f->b->tokens,
                                   .hidden = c->hidden,
                                   .gelu = c->activation == CONFIG_GELU,
                                   .ungated = !gated };
-    enum rc rc;
-    if (gated) {
-        a.run = run_for(f, weights, 2, T);
-        rc = quantize(f, &f->norm, T, c->dim, weights, 2, e);
-        rc = rc ? rc : kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e);
-    } else {
-        rc = matmul(f, &f->gate, &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_UP_BIAS], &f->norm,
-                    T, c->hidden, c->dim, false, f->w->layers[layer].packed, e);
-    }
+    enum rc rc = gated
+                     ? kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e)
+                     : matmul(f, &f->gate, &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_UP_BIAS],
+                              &in, c->hidden, false, f->w->layers[layer].packed, e);
     return rc ? rc : kern_swiglu(f->d->kernels, f->d->stream, &swiglu, e);
+}
+
+/* The same in one launch, and quantised for Wdown. */
+static enum rc activate_fused(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor, *bias = &w[CONFIG_TENSOR_FFN_UP_BIAS];
+    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
+    struct kern_matmul_activate a = { .out = f->gate,
+                                      .out_levels = f->hidden_levels,
+                                      .gate_weight =
+                                          w[gated ? CONFIG_TENSOR_FFN_GATE : CONFIG_TENSOR_FFN_UP],
+                                      .up_weight = w[CONFIG_TENSOR_FFN_UP],
+                                      .x = f->norm,
+                                      .levels = f->levels,
+                                      .bias = *bias,
+                                      .tokens = f->b->tokens,
+                                      .hidden = c->hidden,
+                                      .dim = c->dim,
+                                      .biased = !gated && bias->ptr,
+                                      .gelu = c->activation == CONFIG_GELU,
+                                      .ungated = !gated,
+                                      .run = gate_up_run(f, layer),
+                                      .out_run = down_run(f, layer),
+                                      .packed = f->w->layers[layer].packed };
+    return kern_matmul_activate(f->d->kernels, f->d->stream, &a, e);
 }
 
 /* x += activate(norm(x)) . Wdown */
 static enum rc feed_forward_half(forward *f, uint32_t layer, struct err *e) {
     const struct kern_view *w = f->w->layers[layer].tensor;
+    bool fused = activates_at_once(f, layer);
+    const struct input y = { .x = &f->gate,
+                             .levels = fused ? &f->hidden_levels : NULL,
+                             .rows = f->b->tokens,
+                             .k = f->c->hidden };
     enum rc rc =
         norm_and_look(f, "ffn_norm", (int32_t)layer, &f->norm, &f->x, &w[CONFIG_TENSOR_FFN_NORM],
-                      &w[CONFIG_TENSOR_FFN_NORM_BIAS], f->b->tokens, e);
-    rc = rc ? rc : activate(f, layer, e);
+                      &w[CONFIG_TENSOR_FFN_NORM_BIAS], y.rows, gate_up_run(f, layer), e);
+    rc = rc ? rc : fused ? activate_fused(f, layer, e) : activate(f, layer, e);
     return rc ? rc
               : add_block(f, layer, TRACE_MLP, &w[CONFIG_TENSOR_FFN_DOWN],
-                          &w[CONFIG_TENSOR_FFN_DOWN_BIAS], &w[CONFIG_TENSOR_FFN_POST_NORM],
-                          &f->gate, f->c->hidden, e);
+                          &w[CONFIG_TENSOR_FFN_DOWN_BIAS], &w[CONFIG_TENSOR_FFN_POST_NORM], &y, e);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -536,6 +611,7 @@ static enum rc embed(forward *f, struct err *e) {
 
 static enum rc project_logits(forward *f, struct err *e) {
     const struct config *c = f->c;
+    const struct kern_view *output = &f->w->output;
     uint32_t W = f->b->wanted;
     struct kern_take_rows take = {
         .out = f->last, .x = f->x, .ids = f->rows, .count = W, .tokens = f->b->tokens, .dim = c->dim
@@ -544,10 +620,10 @@ static enum rc project_logits(forward *f, struct err *e) {
     rc = rc ? rc
             : norm_and_look(f, "output_norm", NO_LAYER, &f->last, &f->last,
                             &f->w->tensor[CONFIG_TENSOR_OUTPUT_NORM],
-                            &f->w->tensor[CONFIG_TENSOR_OUTPUT_NORM_BIAS], W, e);
-    rc = rc ? rc
-            : matmul(f, &f->logits, &f->w->output, NULL, &f->last, W, c->vocab, c->dim, false,
-                     f->w->packed, e);
+                            &f->w->tensor[CONFIG_TENSOR_OUTPUT_NORM_BIAS], W,
+                            run_for(f, &output, 1, W), e);
+    const struct input in = { &f->last, &f->levels, W, c->dim };
+    rc = rc ? rc : matmul(f, &f->logits, output, NULL, &in, c->vocab, false, f->w->packed, e);
     struct kern_soft_cap cap = { .x = f->logits, .rows = W, .dim = c->vocab, .cap = c->logit_cap };
     if (!rc && c->logit_cap != 0)
         rc = kern_soft_cap(f->d->kernels, f->d->stream, &cap, e);

@@ -29,7 +29,8 @@ enum forward_written {
     FORWARD_FIRST,
     FORWARD_LAYER,
     FORWARD_LAST,
-    FORWARD_PARTLY
+    FORWARD_PARTLY,
+    FORWARD_FUSED
 };
 
 struct forward_buffer {

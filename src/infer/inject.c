@@ -170,7 +170,8 @@ static void visit_tensors(inject *i, int64_t layer, visit_fn visit, void *user) 
     struct weights *w = i->scene.weights;
     struct kvcache_layer *cache = &i->scene.cache->layers[layer];
     for (int n = 0; n < FORWARD_BUFFERS; n++)
-        if (visit_role(&i->scene.buffers[n], visit, user))
+        if (forward_buffer_at((enum forward_buffer_id)n)->written != FORWARD_FUSED &&
+            visit_role(&i->scene.buffers[n], visit, user))
             return;
     if (visit_role(&cache->keys, visit, user) || visit_role(&cache->values, visit, user))
         return;

@@ -62,11 +62,15 @@ struct kern_view example_ints(struct example *x, const int32_t *values, uint64_t
     return v;
 }
 
+struct kern_view example_levels_room(struct example *x, uint32_t tokens, uint32_t k, uint32_t run) {
+    struct kern_quantize a = { .tokens = tokens, .k = k, .run = run };
+    return example_room(x, TENSOR_TYPE_I8, run ? spec_table[KERN_quantize].views[0].bytes(&a) : 0);
+}
+
 struct kern_view example_levels(struct example *x, const struct kern_view *numbers, uint32_t tokens,
                                 uint32_t k, uint32_t run) {
     struct kern_quantize a = { .x = *numbers, .tokens = tokens, .k = k, .run = run };
-    a.levels =
-        example_room(x, TENSOR_TYPE_I8, run ? spec_table[KERN_quantize].views[0].bytes(&a) : 0);
+    a.levels = example_levels_room(x, tokens, k, run);
     struct greta_soft_work work = { .last = tokens, .workers = 1 };
     if (run && a.levels.ptr && numbers->ptr)
         cpu_quantize(&work, &a);
@@ -127,5 +131,23 @@ struct kern_matmul_gate_up example_matmul_gate_up(struct example *x,
     a.up_weight = example_tensor(x, types[1], hidden, dim);
     a.x = example_tensor(x, TENSOR_TYPE_F32, tokens, dim);
     a.levels = example_levels(x, &a.x, tokens, dim, a.run);
+    return a;
+}
+
+struct kern_matmul_activate example_matmul_activate(struct example *x,
+                                                    const enum tensor_type types[2],
+                                                    uint32_t tokens, uint32_t hidden, uint32_t dim,
+                                                    uint32_t out_run, bool ungated) {
+    struct kern_matmul_activate a = { .tokens = tokens, .hidden = hidden, .dim = dim };
+    a.biased = a.ungated = ungated;
+    a.out_run = out_run;
+    a.run = run_for(types, ungated ? 1 : 2);
+    a.out = example_room(x, TENSOR_TYPE_F32, (uint64_t)tokens * hidden * sizeof(float));
+    a.out_levels = example_levels_room(x, tokens, hidden, out_run);
+    a.gate_weight = example_tensor(x, types[0], hidden, dim);
+    a.up_weight = ungated ? a.gate_weight : example_tensor(x, types[1], hidden, dim);
+    a.x = example_tensor(x, TENSOR_TYPE_F32, tokens, dim);
+    a.levels = example_levels(x, &a.x, tokens, dim, a.run);
+    a.bias = example_tensor(x, TENSOR_TYPE_F32, 1, hidden);
     return a;
 }

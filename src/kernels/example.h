@@ -25,6 +25,8 @@ struct kern_view example_tensor(struct example *x, enum tensor_type type, uint64
 struct kern_view example_ints(struct example *x, const int32_t *values, uint64_t n);
 /* Room that holds nothing in particular. */
 struct kern_view example_room(struct example *x, enum tensor_type type, uint64_t bytes);
+/* Room for levels of tokens * k numbers; empty if run is 0. */
+struct kern_view example_levels_room(struct example *x, uint32_t tokens, uint32_t k, uint32_t run);
 /* Activations of tokens * k numbers, quantised by the native kernel; empty if run is 0. */
 struct kern_view example_levels(struct example *x, const struct kern_view *numbers, uint32_t tokens,
                                 uint32_t k, uint32_t run);
@@ -37,5 +39,10 @@ struct kern_matmul_qkv example_matmul_qkv(struct example *x, const enum tensor_t
 struct kern_matmul_gate_up example_matmul_gate_up(struct example *x,
                                                   const enum tensor_type types[2], uint32_t tokens,
                                                   uint32_t hidden, uint32_t dim);
+/* types[1] is not used by an activation without a gate. */
+struct kern_matmul_activate example_matmul_activate(struct example *x,
+                                                    const enum tensor_type types[2],
+                                                    uint32_t tokens, uint32_t hidden, uint32_t dim,
+                                                    uint32_t out_run, bool ungated);
 
 #endif

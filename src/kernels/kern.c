@@ -292,6 +292,10 @@ void kern_trust(kern_device *d) {
     d->trusts = true;
 }
 
+uint32_t kern_tokens_most(const kern_device *d) {
+    return d->gpu ? KERN_FEW : UINT32_MAX;
+}
+
 /* ---- launching ------------------------------------------------------------------------------ */
 
 static enum rc check_view(const struct spec *s, const struct spec_view *v, const void *arguments,
@@ -323,8 +327,10 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
 
 /* Sizes that the GPU code has no room for. */
 static bool is_beyond_gpu(enum kern_id id, const void *arguments) {
-    const struct kern_attention *a = arguments;
-    return id == KERN_attention && a->head_size > KERN_HEAD_MAX;
+    const struct kern_attention *attention = arguments;
+    const struct kern_matmul_activate *activate = arguments;
+    return (id == KERN_attention && attention->head_size > KERN_HEAD_MAX) ||
+           (id == KERN_matmul_activate && activate->tokens > KERN_FEW);
 }
 
 static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const void *arguments,

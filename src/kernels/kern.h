@@ -107,6 +107,9 @@ void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
  * not: for fault injection. */
 void kern_trust(kern_device *d);
 
+/* How many tokens matmul_activate takes at most. */
+uint32_t kern_tokens_most(const kern_device *d);
+
 /* kern_embed(device, stream, &arguments, e), …: checks and queues. RC_REFUSED, and nothing was
  * queued, if a view is too small or of the wrong type (GCORE_ENFORCE=0 lets it through); RC_DEVICE
  * if HIP refuses the launch. A fault in the kernel is reported later, by a call that waits. */

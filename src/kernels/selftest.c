@@ -62,11 +62,14 @@ static void test_embed(struct selftest *s) {
 }
 
 static void test_rmsnorm(struct selftest *s) {
-    struct kern_rmsnorm a = { .rows = TOKENS, .dim = DIM, .eps = 1e-5f };
-    a.out = floats(s, TOKENS, DIM);
-    a.x = floats(s, TOKENS, DIM);
-    a.weight = floats(s, 1, DIM);
-    compare(s, KERN_rmsnorm, &a, FLOATS);
+    for (uint32_t run = 0; run <= 32; run += 16) {
+        struct kern_rmsnorm a = { .rows = TOKENS, .dim = DIM, .run = run, .eps = 1e-5f };
+        a.out = floats(s, TOKENS, DIM);
+        a.x = floats(s, TOKENS, DIM);
+        a.weight = floats(s, 1, DIM);
+        a.levels = example_levels_room(&s->x, TOKENS, DIM, run);
+        compare(s, KERN_rmsnorm, &a, FLOATS);
+    }
 }
 
 static void test_rmsnorm_add(struct selftest *s) {
@@ -78,12 +81,16 @@ static void test_rmsnorm_add(struct selftest *s) {
 }
 
 static void test_layernorm(struct selftest *s) {
-    struct kern_layernorm a = { .rows = TOKENS, .dim = DIM, .biased = 1, .eps = 1e-5f };
-    a.out = floats(s, TOKENS, DIM);
-    a.x = floats(s, TOKENS, DIM);
-    a.weight = floats(s, 1, DIM);
-    a.bias = floats(s, 1, DIM);
-    compare(s, KERN_layernorm, &a, FLOATS);
+    for (uint32_t run = 0; run <= 32; run += 16) {
+        struct kern_layernorm a = { .rows = TOKENS, .dim = DIM, .biased = 1, .eps = 1e-5f };
+        a.run = run;
+        a.out = floats(s, TOKENS, DIM);
+        a.x = floats(s, TOKENS, DIM);
+        a.weight = floats(s, 1, DIM);
+        a.bias = floats(s, 1, DIM);
+        a.levels = example_levels_room(&s->x, TOKENS, DIM, run);
+        compare(s, KERN_layernorm, &a, FLOATS);
+    }
 }
 
 /* A GPU multiplies weights as they are in the file; the order of native code is its own. */
@@ -128,6 +135,17 @@ static void test_matmul_gate_up(struct selftest *s) {
         struct kern_matmul_gate_up a = example_matmul_gate_up(&s->x, types, tokens, 72, DIM);
         compare(s, KERN_matmul_gate_up, &a, HALVES);
     }
+}
+
+static void test_matmul_activate(struct selftest *s) {
+    static const enum tensor_type types[] = { TENSOR_TYPE_Q4_K, TENSOR_TYPE_Q6_K };
+    for (uint32_t tokens = 1; tokens <= KERN_FEW; tokens += 3)
+        for (uint32_t run = 0; run <= 32; run += 16) {
+            struct kern_matmul_activate a =
+                example_matmul_activate(&s->x, types, tokens, run ? 96 : 72, DIM, run, run == 16);
+            a.gelu = tokens == 1;
+            compare(s, KERN_matmul_activate, &a, SUMS);
+        }
 }
 
 static void test_rope(struct selftest *s) {

@@ -160,7 +160,72 @@ static enum rc distance_of_rows(enum tensor_type type, const void *a, const void
     return rc;
 }
 
+/* A kernel that also quantises what it wrote: its levels are held against those that quantize makes
+ * of the same numbers, to the bit, because numbers that differ in their last place have others. */
+struct quantised {
+    const struct kern_view *levels, *x; /* among the host's arguments */
+    uint32_t tokens, k, run;
+};
+
+static struct quantised find_quantised(const struct twins *t) {
+    const void *arguments = t->host;
+    const struct kern_rmsnorm *rms = arguments;
+    const struct kern_layernorm *layer = arguments;
+    const struct kern_matmul_activate *activate = arguments;
+    switch (t->id) {
+    case KERN_rmsnorm:
+        return (struct quantised){ &rms->levels, &rms->out, rms->rows, rms->dim, rms->run };
+    case KERN_layernorm:
+        return (struct quantised){ &layer->levels, &layer->out, layer->rows, layer->dim,
+                                   layer->run };
+    case KERN_matmul_activate:
+        return (struct quantised){ &activate->out_levels, &activate->out, activate->tokens,
+                                   activate->hidden, activate->out_run };
+    default:
+        return (struct quantised){ 0 };
+    }
+}
+
+static const struct buffer *find_buffer(const struct twins *t, const struct kern_view *v) {
+    const struct buffer *b = NULL;
+    for (unsigned i = 0; i < t->s->view_count; i++)
+        if (t->host + t->s->views[i].offset == (const char *)v)
+            b = &t->buffer[i];
+    return b && b->same_as >= 0 ? &t->buffer[b->same_as] : b;
+}
+
+/* Of the device's levels from those of the device's numbers, or of the host's from the host's. */
+static enum rc distance_of_levels(const struct twins *t, const struct quantised *q, bool on_device,
+                                  double *out, struct err *e) {
+    const struct buffer *levels = find_buffer(t, q->levels), *x = find_buffer(t, q->x);
+    struct kern_quantize a = {
+        .x = *q->x, .levels = *q->levels, .tokens = q->tokens, .k = q->k, .run = q->run
+    };
+    struct greta_soft_work work = { .last = q->tokens, .workers = 1 };
+    a.x.ptr = on_device ? x->back : x->host;
+    a.levels.ptr = malloc(levels->bytes);
+    if (!a.levels.ptr)
+        return err_set(e, RC_MEMORY, "out of memory");
+    memcpy(a.levels.ptr, levels->before, levels->bytes); /* padding stays what it was */
+    cpu_quantize(&work, &a);
+    *out = distance_of_bytes(a.levels.ptr, on_device ? levels->back : levels->host, levels->bytes);
+    free(a.levels.ptr);
+    return RC_OK;
+}
+
+static enum rc compare_levels(const struct twins *t, double *distance, struct err *e) {
+    const struct quantised q = find_quantised(t);
+    double host = 0, device = 0;
+    if (!q.levels || !q.run)
+        return RC_OK;
+    enum rc rc = distance_of_levels(t, &q, false, &host, e);
+    rc = rc ? rc : distance_of_levels(t, &q, true, &device, e);
+    *distance = host > 0 || device > 0 ? INFINITY : *distance;
+    return rc;
+}
+
 static enum rc compare(struct twins *t, double *distance, struct err *e) {
+    const struct kern_view *levels = find_quantised(t).levels;
     enum rc rc = RC_OK;
     *distance = 0;
     for (unsigned i = 0; !rc && i < t->s->view_count; i++) {
@@ -168,7 +233,7 @@ static enum rc compare(struct twins *t, double *distance, struct err *e) {
         const struct buffer *b = &t->buffer[i];
         double d = 0;
         b = b->same_as < 0 ? b : &t->buffer[b->same_as];
-        if (!b->bytes || v->access == SPEC_READ)
+        if (!b->bytes || v->access == SPEC_READ || view_at(t->host, v) == levels)
             continue;
         if (v->type == SPEC_CACHE || v->type == SPEC_MATRIX)
             rc = distance_of_rows((enum tensor_type)view_at(t->host, v)->type, b->host, b->back,
@@ -179,7 +244,7 @@ static enum rc compare(struct twins *t, double *distance, struct err *e) {
             d = distance_of_bytes(b->host, b->back, b->bytes);
         *distance = d > *distance ? d : *distance;
     }
-    return rc;
+    return rc ? rc : compare_levels(t, distance, e);
 }
 
 enum rc twin_compare(kern_device *d, const struct hip_api *hip, enum kern_id id,

@@ -161,6 +161,30 @@ static void norms_of_other_families_agree(void **state) {
     }
 }
 
+/* Norms that also quantise: rows of several slabs, of a part of one, and more runs than threads. */
+static void norms_quantise_what_they_wrote(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const uint32_t widths[] = { 32, 256, 288, 2048, 4384 };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (uint32_t run = 16; run <= 32; run += 16) {
+            uint32_t dim = widths[i];
+            struct kern_rmsnorm a = { .rows = 3, .dim = dim, .run = run, .eps = 1e-5f };
+            a.x = example_tensor(&x, TENSOR_TYPE_F32, 3, dim);
+            a.out = i % 2 ? a.x : example_room(&x, TENSOR_TYPE_F32, a.x.bytes);
+            a.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+            a.levels = example_levels_room(&x, 3, dim, run);
+            assert_twins(KERN_rmsnorm, &a, FLOATS, "quantised", dim, run, 0);
+            struct kern_layernorm b = { .rows = 2, .dim = dim, .biased = 1, .eps = 1e-5f };
+            b.run = run;
+            b.x = example_tensor(&x, TENSOR_TYPE_F32, 2, dim);
+            b.out = i % 2 ? b.x : example_room(&x, TENSOR_TYPE_F32, b.x.bytes);
+            b.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+            b.bias = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
+            b.levels = example_levels_room(&x, 2, dim, run);
+            assert_twins(KERN_layernorm, &b, FLOATS, "quantised", dim, run, 0);
+        }
+}
+
 static void quantize_gives_the_same_bytes(void **state) {
     SKIP_WITHOUT_CODE;
     const float nasty[] = { 0, -0.0f, 1e-38f, 3e38f, 1e-31f, -65504, 1e-45f, -1e30f };
@@ -352,6 +376,33 @@ static void fused_matmuls_agree_for_mixed_types(void **state) {
         }
 }
 
+static void assert_activate(const enum tensor_type types[2], uint32_t tokens, uint32_t hidden,
+                            uint32_t dim, uint32_t run) {
+    for (uint32_t way = 0; way < 4; way++) {
+        struct kern_matmul_activate a =
+            example_matmul_activate(&x, types, tokens, hidden, dim, run, way / 2);
+        a.gelu = way % 2;
+        assert_twins(KERN_matmul_activate, &a, SUMS, way / 2 ? "ungated" : "gated", tokens, hidden,
+                     run);
+    }
+}
+
+static void activated_matmuls_agree_and_quantise_what_they_wrote(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const enum tensor_type mixed[][2] = {
+        { TENSOR_TYPE_Q4_K, TENSOR_TYPE_Q4_K }, { TENSOR_TYPE_F16, TENSOR_TYPE_F16 },
+        { TENSOR_TYPE_Q8_0, TENSOR_TYPE_F32 },  { TENSOR_TYPE_F32, TENSOR_TYPE_Q3_K },
+        { TENSOR_TYPE_Q6_K, TENSOR_TYPE_Q5_0 }, { TENSOR_TYPE_BF16, TENSOR_TYPE_IQ4_XS },
+    };
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        for (uint32_t tokens = 1; tokens <= KERN_FEW; tokens++) {
+            assert_activate(mixed[i], tokens, 32 * (1 + tokens), 256, tokens % 2 ? 16 : 32);
+            assert_activate(mixed[i], tokens, 33 + tokens, 512, 0); /* not whole groups */
+        }
+    assert_activate(mixed[0], 2, 544, 256, 32); /* more than two slabs of levels */
+    assert_activate(mixed[4], 3, 544, 256, 16);
+}
+
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 enum { TEXTS = 3 };
@@ -513,6 +564,7 @@ int main(void) {
         TEST(embed_agrees_for_every_type),
         TEST(rmsnorm_agrees),
         TEST(norms_of_other_families_agree),
+        TEST(norms_quantise_what_they_wrote),
         TEST(quantize_gives_the_same_bytes),
         TEST(quantize_spoils_only_the_run_that_is_not_finite),
         TEST(rope_agrees_up_to_distant_positions),
@@ -523,6 +575,7 @@ int main(void) {
         TEST(matmul_of_every_type_agrees_for_many_tokens),
         TEST(matmul_agrees_for_odd_widths),
         TEST(fused_matmuls_agree_for_mixed_types),
+        TEST(activated_matmuls_agree_and_quantise_what_they_wrote),
         TEST(kv_store_agrees),
         TEST(attention_agrees),
         TEST(attention_merge_agrees),

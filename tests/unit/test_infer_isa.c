@@ -92,6 +92,34 @@ static void other_shapes_agree_with_the_reference(void **state) {
                  9, 0, FLOATS);
 }
 
+/* Fused kernels, and the kernels that they stand for. */
+static void fused_kernels_give_the_same_bits(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const char *const types[] = { "Q4_K_M", "Q8_0", "F16" };
+    char path[200];
+    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct engine_options o = { .model = path,
+                                          .device = "soft",
+                                          .exec = "isa",
+                                          .kv_type = i % 2 ? "Q8_0" : "F16",
+                                          .guard_rail = true,
+                                          .all_logits = true };
+        int32_t tokens[7];
+        model_run_write(path, SMALL, types[i], 5);
+        model_run_fill_tokens(tokens, 7, 300);
+        setenv("GRETA_FUSE", "0", 1);
+        struct kept a = model_run(&o, tokens, 7, 4);
+        setenv("GRETA_FUSE", "1", 1);
+        struct kept b = model_run(&o, tokens, 7, 4);
+        assert_int_equal(a.rows, b.rows);
+        assert_memory_equal(a.logits, b.logits, (size_t)a.rows * a.vocab * sizeof *a.logits);
+        free(a.logits);
+        free(b.logits);
+        unlink(path);
+    }
+}
+
 static int make_folder(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -108,6 +136,7 @@ int main(void) {
         cmocka_unit_test(models_of_every_type_agree_with_the_reference),
         cmocka_unit_test(decoding_agrees_with_the_reference),
         cmocka_unit_test(other_shapes_agree_with_the_reference),
+        cmocka_unit_test(fused_kernels_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -61,7 +61,7 @@ static void a_view_of_the_wrong_type_is_refused_by_name(void **state) {
     (void)state;
     struct err e = { 0 };
     struct kern_view x = buffer("x", TENSOR_TYPE_F32, 256), w = buffer("w", TENSOR_TYPE_F16, 256);
-    struct kern_rmsnorm a = { x, x, w, 1, 64, 1e-5f };
+    struct kern_rmsnorm a = { .out = x, .x = x, .weight = w, .rows = 1, .dim = 64, .eps = 1e-5f };
     assert_int_equal(kern_rmsnorm(device.kernels, device.stream, &a, &e), RC_REFUSED);
     assert_string_equal(e.msg, "kernel rmsnorm, argument weight: tensor w is F16, expected F32 "
                                "(256 bytes there, the launch needs 256); nothing was launched "

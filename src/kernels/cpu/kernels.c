@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/scratch.h"
@@ -20,6 +21,8 @@ void cpu_rmsnorm(const struct greta_soft_work *work, const struct kern_rmsnorm *
         float *out = FLOATS(a->out) + r * a->dim;
         double mean = ops()->sum_squares(x, a->dim) / a->dim;
         ops()->scale(out, x, (float)(1 / sqrt(mean + (double)a->eps)), weight, a->dim);
+        if (a->run)
+            levels_put(a->levels.ptr, a->rows, a->dim, a->run, r, out);
     }
 }
 
@@ -45,6 +48,8 @@ void cpu_layernorm(const struct greta_soft_work *work, const struct kern_layerno
                      a->dim);
         if (a->biased)
             ops()->add(out, out, 0, FLOATS(a->bias), a->dim);
+        if (a->run)
+            levels_put(a->levels.ptr, a->rows, a->dim, a->run, r, out);
     }
 }
 

@@ -46,3 +46,16 @@ void levels_put(void *buffer, size_t tokens, size_t k, unsigned run, size_t toke
             quantize(buffer, tokens, k, run, slab, token, x + at, n);
     }
 }
+
+void levels_put_part(void *buffer, size_t tokens, size_t k, unsigned run, size_t token, size_t at,
+                     const float *x, size_t n) {
+    for (size_t end = at + n, count; at < end; at += count, x += count) {
+        size_t inside = at % MM_SLAB;
+        struct mm_row row = levels_row(buffer, tokens, k, at / MM_SLAB, token);
+        count = end - at < MM_SLAB - inside ? end - at : MM_SLAB - inside;
+        row.level += inside;
+        row.scale += inside / MM_RUN;
+        row.sum += inside / MM_RUN;
+        mm()->quantize(x, count, run, &row);
+    }
+}

@@ -40,6 +40,8 @@ struct product {
     float *out;
     const float *bias; /* NULL: none */
     bool added;
+    uint64_t origin; /* the row that out begins with */
+    size_t stride;   /* rows of a token in out; 0: all */
 };
 
 /* What the weights are multiplied with. */
@@ -121,7 +123,7 @@ void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
 /* Rows [row, row + count) of a token: bias and what was there, as the launch asks. */
 static void put(const struct product *p, uint64_t token, uint64_t row, size_t count,
                 const float *values) {
-    float *restrict out = p->out + token * p->w.n + row;
+    float *restrict out = p->out + token * (p->stride ? p->stride : p->w.n) + row - p->origin;
     if (!p->added)
         memset(out, 0, count * sizeof *out);
     for (size_t i = 0; i < count; i++)
@@ -277,8 +279,10 @@ static void do_panels(const struct product *p, const struct input *in, uint64_t 
 /* ---- the kernels ---------------------------------------------------------------------------- */
 
 void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a) {
-    const struct product p = { weight_of(&a->weight, a->n, a->k, a->packed), FLOATS(a->out),
-                               a->biased ? FLOATS(a->bias) : NULL, a->added };
+    const struct product p = { .w = weight_of(&a->weight, a->n, a->k, a->packed),
+                               .out = FLOATS(a->out),
+                               .bias = a->biased ? FLOATS(a->bias) : NULL,
+                               .added = a->added };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
     do_panels(&p, &in, work->first, work->last);
 }
@@ -299,12 +303,15 @@ static void do_products(const struct greta_soft_work *work, const struct product
 
 void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul_qkv *a) {
     const struct product p[] = {
-        { weight_of(&a->q_weight, a->q_n, a->dim, a->packed), FLOATS(a->q),
-          a->q_biased ? FLOATS(a->q_bias) : NULL, false },
-        { weight_of(&a->k_weight, a->kv_n, a->dim, a->packed), FLOATS(a->k),
-          a->k_biased ? FLOATS(a->k_bias) : NULL, false },
-        { weight_of(&a->v_weight, a->kv_n, a->dim, a->packed), FLOATS(a->v),
-          a->v_biased ? FLOATS(a->v_bias) : NULL, false },
+        { .w = weight_of(&a->q_weight, a->q_n, a->dim, a->packed),
+          .out = FLOATS(a->q),
+          .bias = a->q_biased ? FLOATS(a->q_bias) : NULL },
+        { .w = weight_of(&a->k_weight, a->kv_n, a->dim, a->packed),
+          .out = FLOATS(a->k),
+          .bias = a->k_biased ? FLOATS(a->k_bias) : NULL },
+        { .w = weight_of(&a->v_weight, a->kv_n, a->dim, a->packed),
+          .out = FLOATS(a->v),
+          .bias = a->v_biased ? FLOATS(a->v_bias) : NULL },
     };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
     do_products(work, p, 3, &in);
@@ -312,9 +319,46 @@ void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul
 
 void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_matmul_gate_up *a) {
     const struct product p[] = {
-        { weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), FLOATS(a->gate), NULL, false },
-        { weight_of(&a->up_weight, a->hidden, a->dim, a->packed), FLOATS(a->up), NULL, false },
+        { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->gate) },
+        { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->up) },
     };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
     do_products(work, p, 2, &in);
+}
+
+/* Panels [from, to) of a gate, of what it is multiplied with, and activated. */
+static void activate_panels(const struct kern_matmul_activate *a, const struct product *gate,
+                            const struct product *up, const struct input *in, uint64_t from,
+                            uint64_t to) {
+    const uint64_t row = from * MM_PANEL, end = to * MM_PANEL;
+    const size_t count = (end < a->hidden ? end : a->hidden) - row;
+    struct product other = *up;
+    other.origin = row;
+    other.stride = count;
+    do_panels(gate, in, from, to);
+    if (!a->ungated) {
+        other.out = scratch_need(SCRATCH_HEADS, in->tokens * count * sizeof *other.out);
+        do_panels(&other, in, from, to);
+    }
+    for (size_t t = 0; t < in->tokens; t++) {
+        float *out = gate->out + t * a->hidden + row;
+        (a->gelu ? ops()->geglu : ops()->swiglu)(out, out,
+                                                 a->ungated ? NULL : other.out + t * count, count);
+        if (a->out_run)
+            levels_put_part(a->out_levels.ptr, in->tokens, a->hidden, a->out_run, t, row, out,
+                            count);
+    }
+}
+
+/* One token streams through all panels of the gate and then through those of the other weight; for
+ * more tokens the sums of a panel stay in the cache until they are activated. */
+void cpu_matmul_activate(const struct greta_soft_work *work, const struct kern_matmul_activate *a) {
+    const struct product gate = { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed),
+                                  .out = FLOATS(a->out),
+                                  .bias = a->biased ? FLOATS(a->bias) : NULL };
+    const struct product up = { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed) };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    const uint64_t step = a->tokens == 1 ? work->last - work->first : 1;
+    for (uint64_t panel = work->first; panel < work->last; panel += step)
+        activate_panels(a, &gate, &up, &in, panel, panel + step);
 }

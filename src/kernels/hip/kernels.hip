@@ -4,3 +4,4 @@
 #include "kernels/hip/small.hip"
 #include "kernels/hip/matmul.hip"
 #include "kernels/hip/attention.hip"
+#include "kernels/hip/fused.hip"

@@ -137,11 +137,9 @@ DEVICE void gemv_floats(u32 type, const struct product *p, const struct input *i
                                                    in->x[(u64)t * in->k + i], s->of[row][t]);
 }
 
-DEVICE void gemv(const struct product *p, const struct input *in, u32 block, u32 added) {
-    const u32 first = (block * WAVES + wave_id()) * GEMV_ROWS;
+/* Every lane's share of the rows from `first` on. */
+DEVICE struct sums gemv_sums(const struct product *p, const struct input *in, u32 first) {
     struct sums s = { { { 0 } } };
-    if (first >= p->n)
-        return;
     switch (p->type) {
 #define QUANTISED(TYPE)                                                                            \
     case TYPE:                                                                                     \
@@ -158,6 +156,14 @@ DEVICE void gemv(const struct product *p, const struct input *in, u32 block, u32
         gemv_floats(TYPE_BF16, p, in, first, &s);
         break;
     }
+    return s;
+}
+
+DEVICE void gemv(const struct product *p, const struct input *in, u32 block, u32 added) {
+    const u32 first = (block * WAVES + wave_id()) * GEMV_ROWS;
+    if (first >= p->n)
+        return;
+    struct sums s = gemv_sums(p, in, first);
     for (u32 row = 0; row < GEMV_ROWS; row++)
         for (u32 t = 0; t < GEMV_TOKENS; t++)
             if (t < in->tokens) {

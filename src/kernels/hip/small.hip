@@ -37,47 +37,6 @@ embed(float *out, const u8 *table, u32 table_type, const i32 *ids, u32 tokens, u
         }
 }
 
-/* ---- rmsnorm, rmsnorm_add, layernorm: a group per row ------------------------------------------ */
-
-/* What elements are multiplied with, once `mean` has been subtracted. */
-DEVICE float norm_factor(const float *x, float mean, u32 dim, float eps) {
-    float sum = 0;
-    for (u32 i = thread_id(); i < dim; i += THREADS)
-        sum = __builtin_fmaf(x[i] - mean, x[i] - mean, sum);
-    return 1 / __builtin_sqrtf(sum_threads(sum) / (float)dim + eps);
-}
-
-KERNEL(THREADS)
-rmsnorm(float *out, const float *x, const float *weight, u32 rows, u32 dim, float eps) {
-    x += (u64)group_id() * dim;
-    out += (u64)group_id() * dim;
-    float factor = norm_factor(x, 0, dim, eps);
-    for (u32 i = thread_id(); i < dim; i += THREADS)
-        out[i] = x[i] * factor * weight[i];
-}
-
-KERNEL(THREADS)
-rmsnorm_add(float *out, const float *x, const float *weight, u32 rows, u32 dim, float eps) {
-    x += (u64)group_id() * dim;
-    out += (u64)group_id() * dim;
-    float factor = norm_factor(x, 0, dim, eps);
-    for (u32 i = thread_id(); i < dim; i += THREADS)
-        out[i] += x[i] * factor * weight[i];
-}
-
-KERNEL(THREADS)
-layernorm(float *out, const float *x, const float *weight, const float *bias, u32 rows, u32 dim,
-          u32 biased, float eps) {
-    x += (u64)group_id() * dim;
-    out += (u64)group_id() * dim;
-    float sum = 0;
-    for (u32 i = thread_id(); i < dim; i += THREADS)
-        sum += x[i];
-    float mean = sum_threads(sum) / (float)dim, factor = norm_factor(x, mean, dim, eps);
-    for (u32 i = thread_id(); i < dim; i += THREADS)
-        out[i] = (x[i] - mean) * factor * weight[i] + (biased ? bias[i] : 0);
-}
-
 /* ---- quantize: a group per token, 16 elements per thread -------------------------------------- */
 
 enum { SLAB = 256, RUN = 16, SLAB_RUNS = SLAB / RUN };
@@ -113,35 +72,95 @@ DEVICE u32 peak_bits(const float *x) {
     return peak;
 }
 
+/* Run i of a token, 16 elements; x has its row from run `first` on, which is even. `run` elements
+ * share a scale. */
+DEVICE void quantize_run(i8 *levels, const float *x, u32 first, u32 tokens, u32 k, u32 run, u32 t,
+                         u32 i) {
+    struct levels l = find_levels(levels, tokens, k);
+    u64 slab = (u64)(i / SLAB_RUNS) * tokens + t;
+    float v[RUN];
+    for (int j = 0; j < RUN; j++)
+        v[j] = x[(i - first) * RUN + j];
+    u32 bits = peak_bits(v);
+    if (run == 32) /* as bits, what is not a number is larger than all */
+        bits = most(bits, peak_bits(x + ((i - first) ^ 1) * RUN));
+    float peak = float_of(bits);
+    bool usable = peak > 1e-30f && peak <= 0x1.fffffep127f;
+    float by = usable ? 127 / peak : 0;
+    float scale = usable || peak <= 1e-30f ? peak / 127 : __builtin_nanf("");
+    i32 total = 0;
+    u32 word[RUN / 4];
+    for (int j = 0; j < RUN; j++) {
+        i32 q = usable ? (i32)__builtin_rintf(v[j] * by) : 0;
+        total += q;
+        word[j / 4] = (j % 4 ? word[j / 4] : 0) | ((u32)q & 255) << j % 4 * 8;
+    }
+    u32x4 packed = { word[0], word[1], word[2], word[3] };
+    *(u32x4 *)(levels + slab * SLAB + i % SLAB_RUNS * RUN) = packed;
+    ((float *)l.scale)[slab * SLAB_RUNS + i % SLAB_RUNS] = scale;
+    ((float *)l.sum)[slab * SLAB_RUNS + i % SLAB_RUNS] = scale * (float)total;
+}
+
+DEVICE void quantize_row(i8 *levels, const float *x, u32 tokens, u32 k, u32 run, u32 t) {
+    for (u32 i = thread_id(); i < k / RUN; i += THREADS)
+        quantize_run(levels, x, 0, tokens, k, run, t, i);
+}
+
 KERNEL(THREADS)
 quantize(i8 *levels, const float *x, u32 tokens, u32 k, u32 run) {
-    u32 t = group_id();
-    struct levels l = find_levels(levels, tokens, k);
-    x += (u64)t * k;
-    for (u32 i = thread_id(); i < k / RUN; i += THREADS) {
-        u64 slab = (u64)(i / SLAB_RUNS) * tokens + t;
-        float v[RUN];
-        for (int j = 0; j < RUN; j++)
-            v[j] = x[i * RUN + j];
-        u32 bits = peak_bits(v);
-        if (run == 32) /* as bits, what is not a number is larger than all */
-            bits = most(bits, peak_bits(x + (i ^ 1) * RUN));
-        float peak = float_of(bits);
-        bool usable = peak > 1e-30f && peak <= 0x1.fffffep127f;
-        float by = usable ? 127 / peak : 0;
-        float scale = usable || peak <= 1e-30f ? peak / 127 : __builtin_nanf("");
-        i32 total = 0;
-        u32 word[RUN / 4];
-        for (int j = 0; j < RUN; j++) {
-            i32 q = usable ? (i32)__builtin_rintf(v[j] * by) : 0;
-            total += q;
-            word[j / 4] = (j % 4 ? word[j / 4] : 0) | ((u32)q & 255) << j % 4 * 8;
-        }
-        u32x4 packed = { word[0], word[1], word[2], word[3] };
-        *(u32x4 *)(levels + slab * SLAB + i % SLAB_RUNS * RUN) = packed;
-        ((float *)l.scale)[slab * SLAB_RUNS + i % SLAB_RUNS] = scale;
-        ((float *)l.sum)[slab * SLAB_RUNS + i % SLAB_RUNS] = scale * (float)total;
-    }
+    quantize_row(levels, x + (u64)group_id() * k, tokens, k, run, group_id());
+}
+
+/* The group's row of a norm, for the projections that follow. */
+DEVICE void quantize_norm(i8 *levels, const float *x, u32 rows, u32 dim, u32 run) {
+    if (run < RUN) /* as it is, or split, which matrix cores do not need */
+        return;
+    barrier();
+    quantize_row(levels, x, rows, dim, run, group_id());
+}
+
+/* ---- rmsnorm, rmsnorm_add, layernorm: a group per row ------------------------------------------ */
+
+/* What elements are multiplied with, once `mean` has been subtracted. */
+DEVICE float norm_factor(const float *x, float mean, u32 dim, float eps) {
+    float sum = 0;
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        sum = __builtin_fmaf(x[i] - mean, x[i] - mean, sum);
+    return 1 / __builtin_sqrtf(sum_threads(sum) / (float)dim + eps);
+}
+
+KERNEL(THREADS)
+rmsnorm(float *out, const float *x, const float *weight, i8 *levels, u32 rows, u32 dim, u32 run,
+        float eps) {
+    x += (u64)group_id() * dim;
+    out += (u64)group_id() * dim;
+    float factor = norm_factor(x, 0, dim, eps);
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        out[i] = x[i] * factor * weight[i];
+    quantize_norm(levels, out, rows, dim, run);
+}
+
+KERNEL(THREADS)
+rmsnorm_add(float *out, const float *x, const float *weight, u32 rows, u32 dim, float eps) {
+    x += (u64)group_id() * dim;
+    out += (u64)group_id() * dim;
+    float factor = norm_factor(x, 0, dim, eps);
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        out[i] += x[i] * factor * weight[i];
+}
+
+KERNEL(THREADS)
+layernorm(float *out, const float *x, const float *weight, const float *bias, i8 *levels, u32 rows,
+          u32 dim, u32 biased, u32 run, float eps) {
+    x += (u64)group_id() * dim;
+    out += (u64)group_id() * dim;
+    float sum = 0;
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        sum += x[i];
+    float mean = sum_threads(sum) / (float)dim, factor = norm_factor(x, mean, dim, eps);
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        out[i] = (x[i] - mean) * factor * weight[i] + (biased ? bias[i] : 0);
+    quantize_norm(levels, out, rows, dim, run);
 }
 
 /* ---- rope: a group per token ----------------------------------------------------------------- */
