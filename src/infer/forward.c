@@ -12,11 +12,6 @@
 #include "base/env.h"
 #include "infer/graphs.h"
 
-/* Attention of few tokens to many positions is divided into ranges, so that all cores have
- * something to do: if of all tokens together there are no more parts than these, or than one token
- * can have. */
-enum { PARTS_AT_LEAST = 64 };
-
 /* The buffers that the host fills come first. */
 enum { UPLOADS = FORWARD_rows + 1 };
 
@@ -45,58 +40,15 @@ struct forward {
     struct graphs graphs;
 };
 
-/* ---- buffers -------------------------------------------------------------------------------- */
+/* ---- opening -------------------------------------------------------------------------------- */
 
-static const struct forward_buffer buffers[FORWARD_BUFFERS] = {
-#define BUFFER(field, name, type, written, rows, width)                                            \
-    [FORWARD_##field] = { name, TENSOR_TYPE_##type, FORWARD_##written },
-#include "infer/forward.def"
-#undef BUFFER
-};
-
-const struct forward_buffer *forward_buffer_at(enum forward_buffer_id id) {
-    return &buffers[id];
-}
-
-static uint64_t times(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-#define MOST(a, b) ((a) > (b) ? (a) : (b))
-
-static uint64_t parts_most(const struct forward_shape *s) {
-    return MOST(KERN_RANGES(s->context), PARTS_AT_LEAST);
-}
-
-/* Bytes of the longest row that is multiplied, quantised or split. */
-static uint64_t levels_row(const struct forward_shape *s) {
-    const struct config *c = s->config;
-    uint64_t longest = MOST(MOST(c->dim, c->hidden), (uint64_t)c->heads * c->head_size);
-    uint64_t slabs = (longest + KERN_SLAB - 1) / KERN_SLAB;
-    return slabs * (s->all_floats ? KERN_SPLIT_BYTES : KERN_SLAB_BYTES);
-}
-
-uint64_t forward_buffer_bytes(const struct forward_shape *s, enum forward_buffer_id id) {
-    const struct config *c = s->config;
-    const uint64_t T = s->tokens, W = s->wanted, D = c->dim, H = c->hidden, V = c->vocab;
-    const uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
-    const uint64_t S = s->sequences, B = KERN_BLOCKS(s->context);
-    const uint64_t PARTS = parts_most(s), LEVELS = levels_row(s);
-    const uint64_t elements[FORWARD_BUFFERS] = {
-#define BUFFER(field, name, type, written, rows, width) [FORWARD_##field] = times(rows, width),
-#include "infer/forward.def"
-#undef BUFFER
-    };
-    return times(elements[id], tensor_type_find(buffers[id].type)->block_bytes);
-}
-
-uint64_t forward_bytes(const struct forward_shape *s) {
-    uint64_t all = 0;
-    for (int id = 0; id < FORWARD_BUFFERS; id++)
-        if (__builtin_add_overflow(all, forward_buffer_bytes(s, (enum forward_buffer_id)id), &all))
-            return UINT64_MAX;
-    return all;
+static enum rc clear_counts(const forward *f, struct err *e) {
+    void *zeros = calloc(1, f->counts.bytes + 1);
+    if (!zeros)
+        return err_set(e, RC_MEMORY, "out of memory");
+    enum rc rc = device_upload(f->d, &f->counts, zeros, f->counts.bytes, -1, -1, e);
+    free(zeros);
+    return rc;
 }
 
 enum rc forward_open(forward **out, const struct device *d, const struct forward_shape *shape,
@@ -109,13 +61,16 @@ enum rc forward_open(forward **out, const struct device *d, const struct forward
     f->fuses = env_flag(ENV_GRETA_FUSE);
     graphs_open(&f->graphs);
     enum rc rc = RC_OK;
-    for (int id = 0; !rc && id < FORWARD_BUFFERS; id++)
-        rc = device_alloc(d, &f->buffer[id], buffers[id].name, buffers[id].type,
+    for (int id = 0; !rc && id < FORWARD_BUFFERS; id++) {
+        const struct forward_buffer *b = forward_buffer_at((enum forward_buffer_id)id);
+        rc = device_alloc(d, &f->buffer[id], b->name, b->type,
                           forward_buffer_bytes(shape, (enum forward_buffer_id)id), e);
+    }
     for (int id = 0; !rc && id < UPLOADS; id++) {
         f->held[id].numbers = malloc(f->buffer[id].bytes + 1);
         rc = f->held[id].numbers ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
     }
+    rc = rc ? rc : clear_counts(f, e);
     if (rc)
         forward_close(&f);
     else
@@ -191,6 +146,12 @@ static uint32_t run_for(const forward *f, const struct kern_view *const *weights
         if (tensor_type_find(weights[i]->type)->block_elements < 256)
             return 16;
     return 32;
+}
+
+/* Whether rows of this width can be quantised in pieces by those who make them: not if they are
+ * split, and pieces are multiples of 32. */
+static bool can_quantise_pieces(uint32_t run, uint64_t width) {
+    return run == 0 || (run != KERN_SPLIT && width % 32 == 0);
 }
 
 /* x[rows, k] for matmuls with weights that want this run. */
@@ -360,11 +321,10 @@ static uint32_t qkv_run(const forward *f, uint32_t layer) {
     return run_for(f, weights, 3, f->b->tokens);
 }
 
-/* q, k, v = norm . Wq, Wk, Wv; heads normalised where the model does that, then rotated */
+/* q, k, v = norm . Wq, Wk, Wv */
 static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
     const struct config *c = f->c;
     const struct kern_view *w = f->w->layers[layer].tensor;
-    uint32_t T = f->b->tokens;
     struct kern_matmul_qkv a = { .q = f->q,
                                  .k = f->key,
                                  .v = f->value,
@@ -376,7 +336,7 @@ static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
                                  .q_bias = w[CONFIG_TENSOR_ATTN_Q_BIAS],
                                  .k_bias = w[CONFIG_TENSOR_ATTN_K_BIAS],
                                  .v_bias = w[CONFIG_TENSOR_ATTN_V_BIAS],
-                                 .tokens = T,
+                                 .tokens = f->b->tokens,
                                  .q_n = c->heads * c->head_size,
                                  .kv_n = c->kv_heads * c->head_size,
                                  .dim = c->dim,
@@ -385,8 +345,28 @@ static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
                                  .v_biased = w[CONFIG_TENSOR_ATTN_V_BIAS].ptr != NULL,
                                  .run = qkv_run(f, layer),
                                  .packed = f->w->layers[layer].packed };
-    enum rc rc = kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
-    if (!rc && w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
+    return kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* How a layer turns its heads. */
+struct rotation {
+    const struct kern_view *freqs, *turns;
+    float magnitude;
+};
+
+static struct rotation rotation_of(const forward *f, bool local) {
+    bool own = local && f->w->rope_local_freqs.ptr;
+    return own ? (struct rotation){ &f->w->rope_local_freqs, &f->local_turns, 1 }
+               : (struct rotation){ &f->w->rope_freqs, &f->turns, (float)f->c->rope_magnitude };
+}
+
+/* The heads of q and k normalised where the model does that, then rotated. */
+static enum rc turn_heads(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    uint32_t T = f->b->tokens;
+    enum rc rc = RC_OK;
+    if (w[CONFIG_TENSOR_ATTN_Q_NORM].ptr)
         rc = rmsnorm(f, &f->q, &f->q, &w[CONFIG_TENSOR_ATTN_Q_NORM], T * c->heads, c->head_size, 0,
                      e);
     if (!rc && w[CONFIG_TENSOR_ATTN_K_NORM].ptr)
@@ -394,18 +374,18 @@ static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
                      c->head_size, 0, e);
     if (rc)
         return rc;
-    bool own = config_is_local(c, layer) && f->w->rope_local_freqs.ptr;
+    const struct rotation r = rotation_of(f, config_is_local(c, layer));
     struct kern_rope rope = { .q = f->q,
                               .k = f->key,
                               .pos = f->pos,
-                              .freqs = own ? f->w->rope_local_freqs : f->w->rope_freqs,
+                              .freqs = *r.freqs,
                               .tokens = T,
                               .heads = c->heads,
                               .kv_heads = c->kv_heads,
                               .head_size = c->head_size,
                               .rope_dims = c->rope_dims,
                               .halves = c->rope_style == CONFIG_ROPE_HALVES,
-                              .magnitude = own ? 1 : (float)c->rope_magnitude };
+                              .magnitude = r.magnitude };
     return kern_rope(f->d->kernels, f->d->stream, &rope, e);
 }
 
@@ -415,7 +395,7 @@ static uint32_t ranges_for(const forward *f) {
     for (uint32_t t = 0; t < f->b->tokens; t++)
         longest = (uint64_t)f->b->pos[t] >= longest ? (uint64_t)f->b->pos[t] + 1 : longest;
     ranges = KERN_RANGES(longest);
-    return ranges && ranges * f->b->tokens <= parts_most(&f->shape) ? (uint32_t)ranges : 1;
+    return ranges && ranges * f->b->tokens <= forward_parts_most(&f->shape) ? (uint32_t)ranges : 1;
 }
 
 /* attn_out = softmax(q . keys) values, over this token and all before it in its sequence */
@@ -475,23 +455,109 @@ static enum rc attend(forward *f, uint32_t layer, struct err *e) {
     return kern_attention_merge(f->d->kernels, f->d->stream, &merge, e);
 }
 
+static uint32_t output_run(const forward *f, uint32_t layer) {
+    const struct kern_view *output = &f->w->layers[layer].tensor[CONFIG_TENSOR_ATTN_OUTPUT];
+    return run_for(f, &output, 1, f->b->tokens);
+}
+
+/* Whether every token continues a sequence of its own, and nobody wants to see what fused kernels
+ * keep to themselves. */
+static bool is_step(const forward *f) {
+    return f->fuses && !f->inject && !f->trace && f->b->tokens == f->b->sequences;
+}
+
+static bool attends_at_once(const forward *f, uint32_t layer) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    bool both_or_none = !w[CONFIG_TENSOR_ATTN_Q_NORM].ptr == !w[CONFIG_TENSOR_ATTN_K_NORM].ptr;
+    return is_step(f) && both_or_none &&
+           can_quantise_pieces(output_run(f, layer), c->heads / c->kv_heads * c->head_size);
+}
+
+/* What layers that attend at once turn their heads by. */
+static enum rc find_turns(forward *f, struct err *e) {
+    enum rc rc = RC_OK;
+    for (int local = 0; !rc && local < (f->w->rope_local_freqs.ptr ? 2 : 1); local++) {
+        const struct rotation r = rotation_of(f, local);
+        struct kern_rope_turns a = { .turns = *r.turns,
+                                     .pos = f->pos,
+                                     .freqs = *r.freqs,
+                                     .tokens = f->b->tokens,
+                                     .rope_dims = f->c->rope_dims,
+                                     .magnitude = r.magnitude };
+        rc = kern_rope_turns(f->d->kernels, f->d->stream, &a, e);
+    }
+    return rc;
+}
+
+/* turn_heads(), attend(), and the levels of attn_out, in one launch */
+static enum rc attend_at_once(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    const struct kvcache_layer *cache = &f->k->layers[layer];
+    struct kern_attention_step a = { .out = f->attn_out,
+                                     .parts = f->parts,
+                                     .levels = f->levels,
+                                     .counts = f->counts,
+                                     .q = f->q,
+                                     .k = f->key,
+                                     .v = f->value,
+                                     .q_norm = w[CONFIG_TENSOR_ATTN_Q_NORM],
+                                     .k_norm = w[CONFIG_TENSOR_ATTN_K_NORM],
+                                     .turns = *rotation_of(f, config_is_local(c, layer)).turns,
+                                     .keys = cache->keys,
+                                     .values = cache->values,
+                                     .pos = f->pos,
+                                     .seqs = f->seqs,
+                                     .tables = f->tables,
+                                     .tokens = f->b->tokens,
+                                     .heads = c->heads,
+                                     .kv_heads = c->kv_heads,
+                                     .head_size = c->head_size,
+                                     .rope_dims = c->rope_dims,
+                                     .halves = c->rope_style == CONFIG_ROPE_HALVES,
+                                     .normed = w[CONFIG_TENSOR_ATTN_Q_NORM].ptr != NULL,
+                                     .rows = f->k->blocks * KERN_BLOCK,
+                                     .sequences = f->b->sequences,
+                                     .table_width = f->b->table_width,
+                                     .window = config_is_local(c, layer) ? c->sliding_window : 0,
+                                     .ranges = ranges_for(f),
+                                     .fresh = f->w->all_floats && f->b->tokens > 1,
+                                     .run = output_run(f, layer),
+                                     .scale = c->attention_scale,
+                                     .cap = c->attention_cap,
+                                     .eps = c->norm_eps };
+    return kern_attention_step(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* turn_heads() and attend(), one kernel after the other */
+static enum rc attend_in_steps(forward *f, uint32_t layer, struct err *e) {
+    uint32_t T = f->b->tokens, size = f->c->head_size;
+    int32_t l = (int32_t)layer;
+    enum rc rc = turn_heads(f, layer, e);
+    rc = rc ? rc : look(f, TRACE_Q, NULL, l, &f->q, T, (uint64_t)f->c->heads * size, e);
+    rc = rc ? rc : look(f, TRACE_K, NULL, l, &f->key, T, (uint64_t)f->c->kv_heads * size, e);
+    rc = rc ? rc : look(f, TRACE_V, NULL, l, &f->value, T, (uint64_t)f->c->kv_heads * size, e);
+    rc = rc ? rc : attend(f, layer, e);
+    return rc ? rc : look_at_cache(f, l, e);
+}
+
 /* x += attention(norm(x)) . Wo */
 static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
     const struct config *c = f->c;
     const struct kern_view *w = f->w->layers[layer].tensor;
     uint32_t T = f->b->tokens;
-    uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
+    uint64_t Q = (uint64_t)c->heads * c->head_size;
+    bool fused = attends_at_once(f, layer);
     int32_t l = (int32_t)layer;
     enum rc rc = norm_and_look(f, "attn_norm", l, &f->norm, &f->x, &w[CONFIG_TENSOR_ATTN_NORM],
                                &w[CONFIG_TENSOR_ATTN_NORM_BIAS], T, qkv_run(f, layer), e);
     rc = rc ? rc : project_qkv(f, layer, e);
-    rc = rc ? rc : look(f, TRACE_Q, NULL, l, &f->q, T, Q, e);
-    rc = rc ? rc : look(f, TRACE_K, NULL, l, &f->key, T, K, e);
-    rc = rc ? rc : look(f, TRACE_V, NULL, l, &f->value, T, K, e);
-    rc = rc ? rc : attend(f, layer, e);
-    rc = rc ? rc : look_at_cache(f, l, e);
+    rc = rc ? rc : fused ? attend_at_once(f, layer, e) : attend_in_steps(f, layer, e);
     rc = rc ? rc : look(f, TRACE_ATTN_OUT, NULL, l, &f->attn_out, T, Q, e);
-    const struct input y = { .x = &f->attn_out, .rows = T, .k = Q };
+    const struct input y = {
+        .x = &f->attn_out, .levels = fused ? &f->levels : NULL, .rows = T, .k = Q
+    };
     return rc ? rc
               : add_block(f, layer, TRACE_WO_OUT, &w[CONFIG_TENSOR_ATTN_OUTPUT],
                           &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM], &y,
@@ -508,12 +574,6 @@ static uint32_t gate_up_run(const forward *f, uint32_t layer) {
 static uint32_t down_run(const forward *f, uint32_t layer) {
     const struct kern_view *down = &f->w->layers[layer].tensor[CONFIG_TENSOR_FFN_DOWN];
     return run_for(f, &down, 1, f->b->tokens);
-}
-
-/* Whether rows of this width can be quantised in pieces by those who make them: not if they are
- * split, and pieces are multiples of 32. */
-static bool can_quantise_pieces(uint32_t run, uint64_t width) {
-    return run == 0 || (run != KERN_SPLIT && width % 32 == 0);
 }
 
 static bool activates_at_once(const forward *f, uint32_t layer) {
@@ -652,6 +712,8 @@ static enum rc queue_pass(void *user, struct err *e) {
     forward *f = user;
     const struct forward_batch *b = f->b;
     enum rc rc = embed(f, e);
+    if (!rc && is_step(f))
+        rc = find_turns(f, e);
     for (uint32_t layer = 0; !rc && layer < f->c->layers; layer++) {
         gcore_mark("layer", layer, (uint64_t)b->step, 0);
         rc = inject_point(f->inject, INJECT_BEFORE, layer, b, e);

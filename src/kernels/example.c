@@ -151,3 +151,29 @@ struct kern_matmul_activate example_matmul_activate(struct example *x,
     a.bias = example_tensor(x, TENSOR_TYPE_F32, 1, hidden);
     return a;
 }
+
+struct kern_attention_step example_attention_step(struct example *x, uint32_t tokens,
+                                                  uint32_t heads, uint32_t kv_heads,
+                                                  uint32_t head_size, uint32_t ranges,
+                                                  uint32_t run) {
+    struct kern_attention_step a = { .tokens = tokens, .heads = heads, .kv_heads = kv_heads };
+    uint64_t Q = (uint64_t)heads * head_size, K = (uint64_t)kv_heads * head_size;
+    a.head_size = a.rope_dims = head_size;
+    a.ranges = ranges;
+    a.run = run;
+    a.eps = 1e-5f;
+    a.out = example_tensor(x, TENSOR_TYPE_F32, tokens, Q);
+    a.parts =
+        example_tensor(x, TENSOR_TYPE_F32, (uint64_t)tokens * heads * ranges, KERN_PART(head_size));
+    a.levels = example_levels_room(x, tokens, (uint32_t)Q, run);
+    a.counts = example_room(x, TENSOR_TYPE_I32, (uint64_t)tokens * kv_heads * sizeof(int32_t));
+    if (a.counts.ptr)
+        memset(a.counts.ptr, 0, a.counts.bytes);
+    a.q = example_tensor(x, TENSOR_TYPE_F32, tokens, Q);
+    a.k = example_tensor(x, TENSOR_TYPE_F32, tokens, K);
+    a.v = example_tensor(x, TENSOR_TYPE_F32, tokens, K);
+    a.q_norm = example_tensor(x, TENSOR_TYPE_F32, 1, head_size);
+    a.k_norm = example_tensor(x, TENSOR_TYPE_F32, 1, head_size);
+    a.turns = example_tensor(x, TENSOR_TYPE_F32, tokens, head_size);
+    return a;
+}

@@ -45,4 +45,12 @@ struct kern_matmul_activate example_matmul_activate(struct example *x,
                                                     uint32_t tokens, uint32_t hidden, uint32_t dim,
                                                     uint32_t out_run, bool ungated);
 
+/* A step of `tokens` sequences with heads of this shape: positions, blocks and cache are the
+ * caller's (pos, seqs, tables, keys, values, rows, sequences, table_width), as are window, fresh,
+ * scale, cap and run. */
+struct kern_attention_step example_attention_step(struct example *x, uint32_t tokens,
+                                                  uint32_t heads, uint32_t kv_heads,
+                                                  uint32_t head_size, uint32_t ranges,
+                                                  uint32_t run);
+
 #endif

@@ -152,7 +152,7 @@ static unsigned footprint(const char *name, void **params, struct event_access *
 static void record_arguments(void) {
     for (int i = 0; audit.writer && i < KERN_COUNT; i++) {
         const struct spec *s = &spec_table[i];
-        char key[80], names[400];
+        char key[80], names[600];
         size_t used = 0;
         for (uint32_t p = 0; p < s->param_count && used < sizeof names; p++)
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", p ? "," : "",
@@ -329,7 +329,9 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
 static bool is_beyond_gpu(enum kern_id id, const void *arguments) {
     const struct kern_attention *attention = arguments;
     const struct kern_matmul_activate *activate = arguments;
+    const struct kern_attention_step *step = arguments;
     return (id == KERN_attention && attention->head_size > KERN_HEAD_MAX) ||
+           (id == KERN_attention_step && step->head_size > KERN_HEAD_MAX) ||
            (id == KERN_matmul_activate && activate->tokens > KERN_FEW);
 }
 

@@ -163,6 +163,15 @@ static void test_rope(struct selftest *s) {
     }
 }
 
+static void test_rope_turns(struct selftest *s) {
+    const int32_t pos[TOKENS] = { 0, 1, 77, 4095, 131071 };
+    struct kern_rope_turns a = { .tokens = TOKENS, .rope_dims = HEAD, .magnitude = 1.1f };
+    a.turns = floats(s, TOKENS, HEAD);
+    a.pos = example_ints(&s->x, pos, TOKENS);
+    a.freqs = floats(s, 1, HEAD / 2);
+    compare(s, KERN_rope_turns, &a, FLOATS);
+}
+
 /* One sequence at positions 60 to 64, in blocks 2, 0 and 1 of the cache. */
 static const int32_t positions[TOKENS] = { 60, 61, 62, 63, 64 }, first_sequence[TOKENS] = { 0 };
 static const int32_t blocks[3] = { 2, 0, 1 };
@@ -221,6 +230,30 @@ static void test_attention_merge(struct selftest *s) {
         total[1] = 0; /* nobody reads it */
     }
     compare(s, KERN_attention_merge, &a, SUMS);
+}
+
+/* Two sequences, in blocks 2, 0 and 1, and in blocks 4, 3 and so on, of which one has two ranges.
+ */
+static void test_attention_step(struct selftest *s) {
+    enum { SEQUENCES = 2, BLOCKS = 12, WIDTH = KV_HEADS * HEAD };
+    static const enum tensor_type types[] = { TENSOR_TYPE_F16, TENSOR_TYPE_Q8_0 };
+    static const int32_t pos[SEQUENCES] = { 64, 270 }, seqs[SEQUENCES] = { 0, 1 };
+    static const int32_t tables[SEQUENCES][9] = { { 2, 0, 1 }, { 4, 3, 6, 5, 7, 8, 9, 11, 10 } };
+    for (uint32_t i = 0; i < 4; i++) {
+        struct kern_attention_step a = example_attention_step(&s->x, SEQUENCES, HEADS, KV_HEADS,
+                                                              HEAD, 1 + i / 2, i % 2 ? 16 : 32);
+        a.rows = BLOCKS * KERN_BLOCK;
+        a.sequences = SEQUENCES;
+        a.table_width = 9;
+        a.normed = a.halves = i % 2;
+        a.scale = 0.125f;
+        a.keys = example_tensor(&s->x, types[i % 2], a.rows, WIDTH);
+        a.values = example_tensor(&s->x, types[i % 2], a.rows, WIDTH);
+        a.pos = example_ints(&s->x, pos, SEQUENCES);
+        a.seqs = example_ints(&s->x, seqs, SEQUENCES);
+        a.tables = example_ints(&s->x, tables[0], (uint64_t)SEQUENCES * 9);
+        compare(s, KERN_attention_step, &a, i % 2 ? HALVES : SUMS);
+    }
 }
 
 static void test_swiglu(struct selftest *s) {

@@ -47,7 +47,7 @@ struct spec {
 
 extern const struct spec spec_table[KERN_COUNT];
 
-enum { SPEC_PARAMS_MAX = 32 };
+enum { SPEC_PARAMS_MAX = 40 };
 
 /* Room for the arguments of any kernel. */
 union spec_arguments {

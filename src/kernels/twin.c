@@ -8,7 +8,7 @@
 #include "kernels/spec.h"
 #include "model/quant/quant.h"
 
-enum { VIEWS_MAX = 16, ARGUMENTS_MAX = 1024, PARAMS_MAX = 32 };
+enum { VIEWS_MAX = 16, ARGUMENTS_MAX = 1024, PARAMS_MAX = SPEC_PARAMS_MAX };
 
 /* One view: its bytes before the launch, after it on the host, after it on the device. */
 struct buffer {
@@ -172,6 +172,7 @@ static struct quantised find_quantised(const struct twins *t) {
     const struct kern_rmsnorm *rms = arguments;
     const struct kern_layernorm *layer = arguments;
     const struct kern_matmul_activate *activate = arguments;
+    const struct kern_attention_step *step = arguments;
     switch (t->id) {
     case KERN_rmsnorm:
         return (struct quantised){ &rms->levels, &rms->out, rms->rows, rms->dim, rms->run };
@@ -181,6 +182,9 @@ static struct quantised find_quantised(const struct twins *t) {
     case KERN_matmul_activate:
         return (struct quantised){ &activate->out_levels, &activate->out, activate->tokens,
                                    activate->hidden, activate->out_run };
+    case KERN_attention_step:
+        return (struct quantised){ &step->levels, &step->out, step->tokens,
+                                   step->heads * step->head_size, step->run };
     default:
         return (struct quantised){ 0 };
     }

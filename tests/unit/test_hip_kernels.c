@@ -535,6 +535,72 @@ static void attention_agrees(void **state) {
     assert_attention(&batches[BATCHES - 1], &shapes[0], TENSOR_TYPE_F16, true, false);
 }
 
+static const struct texts steps[] = {
+    { 1, { 1 }, { 1 } },
+    { 1, { 300 }, { 1 } },
+    { 3, { 70, 5, 129 }, { 1, 1, 1 } },
+    { 3, { 257, 600, 33 }, { 1, 1, 1 } },
+};
+enum { STEPS = sizeof steps / sizeof *steps };
+
+/* A key that rounds to its other neighbour in the cache is one in 127 of it off: hence the limit
+ * for Q8_0. */
+static void assert_step(const struct texts *t, const struct heads *h, enum tensor_type type,
+                        uint32_t way, bool divided) {
+    struct paged p = scatter(t);
+    uint64_t K = (uint64_t)h->kv_heads * h->size;
+    uint32_t pieces = h->heads / h->kv_heads * h->size, run = pieces % 32 ? 0 : way % 3 * 16;
+    struct kern_attention_step a =
+        example_attention_step(&x, p.tokens, h->heads, h->kv_heads, h->size,
+                               divided ? (uint32_t)KERN_RANGES(p.longest) : 1, run);
+    a.rope_dims = h->size > 64 && way % 2 ? h->size / 2 : h->size;
+    a.halves = way / 2 % 2;
+    a.normed = way % 2;
+    a.fresh = way / 4 % 2;
+    a.rows = p.rows;
+    a.sequences = t->count;
+    a.table_width = p.width;
+    a.window = h->window;
+    a.cap = h->cap;
+    a.scale = 1 / sqrtf((float)h->size);
+    a.pos = p.pos;
+    a.seqs = p.seqs;
+    a.tables = p.tables;
+    a.keys = example_tensor(&x, type, p.rows, K);
+    a.values = example_tensor(&x, type, p.rows, K);
+    assert_twins(KERN_attention_step, &a, type == TENSOR_TYPE_F16 ? 3e-3 : 2e-2,
+                 divided ? "divided" : "whole", p.tokens, h->size, way);
+}
+
+static void attention_of_a_step_agrees(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const struct heads shapes[] = {
+        { 4, 2, 64, 0, 0 },  { 8, 1, 128, 0, 0 },  { 10, 1, 32, 20, 0 },
+        { 2, 2, 256, 0, 5 }, { 3, 3, 96, 100, 0 }, { 9, 1, 20, 0, 0 },
+    };
+    uint32_t way = 0;
+    for (size_t h = 0; h < sizeof shapes / sizeof *shapes; h++)
+        for (int b = 0; b < STEPS; b++, way++) {
+            bool whole_blocks = shapes[h].size % 32 == 0;
+            enum tensor_type type = way % 2 && whole_blocks ? TENSOR_TYPE_Q8_0 : TENSOR_TYPE_F16;
+            assert_step(&steps[b], &shapes[h], type, way + way / 4, false);
+            if (b % 2)
+                assert_step(&steps[b], &shapes[h], type, way + way / 4, true);
+        }
+}
+
+static void turns_agree_up_to_distant_positions(void **state) {
+    SKIP_WITHOUT_CODE;
+    const int32_t pos[] = { 0, 1, 77, 4095, 131071, 1000003 };
+    for (uint32_t dims = 2; dims <= 600; dims = dims * 3 + 2) {
+        struct kern_rope_turns a = { .tokens = 6, .rope_dims = dims, .magnitude = 1.1f };
+        a.turns = example_room(&x, TENSOR_TYPE_F32, (uint64_t)6 * dims * 4);
+        a.pos = example_ints(&x, pos, 6);
+        a.freqs = example_tensor(&x, TENSOR_TYPE_F32, 1, dims / 2);
+        assert_twins(KERN_rope_turns, &a, FLOATS, "", dims, 0, 0);
+    }
+}
+
 static void attention_merge_agrees(void **state) {
     SKIP_WITHOUT_CODE;
     for (uint32_t ranges = 1; ranges <= 5; ranges++)
@@ -579,6 +645,8 @@ int main(void) {
         TEST(kv_store_agrees),
         TEST(attention_agrees),
         TEST(attention_merge_agrees),
+        TEST(turns_agree_up_to_distant_positions),
+        TEST(attention_of_a_step_agrees),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

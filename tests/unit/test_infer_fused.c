@@ -47,10 +47,8 @@ static void assert_same(const char *shape, const char *type, const char *kv_type
 
 static void every_family_computes_the_same_bits(void **state) {
     (void)state;
-    static const char *const shapes[] = { SMALL,
-                                          SMALL ",arch=qwen2",
-                                          SMALL ",arch=qwen3,head_dim=128",
-                                          SMALL ",window=16",
+    static const char *const shapes[] = { SMALL, SMALL ",arch=qwen2",
+                                          SMALL ",arch=qwen3,head_dim=128", SMALL ",window=16",
                                           SMALL ",rope_scaling=llama3" };
     static const char *const types[] = { "Q4_K_M", "Q8_0", "F16" };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)

@@ -166,7 +166,7 @@ static void a_fault_names_kernel_layer_and_step(void **state) {
         assert_true(v->finding_count > 0);
         const struct verdict_finding *f = &v->findings[0];
         assert_int_equal(f->hypothesis, HYPOTHESIS_USE_AFTER_FREE);
-        assert_string_equal(f->culprit.kernel, "kv_store");
+        assert_string_equal(f->culprit.kernel, "attention_step");
         assert_true(f->culprit.replay != 0);
         assert_int_equal(f->culprit.layer, FREED_LAYER);
         assert_int_equal(f->culprit.step, t.step);

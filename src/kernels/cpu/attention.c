@@ -20,6 +20,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/cache.h"
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/scratch.h"
@@ -52,6 +54,7 @@ struct job {
     const struct kern_attention *a;
     const struct ops *o;
     struct run run;
+    const float *turned;                /* [group, head_size]: queries, if not those of a */
     uint32_t kv_head, group;            /* group: query heads that share it */
     size_t width;                       /* head_size, rounded up: what is beyond it is 0 */
     size_t chunks, lanes, span;         /* of a token; rows of a chunk, also at least OPS_LANES */
@@ -313,6 +316,12 @@ static float *take(float **room, size_t floats) {
     return at;
 }
 
+static const float *find_query(const struct job *j, size_t c, size_t row) {
+    const struct kern_attention *a = j->a;
+    return j->turned ? j->turned + (c % j->chunks * CHUNK + row) * a->head_size
+                     : FLOATS(a->q) + (head_of(j, c) + row) * a->head_size;
+}
+
 /* The queries of a chunk, scaled. */
 static void load_queries(const struct job *j, size_t c, float *room) {
     const struct kern_attention *a = j->a;
@@ -320,8 +329,7 @@ static void load_queries(const struct job *j, size_t c, float *room) {
     if (rows < j->lanes || a->head_size < width)
         memset(room, 0, j->lanes * width * sizeof *room);
     for (size_t i = 0; i < rows; i++)
-        j->o->scale(room + i * width, FLOATS(a->q) + (head_of(j, c) + i) * a->head_size, a->scale,
-                    NULL, a->head_size);
+        j->o->scale(room + i * width, find_query(j, c, i), a->scale, NULL, a->head_size);
     j->o->transpose((struct ops_matrix){ j->queries + c * j->lanes * width, j->lanes * share },
                     (struct ops_matrix){ room, width }, j->lanes, width / share, share);
 }
@@ -377,14 +385,19 @@ static void attend_whole(struct job *j) {
         }
 }
 
-/* Blocks are counted from the last tokens on: those have the most to do. The heads of one range
- * follow each other, as their keys and values do in memory. */
-void cpu_attention(const struct greta_soft_work *work, const struct kern_attention *a) {
+static struct job make_job(const struct kern_attention *a) {
     struct job j = { .a = a, .o = ops(), .group = a->heads / a->kv_heads };
     j.width = KERN_PART_SUMS(a->head_size);
     j.chunks = (j.group + CHUNK - 1) / CHUNK;
     j.lanes = lanes_for(least(j.group, CHUNK));
     j.span = most(j.lanes, OPS_LANES);
+    return j;
+}
+
+/* Blocks are counted from the last tokens on: those have the most to do. The heads of one range
+ * follow each other, as their keys and values do in memory. */
+void cpu_attention(const struct greta_soft_work *work, const struct kern_attention *a) {
+    struct job j = make_job(a);
     for (uint64_t b = work->first; b < work->last; b++) {
         uint32_t range = (uint32_t)(b / a->kv_heads % a->ranges);
         uint64_t tokens = KERN_TOKEN_BLOCKS(a->tokens) - 1 - b / a->ranges / a->kv_heads;
@@ -401,15 +414,120 @@ void cpu_attention(const struct greta_soft_work *work, const struct kern_attenti
     }
 }
 
-void cpu_attention_merge(const struct greta_soft_work *work, const struct kern_attention_merge *a) {
-    const size_t size = KERN_PART(a->head_size), width = KERN_PART_SUMS(a->head_size);
+/* All ranges of a query head. */
+static void merge_head(float *out, const float *parts, uint32_t ranges, size_t head_size) {
+    const size_t size = KERN_PART(head_size), width = KERN_PART_SUMS(head_size);
     float *joined = scratch_need(SCRATCH_HEADS, size * sizeof *joined);
-    for (uint64_t head = work->first * a->heads; head < work->last * a->heads; head++) {
-        const float *parts = FLOATS(a->parts) + head * a->ranges * size;
-        memset(joined, 0, size * sizeof *joined);
-        for (uint32_t r = 0; r < a->ranges; r++)
-            join(joined, parts + r * size, width);
-        ops()->scale(FLOATS(a->out) + head * a->head_size, joined, 1 / joined[width + 1], NULL,
-                     a->head_size);
+    memset(joined, 0, size * sizeof *joined);
+    for (uint32_t r = 0; r < ranges; r++)
+        join(joined, parts + r * size, width);
+    ops()->scale(out, joined, 1 / joined[width + 1], NULL, head_size);
+}
+
+void cpu_attention_merge(const struct greta_soft_work *work, const struct kern_attention_merge *a) {
+    const size_t all = a->ranges * KERN_PART(a->head_size);
+    for (uint64_t head = work->first * a->heads; head < work->last * a->heads; head++)
+        merge_head(FLOATS(a->out) + head * a->head_size, FLOATS(a->parts) + head * all, a->ranges,
+                   a->head_size);
+}
+
+/* ---- a step: attention with what comes before and after it ------------------------------------
+ */
+
+/* A head of a token, normalised if there is a norm, and rotated. */
+static void turn_head(const struct kern_attention_step *s, uint64_t t, const float *norm,
+                      float *x) {
+    const size_t pairs = s->rope_dims / 2;
+    const float *turns = FLOATS(s->turns) + t * s->rope_dims;
+    if (s->normed) {
+        double mean = ops()->sum_squares(x, s->head_size) / s->head_size;
+        ops()->scale(x, x, (float)(1 / sqrt(mean + (double)s->eps)), norm, s->head_size);
+    }
+    (s->halves ? ops()->rotate_halves : ops()->rotate_neighbours)(x, turns, turns + pairs, pairs);
+}
+
+/* The key and the value of a token's head, into its row of the cache. */
+static void store_head(const struct kern_attention_step *s, const struct job *j) {
+    const uint64_t t = j->run.token, head = t * s->kv_heads + j->kv_head;
+    float *k = FLOATS(s->k) + head * s->head_size, *v = FLOATS(s->v) + head * s->head_size;
+    turn_head(s, t, FLOATS(s->k_norm), k);
+    struct ops_rows key = find_rows(j, &s->keys, j->run.pos);
+    struct ops_rows value = find_rows(j, &s->values, j->run.pos);
+    cache_encode(key.type, k, (void *)(uintptr_t)key.at, s->head_size);
+    cache_encode(value.type, v, (void *)(uintptr_t)value.at, s->head_size);
+}
+
+/* Whether all other ranges of a token's key head are finished; what they wrote is visible then. */
+static bool is_last_range(const struct kern_attention_step *s, const struct job *j) {
+    int32_t *count = (int32_t *)s->counts.ptr + j->run.token * s->kv_heads + j->kv_head;
+    if (__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL) + 1 != (int32_t)s->ranges)
+        return false;
+    __atomic_store_n(count, 0, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Joins the ranges of the heads that share a key head. */
+static void merge_group(const struct kern_attention_step *s, const struct job *j) {
+    const size_t all = s->ranges * KERN_PART(s->head_size);
+    const uint64_t first = j->run.token * s->heads + (uint64_t)j->kv_head * j->group;
+    for (uint64_t head = first; head < first + j->group; head++)
+        merge_head(FLOATS(s->out) + head * s->head_size, FLOATS(s->parts) + head * all, s->ranges,
+                   s->head_size);
+}
+
+/* One token, key head and range. */
+static void do_step(const struct kern_attention_step *s, struct job *j, uint32_t range) {
+    const size_t floats = (size_t)j->group * s->head_size, at = j->kv_head * floats;
+    const uint64_t t = j->run.token, width = (uint64_t)s->heads * s->head_size;
+    float *queries = scratch_need(SCRATCH_SUMS, floats * sizeof *queries);
+    memcpy(queries, FLOATS(s->q) + t * width + at, floats * sizeof *queries);
+    for (uint32_t h = 0; h < j->group; h++)
+        turn_head(s, t, FLOATS(s->q_norm), queries + (size_t)h * s->head_size);
+    j->turned = queries;
+    if (s->ranges == 1 || range == j->run.pos / KERN_RANGE)
+        store_head(s, j);
+    begin_job(j);
+    if (s->ranges == 1) {
+        attend_whole(j);
+    } else {
+        attend_part(j, range);
+        if (!is_last_range(s, j))
+            return;
+        merge_group(s, j);
+    }
+    if (s->run)
+        levels_put_part(s->levels.ptr, s->tokens, width, s->run, t, at,
+                        FLOATS(s->out) + t * width + at, floats);
+}
+
+void cpu_attention_step(const struct greta_soft_work *work, const struct kern_attention_step *s) {
+    const struct kern_attention a = { .out = s->out,
+                                      .parts = s->parts,
+                                      .q = s->q,
+                                      .k = s->k,
+                                      .v = s->v,
+                                      .keys = s->keys,
+                                      .values = s->values,
+                                      .pos = s->pos,
+                                      .seqs = s->seqs,
+                                      .tables = s->tables,
+                                      .tokens = s->tokens,
+                                      .heads = s->heads,
+                                      .kv_heads = s->kv_heads,
+                                      .head_size = s->head_size,
+                                      .rows = s->rows,
+                                      .sequences = s->sequences,
+                                      .table_width = s->table_width,
+                                      .window = s->window,
+                                      .ranges = s->ranges,
+                                      .fresh = s->fresh,
+                                      .scale = s->scale,
+                                      .cap = s->cap };
+    struct job j = make_job(&a);
+    for (uint64_t b = work->first; b < work->last; b++) {
+        uint64_t t = s->tokens - 1 - b / s->kv_heads / s->ranges;
+        j.kv_head = (uint32_t)(b % s->kv_heads);
+        j.run = find_run(&a, t, t + 1);
+        do_step(s, &j, (uint32_t)(b / s->kv_heads % s->ranges));
     }
 }

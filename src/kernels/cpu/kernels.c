@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/cache.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/scratch.h"
-#include "model/quant/quant.h"
 
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)
@@ -53,6 +53,22 @@ void cpu_layernorm(const struct greta_soft_work *work, const struct kern_layerno
     }
 }
 
+/* Cosines and sines of the angles at a position, `pairs` of each. */
+static void find_turns(float *turns, int32_t pos, const float *freqs, uint32_t pairs,
+                       float magnitude) {
+    for (uint32_t i = 0; i < pairs; i++) {
+        double angle = (double)pos * freqs[i];
+        turns[i] = (float)cos(angle) * magnitude;
+        turns[pairs + i] = (float)sin(angle) * magnitude;
+    }
+}
+
+void cpu_rope_turns(const struct greta_soft_work *work, const struct kern_rope_turns *a) {
+    for (uint64_t t = work->first; t < work->last; t++)
+        find_turns(FLOATS(a->turns) + t * a->rope_dims, INTS(a->pos)[t], FLOATS(a->freqs),
+                   a->rope_dims / 2, a->magnitude);
+}
+
 void cpu_rope(const struct greta_soft_work *work, const struct kern_rope *a) {
     uint32_t pairs = a->rope_dims / 2;
     float *cosines = scratch_need(SCRATCH_HEADS, 2 * (size_t)pairs * sizeof *cosines),
@@ -60,11 +76,7 @@ void cpu_rope(const struct greta_soft_work *work, const struct kern_rope *a) {
     for (uint64_t t = work->first; t < work->last; t++) {
         float *q = FLOATS(a->q) + t * a->heads * a->head_size;
         float *k = FLOATS(a->k) + t * a->kv_heads * a->head_size;
-        for (uint32_t i = 0; i < pairs; i++) {
-            double angle = (double)INTS(a->pos)[t] * FLOATS(a->freqs)[i];
-            cosines[i] = (float)cos(angle) * a->magnitude;
-            sines[i] = (float)sin(angle) * a->magnitude;
-        }
+        find_turns(cosines, INTS(a->pos)[t], FLOATS(a->freqs), pairs, a->magnitude);
         void (*rotate)(float *, const float *, const float *, size_t) =
             a->halves ? ops()->rotate_halves : ops()->rotate_neighbours;
         for (uint32_t h = 0; h < a->heads; h++)
@@ -74,13 +86,6 @@ void cpu_rope(const struct greta_soft_work *work, const struct kern_rope *a) {
     }
 }
 
-static void encode(enum tensor_type type, const float *src, void *dst, size_t n) {
-    if (type == TENSOR_TYPE_F16)
-        ops()->encode_f16(src, dst, n);
-    else
-        quant_encoder(type)(src, dst, n, QUANT_FAST);
-}
-
 void cpu_kv_store(const struct greta_soft_work *work, const struct kern_kv_store *a) {
     enum tensor_type type = (enum tensor_type)a->keys.type;
     int64_t row = (int64_t)tensor_type_row_bytes(type, a->width);
@@ -88,8 +93,8 @@ void cpu_kv_store(const struct greta_soft_work *work, const struct kern_kv_store
         const int32_t *table = INTS(a->tables) + (size_t)INTS(a->seqs)[t] * a->table_width;
         int64_t pos = INTS(a->pos)[t];
         int64_t at = (table[pos / KERN_BLOCK] * (int64_t)KERN_BLOCK + pos % KERN_BLOCK) * row;
-        encode(type, FLOATS(a->k) + t * a->width, (char *)a->keys.ptr + at, a->width);
-        encode(type, FLOATS(a->v) + t * a->width, (char *)a->values.ptr + at, a->width);
+        cache_encode(type, FLOATS(a->k) + t * a->width, (char *)a->keys.ptr + at, a->width);
+        cache_encode(type, FLOATS(a->v) + t * a->width, (char *)a->values.ptr + at, a->width);
     }
 }
 

@@ -227,18 +227,21 @@ DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
     }
 }
 
-DEVICE void attend(struct attention_room *s, const struct context *c, const float *q, float *out,
-                   float *parts, u32 part_stride, u32 heads, u32 from, u32 to, float scale,
-                   float cap) {
-    float sums[HEADS][EACH];
-    for (int h = 0; h < HEADS; h++)
-        for (int e = 0; e < EACH; e++)
-            sums[h][e] = 0;
-    barrier();
+DEVICE void load_queries(struct attention_room *s, const struct context *c, const float *q, u32 heads,
+                         float scale) {
     for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS) {
         u32 h = i / HEAD_MAX, d = i % HEAD_MAX;
         s->query[h][d] = h < heads && d < c->head_size ? q[h * c->head_size + d] * scale : 0;
     }
+}
+
+/* The queries have been loaded. */
+DEVICE void attend(struct attention_room *s, const struct context *c, float *out, float *parts,
+                   u32 part_stride, u32 heads, u32 from, u32 to, float cap) {
+    float sums[HEADS][EACH];
+    for (int h = 0; h < HEADS; h++)
+        for (int e = 0; e < EACH; e++)
+            sums[h][e] = 0;
     for (u32 i = thread_id(); i < HEADS * POSITIONS; i += THREADS)
         s->weight[i / POSITIONS][i % POSITIONS] = 0;
     if (thread_id() < HEADS) {
@@ -289,30 +292,39 @@ attention(float *out, float *parts, const float *q, const float *k, const float 
     u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
     for (u32 first = 0; first < group; first += HEADS) {
         u64 head = (u64)t * heads + c.kv_head * group + first;
-        attend(&room, &c, q + head * head_size, out + head * head_size,
+        barrier();
+        load_queries(&room, &c, q + head * head_size, least(HEADS, group - first), scale);
+        attend(&room, &c, out + head * head_size,
                ranges > 1 ? parts + (head * ranges + range) * part : 0, ranges * part,
-               least(HEADS, group - first), from, to, scale, cap);
+               least(HEADS, group - first), from, to, cap);
     }
 }
 
 /* ---- attention_merge: a group per query head --------------------------------------------------- */
 
-KERNEL(64)
-attention_merge(float *out, const float *parts, u32 tokens, u32 heads, u32 head_size, u32 ranges) {
+/* The ranges of a query head, by `threads` threads of which this is number `thread`. */
+DEVICE void merge_head(float *out, const float *in, u32 head_size, u32 ranges, u32 thread,
+                       u32 threads) {
     u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
-    const float *in = parts + (u64)group_id() * ranges * part;
     float top = -__builtin_inff(), total = 0;
     for (u32 r = 0; r < ranges; r++)
         if (in[r * part + sums + 1] != 0)
             top = in[r * part + sums] > top ? in[r * part + sums] : top;
     for (u32 r = 0; r < ranges; r++)
         if (in[r * part + sums + 1] != 0)
-            total += in[r * part + sums + 1] * exp_of(in[r * part + sums] - top);
-    for (u32 i = thread_id(); i < head_size; i += 64) {
+            total = __builtin_fmaf(in[r * part + sums + 1], exp_of(in[r * part + sums] - top), total);
+    for (u32 i = thread; i < head_size; i += threads) {
         float sum = 0;
         for (u32 r = 0; r < ranges; r++)
             if (in[r * part + sums + 1] != 0)
-                sum += in[r * part + i] * exp_of(in[r * part + sums] - top);
-        out[(u64)group_id() * head_size + i] = sum / total;
+                sum = __builtin_fmaf(in[r * part + i], exp_of(in[r * part + sums] - top), sum);
+        out[i] = sum / total;
     }
+}
+
+KERNEL(64)
+attention_merge(float *out, const float *parts, u32 tokens, u32 heads, u32 head_size, u32 ranges) {
+    u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
+    merge_head(out + (u64)group_id() * head_size, parts + (u64)group_id() * ranges * part, head_size,
+               ranges, thread_id(), 64);
 }

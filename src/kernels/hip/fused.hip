@@ -58,3 +58,136 @@ matmul_activate(float *out, i8 *out_levels, const u8 *gate_weight, u32 gate_type
         quantize_run(out_levels, room[0][of], first, tokens, hidden, out_run, of,
                      first + thread_id() % (ACTIVATE_ROWS / RUN));
 }
+
+/* ---- attention_step: a token, a key head and a range per group ---------------------------------- */
+
+/* How heads are normalised and turned before they meet. */
+struct turning {
+    const float *turns; /* cosines, sines */
+    u32 pairs, halves, normed;
+    float eps;
+};
+
+/* A head from memory into LDS, normalised. */
+DEVICE void load_head(float *to, const float *x, const float *norm, u32 head_size,
+                      const struct turning *turning) {
+    float factor = turning->normed ? norm_factor(x, 0, head_size, turning->eps) : 1;
+    for (u32 i = thread_id(); i < head_size; i += THREADS)
+        to[i] = turning->normed ? x[i] * factor * norm[i] : x[i];
+}
+
+/* Heads in LDS, HEAD_MAX apart, turned. */
+DEVICE void turn_heads(float *x, u32 heads, const struct turning *turning) {
+    const u32 pairs = turning->pairs;
+    for (u32 i = thread_id(); i < heads * pairs; i += THREADS) {
+        u32 head = i / pairs * HEAD_MAX, at = i % pairs;
+        turn_pair(x + head + first_of_pair(at, turning->halves),
+                  x + head + second_of_pair(at, pairs, turning->halves), turning->turns[at],
+                  turning->turns[pairs + at]);
+    }
+}
+
+DEVICE void load_turned_queries(struct attention_room *s, const struct context *c, const float *q,
+                                const float *norm, u32 heads, float scale,
+                                const struct turning *turning) {
+    for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS)
+        s->query[i / HEAD_MAX][i % HEAD_MAX] = 0;
+    barrier();
+    for (u32 h = 0; h < heads; h++)
+        load_head(s->query[h], q + h * c->head_size, norm, c->head_size, turning);
+    barrier();
+    turn_heads(s->query[0], heads, turning);
+    barrier();
+    for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS)
+        s->query[i / HEAD_MAX][i % HEAD_MAX] *= scale;
+}
+
+/* A head into its row of the cache. */
+DEVICE void store_head(const struct context *c, int which, u32 p, const float *x) {
+    u8 *to = (u8 *)find_row(c, which, p).at;
+    if (c->type[which] == TYPE_F16) {
+        for (u32 i = thread_id(); i < c->head_size; i += THREADS)
+            ((f16 *)to)[i] = (f16)x[i];
+        return;
+    }
+    for (u32 i = thread_id(); i < c->head_size / 32; i += THREADS)
+        store_q8_0(to + (u64)i * 34, x + i * 32);
+}
+
+/* The token's own key, turned, and value. */
+DEVICE void store_step(struct attention_room *s, const struct context *c, float *k, const float *v,
+                       const float *norm, u32 p, const struct turning *turning) {
+    float *key = s->sums[0];
+    load_head(key, k, norm, c->head_size, turning);
+    barrier();
+    turn_heads(key, 1, turning);
+    barrier();
+    for (u32 i = thread_id(); i < c->head_size; i += THREADS)
+        k[i] = key[i];
+    store_head(c, 0, p, key);
+    store_head(c, 1, p, v);
+}
+
+/* Whether all other groups of the token and key head have finished; what they wrote is visible then.
+ * The same in all threads. */
+DEVICE bool is_last_group(u32 *count, u32 ranges) {
+    SHARED u32 last;
+    barrier();
+    if (thread_id() == 0) {
+        u32 before = __hip_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+        last = before + 1 == ranges;
+        if (last)
+            __hip_atomic_store(count, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    }
+    barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    return last;
+}
+
+KERNEL(THREADS)
+attention_step(float *out, float *parts, i8 *levels, i32 *counts, const float *q, float *k,
+               const float *v, const float *q_norm, const float *k_norm, const float *turns, u8 *keys,
+               u32 keys_type, u8 *values, u32 values_type, const i32 *pos, const i32 *seqs,
+               const i32 *tables, u32 tokens, u32 heads, u32 kv_heads, u32 head_size, u32 rope_dims,
+               u32 halves, u32 normed, u32 rows, u32 sequences, u32 table_width, u32 window,
+               u32 ranges, u32 fresh, u32 run, float scale, float cap, float eps) {
+    SHARED struct attention_room room;
+    const u32 group = heads / kv_heads, range = group_id() / kv_heads % ranges;
+    const u32 t = tokens - 1 - group_id() / kv_heads / ranges, p = (u32)pos[t];
+    struct context c = { { keys, values }, { k, v }, { keys_type, values_type }, kv_heads, head_size,
+                         group_id() % kv_heads, tables + (i64)seqs[t] * table_width, ~0u, t };
+    const struct turning turning = { turns + (u64)t * rope_dims, rope_dims / 2, halves, normed, eps };
+    const u64 own = ((u64)t * kv_heads + c.kv_head) * head_size;
+    u32 from = window && p + 1 > window ? p + 1 - window : 0, to = p + 1;
+    if (ranges > 1) {
+        from = most(from, range * RANGE);
+        to = least(to, (range + 1) * RANGE);
+    }
+    if (ranges == 1 || range == p / RANGE)
+        store_step(&room, &c, k + own, v + own, k_norm, p, &turning);
+    if (fresh)
+        c.fresh = p;
+    const u32 part = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES + PART_LANES;
+    const u64 head = (u64)t * heads + c.kv_head * group;
+    for (u32 first = 0; first < group; first += HEADS) {
+        u32 count = least(HEADS, group - first);
+        barrier();
+        load_turned_queries(&room, &c, q + (head + first) * head_size, q_norm, count, scale, &turning);
+        attend(&room, &c, out + (head + first) * head_size,
+               ranges > 1 ? parts + ((head + first) * ranges + range) * part : 0, ranges * part, count,
+               from, to, cap);
+    }
+    if (ranges > 1) {
+        if (!is_last_group((u32 *)counts + (u64)t * kv_heads + c.kv_head, ranges))
+            return;
+        for (u32 h = 0; h < group; h++)
+            merge_head(out + (head + h) * head_size, parts + (head + h) * ranges * part, head_size,
+                       ranges, thread_id(), THREADS);
+    }
+    if (run < RUN)
+        return;
+    barrier();
+    const u32 at = c.kv_head * group * head_size / RUN;
+    for (u32 i = thread_id(); i < group * head_size / RUN; i += THREADS)
+        quantize_run(levels, out + head * head_size, at, tokens, heads * head_size, run, t, at + i);
+}

@@ -163,7 +163,36 @@ layernorm(float *out, const float *x, const float *weight, const float *bias, i8
     quantize_norm(levels, out, rows, dim, run);
 }
 
-/* ---- rope: a group per token ----------------------------------------------------------------- */
+/* ---- rope, rope_turns: a group per token ----------------------------------------------------------------- */
+
+/* The elements of a pair, turned. */
+DEVICE void turn_pair(float *a, float *b, float cosine, float sine) {
+    float xa = *a, xb = *b;
+    *a = __builtin_fmaf(xa, cosine, -(xb * sine));
+    *b = __builtin_fmaf(xa, sine, xb * cosine);
+}
+
+/* The elements of pair `at`. */
+DEVICE u32 first_of_pair(u32 at, u32 halves) {
+    return halves ? at : 2 * at;
+}
+
+DEVICE u32 second_of_pair(u32 at, u32 pairs, u32 halves) {
+    return halves ? at + pairs : 2 * at + 1;
+}
+
+KERNEL(THREADS)
+rope_turns(float *turns, const i32 *pos, const float *freqs, u32 tokens, u32 rope_dims,
+           float magnitude) {
+    u32 t = group_id(), pairs = rope_dims / 2;
+    turns += (u64)t * rope_dims;
+    for (u32 i = thread_id(); i < pairs; i += THREADS) {
+        float c, s;
+        cos_sin((double)pos[t] * (double)freqs[i], &c, &s);
+        turns[i] = c * magnitude;
+        turns[pairs + i] = s * magnitude;
+    }
+}
 
 KERNEL(THREADS)
 rope(float *q, float *k, const i32 *pos, const float *freqs, u32 tokens, u32 heads, u32 kv_heads,
@@ -185,10 +214,8 @@ rope(float *q, float *k, const i32 *pos, const float *freqs, u32 tokens, u32 hea
         for (u32 i = thread_id(); i < count * (heads + kv_heads); i += THREADS) {
             u32 pair = i % count, head = i / count, at = first + pair;
             float *x = head < heads ? q + (u64)head * head_size : k + (u64)(head - heads) * head_size;
-            u32 a = halves ? at : 2 * at, b = halves ? at + pairs : 2 * at + 1;
-            float xa = x[a], xb = x[b], c = cosines[pair], s = sines[pair];
-            x[a] = xa * c - xb * s;
-            x[b] = xa * s + xb * c;
+            turn_pair(x + first_of_pair(at, halves), x + second_of_pair(at, pairs, halves),
+                      cosines[pair], sines[pair]);
         }
     }
 }
