@@ -535,11 +535,13 @@ static void attention_agrees(void **state) {
     assert_attention(&batches[BATCHES - 1], &shapes[0], TENSOR_TYPE_F16, true, false);
 }
 
+/* Few rows of parts: each is a range of its own in what a launch states to have touched, and those
+ * are limited. */
 static const struct texts steps[] = {
     { 1, { 1 }, { 1 } },
-    { 1, { 300 }, { 1 } },
+    { 1, { 600 }, { 1 } },
     { 3, { 70, 5, 129 }, { 1, 1, 1 } },
-    { 3, { 257, 600, 33 }, { 1, 1, 1 } },
+    { 2, { 257, 33 }, { 1, 1 } },
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
