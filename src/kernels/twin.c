@@ -207,7 +207,7 @@ static enum rc distance_of_levels(const struct twins *t, const struct quantised 
     };
     struct greta_soft_work work = { .last = q->tokens, .workers = 1 };
     a.x.ptr = on_device ? x->back : x->host;
-    a.levels.ptr = malloc(levels->bytes);
+    a.levels.ptr = malloc(levels->bytes + 1);
     if (!a.levels.ptr)
         return err_set(e, RC_MEMORY, "out of memory");
     memcpy(a.levels.ptr, levels->before, levels->bytes); /* padding stays what it was */
