@@ -70,7 +70,7 @@ void hook_alloc_async(struct call *c, hipError_t r, enum ledger_family family, c
     struct ledger_entry what = {
         .addr = (uint64_t)(uintptr_t)ptr,
         .size = bytes,
-        .family = family,
+        .family = order_is_capturing(s) ? LEDGER_IMPORTED : family, /* the graph's */
         .device = s ? s->device : audit_current_device(),
         .stream = (uint64_t)(uintptr_t)stream,
         .owner = (uint64_t)(uintptr_t)owner,
@@ -124,8 +124,21 @@ struct hook_free hook_free(struct call *c, const void *ptr) {
     return free_begin(c, ptr, NULL);
 }
 
+/* A graph frees when it is launched, once per launch: the ledger keeps what it has. */
+static struct hook_free free_captured(struct call *c, const void *ptr,
+                                      struct order_stream *stream) {
+    if (call_is_recorded()) {
+        struct event ev = call_event(c, EVENT_FREE, DETAIL_FAMILY_UNKNOWN, stream);
+        ev.dst = (uint64_t)(uintptr_t)ptr;
+        ev.src = EVENT_NO_SEQ;
+        call_begin(c, &ev);
+    }
+    return (struct hook_free){ { .kind = LEDGER_FREE_UNKNOWN }, stream };
+}
+
 struct hook_free hook_free_async(struct call *c, const void *ptr, hipStream_t stream) {
-    return free_begin(c, ptr, order_stream(stream));
+    struct order_stream *s = order_stream(stream);
+    return order_is_capturing(s) ? free_captured(c, ptr, s) : free_begin(c, ptr, s);
 }
 
 void hook_freed(struct call *c, hipError_t r, const struct hook_free *f) {

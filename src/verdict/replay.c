@@ -188,6 +188,11 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
 static void on_free(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
     struct block *b = space_at(s, e->event.dst);
+    if (event_is_captured(&e->event)) { /* a launch of the graph frees it, if there is one */
+        if (b)
+            b->found = true; /* whether it is still alive is unknown */
+        return;
+    }
     bounds_on_free(r, e, t);
     if (b && event_is_pending(&e->event))
         b->found = true; /* whether it is still alive is unknown */
