@@ -275,7 +275,7 @@ recorded() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | tail -1; }
 check "and is closed" says "closed cleanly" recorded
 in_a_graph() {
     "$infer" --greedy --max-tokens 6 --ignore-eos --quiet --record graph.gcr >/dev/null 2>&1 &&
-        "$BUILD_DIR/bin/greta_audit" dump --kind graph_launch graph.gcr | grep '^    launch rope layer=1 step='
+        "$BUILD_DIR/bin/greta_audit" dump --kind graph_launch graph.gcr | grep '^    launch attention_step layer=1 step='
 }
 check "dump shows the kernels of a graph launch, their layers and steps" says 'step=3 captured=#' in_a_graph
 knows_model() { "$BUILD_DIR/bin/greta_audit" dump run.gcr | grep '^# provenance model'; }
