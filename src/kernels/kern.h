@@ -53,12 +53,12 @@ enum { KERN_LANES = 16 };
 /* Elements of a head for which a GPU has room. */
 enum { KERN_HEAD_MAX = 256 };
 /* Workgroups of a GPU for a matmul of n rows of weights: 8 rows each if there are few tokens, else
- * tiles of 64 rows and 64 tokens. */
-enum { KERN_FEW = 4, KERN_FEW_ROWS = 8, KERN_TILE = 64 };
+ * tiles of 128 rows and 64 tokens. */
+enum { KERN_FEW = 4, KERN_FEW_ROWS = 8, KERN_TILE_ROWS = 128, KERN_TILE_TOKENS = 64 };
 #define KERN_TILES(tokens, n)                                                                      \
     ((tokens) <= KERN_FEW ? ((uint64_t)(n) + KERN_FEW_ROWS - 1) / KERN_FEW_ROWS                    \
-                          : ((uint64_t)(n) + KERN_TILE - 1) / KERN_TILE *                          \
-                                (((uint64_t)(tokens) + KERN_TILE - 1) / KERN_TILE))
+                          : ((uint64_t)(n) + KERN_TILE_ROWS - 1) / KERN_TILE_ROWS *                \
+                                (((uint64_t)(tokens) + KERN_TILE_TOKENS - 1) / KERN_TILE_TOKENS))
 /* Elements of a swiglu that one block does; that one workgroup of a GPU does. */
 enum { KERN_STRIP = 4096 };
 #define KERN_STRIPS(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_STRIP - 1) / KERN_STRIP)

@@ -92,7 +92,8 @@ static const char *const assumptions[] = {
     "line",
     "of device memory per cycle. Whole workgroups are dealt out to compute units; the one with the",
     "most ends last. The time is the launch and the slowest of these. Not in it: the latency of",
-    "memory, clocks that drop.",
+    "memory, clocks that drop, barriers: it takes for granted that a wave's vector and matrix",
+    "instructions overlap, as they can where they do not depend on each other.",
 };
 
 struct measured {
@@ -234,29 +235,41 @@ static bool print_decode(struct device *d, enum tensor_type type) {
     return true;
 }
 
+/* A workgroup of a slice does what every workgroup does; the slice is as wide as two blocks. */
 static bool print_prompt(struct device *d, enum tensor_type type) {
-    enum { TOKENS = 512, ROWS = KERN_TILE, WIDTH = 512 };
+    enum { TOKENS = 512, ROWS = KERN_TILE_ROWS, WIDTH = 512 };
     const char *name = tensor_type_find(type)->name;
     struct measured m;
-    if (!measure_projection(d, NULL, type, KERN_TILE, ROWS, WIDTH, &m))
+    double seconds = 0, flops = 0;
+    if (!measure_projection(d, NULL, type, KERN_TILE_TOKENS, ROWS, WIDTH, &m))
         return false;
-    double needed = (double)tensor_type_row_bytes(type, DIM) * DIM + 8.0 * TOKENS * DIM;
-    struct prediction t = predict(&m, matmul_groups(TOKENS, DIM), (double)DIM / WIDTH, needed);
-    const double flops = 2.0 * TOKENS * DIM * DIM;
-    const double peak = (tensor_type_is_float(type) ? FULL_RATE : HALF_RATE) * 4 * CUS * CLOCK;
-    const double inside = 2 * (double)(m.count.products[1] + m.count.products[2]);
-    printf("512 tokens times 4096 x 4096 weights, %s:\n", name);
-    printf("  vector %.1f us, matrix %.1f us, LDS %.1f us (%.0f%% conflicts), cache %.1f us, HBM "
-           "%.1f us: "
-           "%.1f us, limit %s\n",
-           t.vector * 1e6, t.matrix * 1e6, t.lds * 1e6,
-           m.count.lds_cycles ? 100 * (double)m.count.lds_conflicts / (double)m.count.lds_cycles
-                              : 0,
-           t.cache * 1e6, t.memory * 1e6, t.seconds * 1e6, limit_of(&t));
-    printf("  %.0f%% of the products in matrix instructions; %.0f TFLOPS, %.2f of the peak of %s "
-           "(goal 0.5)\n\n",
-           100 * inside / (2.0 * KERN_TILE * ROWS * WIDTH), flops / t.seconds / 1e12,
-           flops / t.seconds / peak, tensor_type_is_float(type) ? "floats" : "halves");
+    const double peak = HALF_RATE * 4 * CUS * CLOCK;
+    const double products = (double)KERN_TILE_TOKENS * ROWS * WIDTH;
+    const double inside = (double)(m.count.products[1] + m.count.products[2]);
+    printf(
+        "512 tokens through the projections of a layer of Llama-3-8B, %s (%.2f products in matrix "
+        "instructions for each\nof the result, LDS conflicts %.0f%%):\n  %-14s %8s %10s %10s %8s "
+        "%9s %7s %9s %7s %8s\n",
+        name, inside / products,
+        m.count.lds_cycles ? 100 * (double)m.count.lds_conflicts / (double)m.count.lds_cycles : 0,
+        "", "groups", "vector us", "matrix us", "LDS us", "cache us", "HBM us", "total us", "limit",
+        "of peak");
+    for (int i = 0; i < PROJECTIONS; i++) {
+        const struct projection *p = &projections[i];
+        uint64_t groups = matmul_groups(TOKENS, p->n);
+        double needed =
+            (double)tensor_type_row_bytes(type, p->k) * p->n + 4.0 * TOKENS * (p->k + (double)p->n);
+        struct prediction t = predict(&m, groups, (double)p->k / WIDTH, needed);
+        double own = 2.0 * TOKENS * p->n * p->k;
+        printf("  %-14s %8llu %10.1f %10.1f %8.1f %9.1f %7.1f %9.1f %7s %8.2f\n", p->name,
+               (unsigned long long)groups, t.vector * 1e6, t.matrix * 1e6, t.lds * 1e6,
+               t.cache * 1e6, t.memory * 1e6, t.seconds * 1e6, limit_of(&t),
+               own / t.seconds / peak);
+        seconds += t.seconds;
+        flops += own;
+    }
+    printf("  all: %.1f us, %.0f TFLOPS, %.2f of the peak of halves (goal 0.5)\n\n", seconds * 1e6,
+           flops / seconds / 1e12, flops / seconds / peak);
     return true;
 }
 
@@ -281,8 +294,10 @@ static bool print_prediction(void) {
     static const enum tensor_type types[] = { TENSOR_TYPE_Q4_K, TENSOR_TYPE_F16 };
     for (int i = 0; i < 2 && good; i++)
         good = print_decode(&d, types[i]);
-    for (int i = 0; i < 2 && good; i++)
-        good = print_prompt(&d, types[i]);
+    static const enum tensor_type many[] = { TENSOR_TYPE_Q4_K, TENSOR_TYPE_Q6_K, TENSOR_TYPE_Q8_0,
+                                             TENSOR_TYPE_F16 };
+    for (size_t i = 0; i < sizeof many / sizeof *many && good; i++)
+        good = print_prompt(&d, many[i]);
     device_close(&d);
     gcore_close();
     return good;

@@ -15,11 +15,14 @@ typedef long long i64;
 typedef signed char i8;
 typedef int i32;
 typedef _Float16 f16;
+typedef u32 u32x2 __attribute__((ext_vector_type(2)));
 typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 typedef float f32x4 __attribute__((ext_vector_type(4)));
 typedef float f32x16 __attribute__((ext_vector_type(16)));
 typedef f16 f16x4 __attribute__((ext_vector_type(4)));
 typedef f16 f16x8 __attribute__((ext_vector_type(8)));
+typedef short i16x4 __attribute__((ext_vector_type(4)));
+typedef short i16x8 __attribute__((ext_vector_type(8)));
 
 #define DEVICE static __attribute__((device, always_inline)) inline
 #define SHARED static __attribute__((shared))
@@ -90,6 +93,8 @@ DEVICE float half_of(u16 bits) {
 
 typedef u32 u32_any __attribute__((aligned(1)));
 typedef u16 u16_any __attribute__((aligned(1)));
+typedef u32 u32x2_any __attribute__((ext_vector_type(2), aligned(1)));
+typedef float f32x4_any __attribute__((ext_vector_type(4), aligned(4)));
 typedef u32 u32x4_any __attribute__((ext_vector_type(4), aligned(1)));
 
 DEVICE u32 load_u32(const u8 *p) {

@@ -38,7 +38,7 @@ matmul_activate(float *out, i8 *out_levels, const u8 *gate_weight, u32 gate_type
                 u32 ungated, u32 run, u32 out_run, u32 packed) {
     SHARED float room[2][GEMV_TOKENS][ACTIVATE_ROWS];
     const u32 base = group_id() * ACTIVATE_ROWS;
-    const struct input in = { x, find_levels(levels, tokens, dim), tokens, dim };
+    const struct input in = { x, find_levels(levels, tokens, dim), tokens, dim, run };
     const struct product p[2] = { { 0, gate_weight, 0, gate_type, hidden },
                                   { 0, up_weight, 0, up_type, hidden } };
     multiply_both(room, p, &in, base, ungated ? 1 : 2);

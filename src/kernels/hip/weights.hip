@@ -92,16 +92,19 @@ DEVICE void add_fifth_bits(struct run *r, u32 bits) {
         r->level[i] |= ((bits >> 4 * i & 15) * 0x00204081u & 0x01010101u) << 4;
 }
 
-/* Levels of 4 bits by what the table of IQ4_NL has for them. */
-DEVICE void look_up(struct run *r) {
+/* Four levels of 4 bits by what the table of IQ4_NL has for them. */
+DEVICE u32 look_up_word(u32 level) {
     const u32 table[4] = { 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u };
-    for (int i = 0; i < 8; i++) {
-        u32 low_bits = r->level[i] & 0x07070707;
-        u32 low = __builtin_amdgcn_perm(table[1], table[0], low_bits);
-        u32 high = __builtin_amdgcn_perm(table[3], table[2], low_bits);
-        u32 mask = (r->level[i] >> 3 & 0x01010101) * 255;
-        r->level[i] = (high & mask) | (low & ~mask);
-    }
+    u32 low_bits = level & 0x07070707;
+    u32 low = __builtin_amdgcn_perm(table[1], table[0], low_bits);
+    u32 high = __builtin_amdgcn_perm(table[3], table[2], low_bits);
+    u32 mask = (level >> 3 & 0x01010101) * 255;
+    return (high & mask) | (low & ~mask);
+}
+
+DEVICE void look_up(struct run *r) {
+    for (int i = 0; i < 8; i++)
+        r->level[i] = look_up_word(r->level[i]);
 }
 
 DEVICE void set_scale(struct run *r, int half, float scale, float min) {
@@ -244,20 +247,6 @@ DEVICE void decode_run(u32 type, struct run *r, const u8 *row, u32 index) {
 /* Element i of a run; i is known when this is compiled. */
 DEVICE float run_element(const struct run *r, int i) {
     float level = (float)(i8)(r->level[i / 4] >> i % 4 * 8);
-    return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
-}
-
-/* Levels of -128 to 127 as 0 to 255 with another minimum, which are converted in one instruction. */
-DEVICE void lift_run(struct run *r) {
-    for (int i = 0; i < 8; i++)
-        r->level[i] ^= 0x80808080u;
-    for (int half = 0; half < 2; half++)
-        r->min[half] = __builtin_fmaf(r->scale[half], 128, r->min[half]);
-}
-
-/* Element i of a run whose levels are not negative. */
-DEVICE float lifted_element(const struct run *r, int i) {
-    float level = (float)(r->level[i / 4] >> i % 4 * 8 & 255);
     return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
 }
 

@@ -1,0 +1,547 @@
+/* gemm.hip - weights times more than a few tokens: a group takes 128 rows and 64 tokens.
+ *
+ * With matrix cores a wave has 32 rows for itself and all 64 tokens. It keeps its weights in registers,
+ * as share.hip decodes them; activations go through LDS, where two stages take turns: while one is
+ * multiplied, the next is loaded. Row r of a product of 32 x 32 is a row of weights, column c a token:
+ * sum i of a lane belongs to row i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32.
+ *
+ * Quantised weights and activations are whole numbers in halves, so sums of a run are exact; a run's
+ * scale of the activation is applied to them lane by lane, the factor of the weight row by row. Minima
+ * times sums of activations are products of floats.
+ *
+ * F16 weights are multiplied with activations in two halves of 11 bits each, scaled by a power of 2 for
+ * every 32 elements; BF16 weights with two parts of 8 bits. F32 weights are multiplied as floats.
+ *
+ * Where there are no matrix cores everything is multiplied as floats. */
+
+#if MATRIX_CORES
+
+enum {
+    STAGE = 64,               /* elements of a stage of levels: two runs */
+    STAGE_STRIDE = STAGE + 8, /* halves; so 8 rows lie in different banks, 16 bytes of each */
+    SPLIT = 32,               /* elements of a stage of floats in two parts */
+    SPLIT_STRIDE = SPLIT + 8,
+    FLAT = 32, /* elements of a stage of floats as they are */
+    FLAT_STRIDE = FLAT + 1,
+};
+
+struct tiles {
+    union {
+        struct {
+            __attribute__((aligned(16))) f16 level[2][TILE_TOKENS][STAGE_STRIDE];
+            f32x4 scale[2][TILE_TOKENS], sum[2][TILE_TOKENS]; /* of 16 elements each */
+            __attribute__((aligned(16))) float factor[WAVES][2][32]; /* of a wave's rows */
+        };
+        struct {
+            __attribute__((aligned(16))) f16 split[2][2][TILE_TOKENS][SPLIT_STRIDE];
+            float power[2][TILE_TOKENS];
+        };
+        float full[TILE_ROWS + TILE_TOKENS][FLAT_STRIDE];
+    };
+};
+
+/* Of the first 32 tokens and of the others. Not an array: the compiler would keep it in one piece of 32
+ * registers and copy that. */
+struct tile_sums {
+    f32x16 first, second;
+};
+
+DEVICE void clear_sums(struct tile_sums *sum) {
+    sum->first = sum->second = 0;
+}
+
+DEVICE f32x16 multiply_eight(f16x8 w, f16x8 x, f32x16 sum) {
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(w.lo, x.lo, sum, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8f16(w.hi, x.hi, sum, 0, 0, 0);
+}
+
+/* Products are not mixed with those of other sums, which would take more registers than there are;
+ * loads may be. */
+DEVICE void in_order(void) {
+    __builtin_amdgcn_sched_barrier(0x10);
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* What a thread loads of a stage of activations: 16 elements of one token. */
+struct taken {
+    u32x4 level;
+    float scale, sum;
+};
+
+DEVICE void take_levels(struct taken *t, const struct input *in, u32 token, u32 stage, u32 runs) {
+    u32 r = stage * 2 + thread_id() % 4 / 2, half = thread_id() % 2;
+    u64 slab = slab_of(&in->levels, r, least(token + thread_id() / 4, in->tokens - 1));
+    u64 at = slab * SLAB_RUNS + r % 8 * 2 + half;
+    struct taken none = { 0, 0, 0 };
+    *t = none;
+    if (r >= runs)
+        return;
+    t->level = *(const u32x4 *)(in->levels.level + at * RUN);
+    t->scale = in->levels.scale[at];
+    t->sum = in->levels.sum[at];
+}
+
+DEVICE void store_levels(struct tiles *s, const struct taken *t, u32 stage) {
+    u32 token = thread_id() / 4, quarter = thread_id() % 4;
+    f16 *to = &s->level[stage % 2][token][quarter * 16];
+    for (int i = 0; i < 2; i++)
+        *(f16x8 *)(to + 8 * i) = whole_halves(t->level[2 * i] ^ 0x80808080u,
+                                              t->level[2 * i + 1] ^ 0x80808080u, 128, 1, false);
+    ((float *)&s->scale[stage % 2][token])[quarter] = t->scale;
+    ((float *)&s->sum[stage % 2][token])[quarter] = t->sum;
+}
+
+/* The weights of a stage: two runs of the lane's row. */
+DEVICE void take_shares(u32 type, struct share w[2], struct head *h, const u8 *row, u32 stage,
+                        u32 runs) {
+    const u32 of_block = block_elements(type) / 32;
+    for (u32 i = 0; i < 2; i++) {
+        u32 r = stage * 2 + i;
+        if (r >= runs) {
+            clear_share(&w[i]);
+            continue;
+        }
+        if (r % of_block == 0)
+            load_head(type, h, row + (u64)(r / of_block) * block_bytes(type));
+        load_share(type, &w[i], h, r % of_block);
+    }
+}
+
+/* Factors of all 32 rows, from the lanes that have them. Only this wave uses its part of the LDS. */
+DEVICE void publish_factors(u32 type, struct tiles *s, const struct share w[2]) {
+    __builtin_amdgcn_wave_barrier();
+    for (u32 i = 0; i < (factor_span(type) == 32 ? 2 : 1); i++)
+        s->factor[wave_id()][i][lane_id() % 32] = w[i].scale;
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+}
+
+DEVICE f32x16 row_factors(const struct tiles *s, u32 which) {
+    f32x16 all;
+    for (int i = 0; i < 4; i++) {
+        f32x4 four = *(const f32x4 *)&s->factor[wave_id()][which][i * 8 + lane_id() / 32 * 4];
+        for (int j = 0; j < 4; j++)
+            all[4 * i + j] = four[j];
+    }
+    return all;
+}
+
+/* Run i of the stage, times its scales of the activation. narrow: those are of 16 elements. */
+DEVICE f32x16 multiply_run(bool narrow, const struct tiles *s, const struct share *w,
+                           u32 buffer, u32 tile, u32 i, f32x4 scale) {
+    const f16 *x = s->level[buffer][tile * 32 + lane_id() % 32] + i * 32 + lane_part();
+    f16x8 first = *(const f16x8 *)x, second = *(const f16x8 *)(x + 16);
+    f32x16 sum = multiply_eight(w->half[0], first, 0);
+    if (!narrow)
+        return multiply_eight(w->half[1], second, sum) * scale[2 * i];
+    f32x16 other = multiply_eight(w->half[1], second, 0);
+    return sum * scale[2 * i] + other * scale[2 * i + 1];
+}
+
+/* Run i of the stage for all tokens. block: sums of a block of 256, whose factor comes when it is
+ * complete. */
+DEVICE void multiply_tiles(u32 type, bool narrow, const struct tiles *s, const struct share *w,
+                           u32 buffer, u32 i, f32x4 first, f32x4 second, struct tile_sums *block,
+                           struct tile_sums *sum) {
+    const u32 span = factor_span(type);
+    if (span == 256) {
+        block->first += multiply_run(narrow, s, w, buffer, 0, i, first);
+        in_order();
+        block->second += multiply_run(narrow, s, w, buffer, 1, i, second);
+        in_order();
+    } else {
+        f32x16 factors = row_factors(s, i);
+        sum->first += multiply_run(narrow, s, w, buffer, 0, i, first) * factors;
+        in_order();
+        sum->second += multiply_run(narrow, s, w, buffer, 1, i, second) * factors;
+        in_order();
+    }
+}
+
+/* Minima of two runs, or of the halves of both. */
+DEVICE f32x16 subtract_minima(u32 type, const struct share w[2], f32x4 sums, f32x16 sum) {
+    bool upper = lane_id() >= 32;
+    if (type != TYPE_Q2_K)
+        return __builtin_amdgcn_mfma_f32_32x32x2f32(-(upper ? w[1].min[0] : w[0].min[0]),
+                                                    upper ? sums[2] + sums[3] : sums[0] + sums[1],
+                                                    sum, 0, 0, 0);
+    for (int i = 0; i < 2; i++)
+        sum = __builtin_amdgcn_mfma_f32_32x32x2f32(-(upper ? w[i].min[1] : w[i].min[0]),
+                                                   upper ? sums[2 * i + 1] : sums[2 * i], sum, 0, 0,
+                                                   0);
+    return sum;
+}
+
+DEVICE void multiply_stage(u32 type, bool narrow, struct tiles *s, const struct share w[2],
+                           u32 stage, struct tile_sums *block, struct tile_sums *sum) {
+    const u32 span = factor_span(type), buffer = stage % 2, token = lane_id() % 32;
+    if (span < 256)
+        publish_factors(type, s, w);
+    f32x4 first = s->scale[buffer][token], second = s->scale[buffer][32 + token];
+    for (u32 i = 0; i < 2; i++)
+        multiply_tiles(type, narrow, s, &w[i], buffer, i, first, second, block, sum);
+    if (has_minima(type)) {
+        sum->first = subtract_minima(type, w, s->sum[buffer][token], sum->first);
+        sum->second = subtract_minima(type, w, s->sum[buffer][32 + token], sum->second);
+    }
+    if (span < 256 || stage % 4 != 3)
+        return;
+    publish_factors(type, s, w);
+    f32x16 factors = row_factors(s, 0);
+    sum->first += block->first * factors;
+    sum->second += block->second * factors;
+    block->first = block->second = 0;
+}
+
+DEVICE void gemm_levels(u32 type, bool narrow, struct tiles *s, const struct product *p,
+                        const struct input *in, u32 row, u32 token, struct tile_sums *sum) {
+    const u32 runs = whole_blocks(type, in->k) / 32, stages = (runs + 1) / 2;
+    /* beyond the last row or token, that one again */
+    const u8 *mine = p->weight + least(row + wave_id() * 32 + lane_id() % 32, p->n - 1) *
+                                     row_bytes(type, in->k);
+    const bool ahead = factor_span(type) == 256 && !narrow; /* others lack the registers for it */
+    struct tile_sums block = { 0, 0 };
+    struct taken x;
+    struct share w[2], next[2];
+    struct head head;
+    if (!stages)
+        return;
+    take_levels(&x, in, token, 0, runs);
+    take_shares(type, w, &head, mine, 0, runs);
+    store_levels(s, &x, 0);
+    barrier();
+#pragma unroll 1
+    for (u32 stage = 0; stage < stages; stage++) {
+        bool more = stage + 1 < stages;
+        if (more && ahead) {
+            take_levels(&x, in, token, stage + 1, runs);
+            take_shares(type, next, &head, mine, stage + 1, runs);
+        }
+        multiply_stage(type, narrow, s, w, stage, &block, sum);
+        if (more && !ahead) {
+            take_levels(&x, in, token, stage + 1, runs);
+            take_shares(type, w, &head, mine, stage + 1, runs);
+        } else if (more) {
+            w[0] = next[0];
+            w[1] = next[1];
+        }
+        if (more)
+            store_levels(s, &x, stage + 1);
+        barrier();
+    }
+}
+
+/* ---- F16 and BF16 ------------------------------------------------------------------------------ */
+
+/* Eight floats of a token in two parts of 16 bits. */
+struct parts {
+    f16x8 high, low;
+};
+
+DEVICE struct parts split_halves(const float x[8]) {
+    struct parts p;
+    for (int i = 0; i < 8; i++) {
+        p.high[i] = (f16)x[i];
+        p.low[i] = (f16)(x[i] - (float)p.high[i]);
+    }
+    return p;
+}
+
+DEVICE u32 brain_bits(float x) {
+    u32 bits = bits_of(x);
+    return (bits & 0x7fffffff) > 0x7f800000 ? bits | 0x00400000
+                                            : bits + 0x7fff + (bits >> 16 & 1);
+}
+
+DEVICE struct parts split_brain(const float x[8]) {
+    struct parts p;
+    u32x4 high, low;
+    for (int i = 0; i < 4; i++) {
+        u32 a = brain_bits(x[2 * i]) & 0xffff0000u, b = brain_bits(x[2 * i + 1]) & 0xffff0000u;
+        high[i] = a >> 16 | b;
+        low[i] = brain_bits(x[2 * i] - float_of(a)) >> 16 |
+                 (brain_bits(x[2 * i + 1] - float_of(b)) & 0xffff0000u);
+    }
+    p.high = __builtin_bit_cast(f16x8, high);
+    p.low = __builtin_bit_cast(f16x8, low);
+    return p;
+}
+
+/* What a thread loads of a stage: 8 elements of one token, 0 beyond the last. */
+DEVICE void take_floats(float x[8], const struct input *in, u32 token, u32 at) {
+    const float *row = in->x + (u64)least(token + thread_id() / 4, in->tokens - 1) * in->k;
+    at += thread_id() % 4 * 8;
+    if (at + 8 <= in->k) {
+        load_floats(TYPE_F32, (const u8 *)row, at / 8, x);
+        return;
+    }
+    for (u32 i = 0; i < 8; i++)
+        x[i] = at + i < in->k ? row[at + i] : 0;
+}
+
+/* Halves have few exponents: the largest of a token's 32 elements becomes 2^14 to 2^15. */
+DEVICE void store_split(u32 type, struct tiles *s, float x[8], u32 stage) {
+    u32 token = thread_id() / 4, at = thread_id() % 4 * 8;
+    struct parts p;
+    if (type == TYPE_F16) {
+        u32 peak = 0;
+        for (int i = 0; i < 8; i++)
+            peak = most(peak, bits_of(x[i]) & 0x7f800000);
+        peak = most(peak, bits_of(from_lane(float_of(peak), lane_id() ^ 1)));
+        peak = most(peak, bits_of(from_lane(float_of(peak), lane_id() ^ 2)));
+        peak = most(least(peak >> 23, 254), 28);
+        for (int i = 0; i < 8; i++)
+            x[i] *= float_of((254 + 14 - peak) << 23);
+        p = split_halves(x);
+        if (at == 0)
+            s->power[stage % 2][token] = float_of((peak - 14) << 23);
+    } else {
+        p = split_brain(x);
+    }
+    *(f16x8 *)&s->split[stage % 2][0][token][at] = p.high;
+    *(f16x8 *)&s->split[stage % 2][1][token][at] = p.low;
+}
+
+/* 16 elements of the lane's row, as they are in the file; 0 beyond the last. */
+DEVICE void take_row(f16x8 w[2], const u8 *row, u32 at, u32 k) {
+    at += lane_part();
+    for (u32 i = 0; i < 2; i++, at += 16) {
+        if (at + 8 <= k) {
+            w[i] = __builtin_bit_cast(f16x8, load_u32x4(row + (u64)at * 2));
+            continue;
+        }
+        for (u32 j = 0; j < 8; j++)
+            w[i][j] = __builtin_bit_cast(f16, (u16)(at + j < k ? load_u16(row + (u64)(at + j) * 2) : 0));
+    }
+}
+
+DEVICE f32x16 multiply_part(u32 type, f16x8 w, f16x8 x, f32x16 sum) {
+    if (type == TYPE_F16)
+        return multiply_eight(w, x, sum);
+    i16x8 a = __builtin_bit_cast(i16x8, w), b = __builtin_bit_cast(i16x8, x);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.lo, b.lo, sum, 0, 0, 0);
+    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.hi, b.hi, sum, 0, 0, 0);
+}
+
+DEVICE void multiply_split(u32 type, const struct tiles *s, const f16x8 w[2], u32 buffer, u32 token,
+                           f32x16 *sum) {
+    f32x16 dot = type == TYPE_F16 ? (f32x16)0 : *sum;
+    for (u32 part = 0; part < 2; part++)
+        for (u32 i = 0; i < 2; i++)
+            dot = multiply_part(
+                type, w[i], *(const f16x8 *)&s->split[buffer][part][token][i * 16 + lane_part()],
+                dot);
+    *sum = type == TYPE_F16 ? *sum + dot * s->power[buffer][token] : dot;
+    in_order();
+}
+
+DEVICE void gemm_split(u32 type, struct tiles *s, const struct product *p, const struct input *in,
+                       u32 row, u32 token, struct tile_sums *sum) {
+    const u32 stages = (in->k + SPLIT - 1) / SPLIT;
+    const u8 *mine = p->weight + least(row + wave_id() * 32 + lane_id() % 32, p->n - 1) *
+                                     row_bytes(type, in->k);
+    float x[8];
+    f16x8 w[2], next[2];
+    take_floats(x, in, token, 0);
+    take_row(w, mine, 0, in->k);
+    store_split(type, s, x, 0);
+    barrier();
+#pragma unroll 1
+    for (u32 stage = 0; stage < stages; stage++) {
+        bool more = stage + 1 < stages;
+        if (more) {
+            take_floats(x, in, token, (stage + 1) * SPLIT);
+            take_row(next, mine, (stage + 1) * SPLIT, in->k);
+        }
+        multiply_split(type, s, w, stage % 2, lane_id() % 32, &sum->first);
+        multiply_split(type, s, w, stage % 2, 32 + lane_id() % 32, &sum->second);
+        if (more) {
+            store_split(type, s, x, stage + 1);
+            w[0] = next[0];
+            w[1] = next[1];
+        }
+        barrier();
+    }
+}
+
+/* ---- F32 ---------------------------------------------------------------------------------------- */
+
+DEVICE void multiply_floats(const struct tiles *s, struct tile_sums *sum) {
+    u32 row = wave_id() * 32 + lane_id() % 32, token = TILE_ROWS + lane_id() % 32;
+    for (u32 i = 0; i < FLAT; i += 2) {
+        u32 at = i + lane_id() / 32;
+        sum->first = __builtin_amdgcn_mfma_f32_32x32x2f32(s->full[row][at], s->full[token][at],
+                                                          sum->first, 0, 0, 0);
+        sum->second = __builtin_amdgcn_mfma_f32_32x32x2f32(s->full[row][at], s->full[token + 32][at],
+                                                           sum->second, 0, 0, 0);
+    }
+}
+
+/* Four sums of a lane are four rows of its token. */
+DEVICE void put_tile(const struct product *p, u32 tokens, u32 row, u32 token, u32 added,
+                     f32x16 sum) {
+    row += wave_id() * 32 + lane_id() / 32 * 4;
+    token += lane_id() % 32;
+    if (token >= tokens)
+        return;
+    for (u32 i = 0; i < 16; i += 4, row += 8) {
+        if (p->n % 4 || row + 4 > p->n) {
+            for (u32 j = 0; j < 4; j++)
+                if (row + j < p->n)
+                    put(p, token, row + j, sum[i + j], added);
+            continue;
+        }
+        f32x4 four;
+        for (u32 j = 0; j < 4; j++)
+            four[j] = sum[i + j] + (p->bias ? p->bias[row + j] : 0);
+        f32x4_any *out = (f32x4_any *)(p->out + (u64)token * p->n + row);
+        *out = added ? *out + four : four;
+    }
+}
+
+DEVICE void put_sums(const struct product *p, const struct input *in, u32 row, u32 token, u32 added,
+                     const struct tile_sums *sum) {
+    put_tile(p, in->tokens, row, token, added, sum->first);
+    put_tile(p, in->tokens, row, token + 32, added, sum->second);
+}
+
+#else /* without matrix cores */
+
+enum { FLAT = 32, FLAT_STRIDE = FLAT + 1, SUMS = 32 };
+
+struct tiles {
+    float full[TILE_ROWS + TILE_TOKENS][FLAT_STRIDE];
+};
+
+struct tile_sums {
+    float of[SUMS];
+};
+
+DEVICE void clear_sums(struct tile_sums *sum) {
+    for (int i = 0; i < SUMS; i++)
+        sum->of[i] = 0;
+}
+
+/* A thread has 8 rows and 4 tokens, 16 apart. */
+DEVICE u32 sum_row(u32 i) {
+    return i / 4 * 16 + thread_id() / 16;
+}
+
+DEVICE u32 sum_token(u32 i) {
+    return i % 4 * 16 + thread_id() % 16;
+}
+
+DEVICE void multiply_floats(const struct tiles *s, struct tile_sums *sum) {
+    for (u32 k = 0; k < FLAT; k++) {
+        float w[8], x[4];
+        for (int i = 0; i < 8; i++)
+            w[i] = s->full[sum_row(4 * i)][k];
+        for (int i = 0; i < 4; i++)
+            x[i] = s->full[TILE_ROWS + sum_token(i)][k];
+        for (int i = 0; i < SUMS; i++)
+            sum->of[i] = __builtin_fmaf(w[i / 4], x[i % 4], sum->of[i]);
+    }
+}
+
+/* Run r of a token's activations. */
+DEVICE void find_run(struct run *run, const struct levels *l, u32 r, u32 token) {
+    u64 slab = slab_of(l, r, token);
+    take_bits(run, (const u8 *)l->level + slab * SLAB + r % 8 * 32, 0, 255);
+    for (int half = 0; half < 2; half++)
+        set_scale(run, half, l->scale[slab * SLAB_RUNS + r % 8 * 2 + half], 0);
+}
+
+DEVICE void load_tile(u32 type, struct tiles *s, const struct product *p, const struct input *in,
+                      u32 row, u32 token, u32 r) {
+    u32 line = thread_id();
+    struct run run;
+    if (line >= TILE_ROWS + TILE_TOKENS)
+        return;
+    if (line >= TILE_ROWS) /* beyond the last row or token, that one again */
+        find_run(&run, &in->levels, r, least(token + line - TILE_ROWS, in->tokens - 1));
+    else
+        decode_run(type, &run, p->weight + least(row + line, p->n - 1) * row_bytes(type, in->k), r);
+    for (int i = 0; i < 32; i++)
+        s->full[line][i] = run_element(&run, i);
+}
+
+DEVICE void gemm_levels(u32 type, bool narrow, struct tiles *s, const struct product *p,
+                        const struct input *in, u32 row, u32 token, struct tile_sums *sum) {
+    const u32 runs = whole_blocks(type, in->k) / 32;
+    for (u32 r = 0; r < runs; r++) {
+        barrier();
+        load_tile(type, s, p, in, row, token, r);
+        barrier();
+        multiply_floats(s, sum);
+    }
+}
+
+DEVICE void put_sums(const struct product *p, const struct input *in, u32 row, u32 token, u32 added,
+                     const struct tile_sums *sum) {
+    for (u32 i = 0; i < SUMS; i++)
+        if (row + sum_row(i) < p->n && token + sum_token(i) < in->tokens)
+            put(p, token + sum_token(i), row + sum_row(i), sum->of[i], added);
+}
+
+#endif
+
+/* A thread loads column thread % 32 of every eighth line. */
+DEVICE void gemm_floats(u32 type, struct tiles *s, const struct product *p, const struct input *in,
+                        u32 row, u32 token, struct tile_sums *sum) {
+    const u64 bytes = row_bytes(type, in->k);
+    for (u32 at = 0; at < in->k; at += FLAT) {
+        u32 column = thread_id() % FLAT;
+        bool inside = at + column < in->k;
+        barrier();
+        for (u32 line = thread_id() / FLAT; line < TILE_ROWS + TILE_TOKENS; line += THREADS / FLAT) {
+            float v = 0;
+            if (inside && line < TILE_ROWS)
+                v = load_float(type, p->weight + least(row + line, p->n - 1) * bytes, at + column);
+            else if (inside)
+                v = in->x[(u64)least(token + line - TILE_ROWS, in->tokens - 1) * in->k + at + column];
+            s->full[line][column] = v;
+        }
+        barrier();
+        multiply_floats(s, sum);
+    }
+}
+
+/* Levels that share a scale by 32 are for weights of 256 elements per block alone. */
+DEVICE void gemm_of_type(u32 type, struct tiles *s, const struct product *p, const struct input *in,
+                         u32 row, u32 token, struct tile_sums *sum) {
+    if (block_elements(type) == 32 || in->run != 32)
+        gemm_levels(type, true, s, p, in, row, token, sum);
+    else
+        gemm_levels(type, false, s, p, in, row, token, sum);
+}
+
+DEVICE void gemm(const struct product *p, const struct input *in, u32 block, u32 added) {
+    SHARED struct tiles tiles;
+    const u32 across = (p->n + TILE_ROWS - 1) / TILE_ROWS;
+    const u32 row = block % across * TILE_ROWS, token = block / across * TILE_TOKENS;
+    struct tile_sums sum;
+    clear_sums(&sum);
+    switch (p->type) {
+#define QUANTISED(TYPE)                                                                            \
+    case TYPE:                                                                                     \
+        gemm_of_type(TYPE, &tiles, p, in, row, token, &sum);                                       \
+        break;
+#include "kernels/hip/quantised.def"
+    case TYPE_F32:
+        gemm_floats(TYPE_F32, &tiles, p, in, row, token, &sum);
+        break;
+    case TYPE_F16:
+    case TYPE_BF16:
+#if MATRIX_CORES
+        if (p->type == TYPE_F16)
+            gemm_split(TYPE_F16, &tiles, p, in, row, token, &sum);
+        else
+            gemm_split(TYPE_BF16, &tiles, p, in, row, token, &sum);
+#else
+        gemm_floats(p->type, &tiles, p, in, row, token, &sum);
+#endif
+        break;
+    }
+    put_sums(p, in, row, token, added, &sum);
+}
