@@ -5,7 +5,8 @@
  * compiles them, and so does hiprtc.
  *
  * WAVE is the number of lanes of a wave: 64 on CDNA, 32 on RDNA. MATRIX_CORES: the processor has the
- * matrix instructions of gfx90a and gfx942. */
+ * matrix instructions of gfx90a and gfx942. SMALL_HALVES: they multiply halves below 2^-14, which those of
+ * gfx90a take for 0. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -33,6 +34,12 @@ typedef short i16x8 __attribute__((ext_vector_type(8)));
 #define MATRIX_CORES 1
 #else
 #define MATRIX_CORES 0
+#endif
+
+#if defined(__gfx942__)
+#define SMALL_HALVES 1
+#else
+#define SMALL_HALVES 0
 #endif
 
 #if defined(__AMDGCN_WAVEFRONT_SIZE__)

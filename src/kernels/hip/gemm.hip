@@ -10,7 +10,8 @@
  * times sums of activations are products of floats.
  *
  * F16 weights are multiplied with activations in two halves of 11 bits each, scaled by a power of 2 for
- * every 32 elements; BF16 weights with two parts of 8 bits. F32 weights are multiplied as floats.
+ * every 32 elements, if the processor multiplies small halves (SMALL_HALVES); BF16 weights with two parts of
+ * 8 bits. Other F16 weights and F32 weights are multiplied as floats.
  *
  * Where there are no matrix cores everything is multiplied as floats. */
 
@@ -532,14 +533,17 @@ DEVICE void gemm(const struct product *p, const struct input *in, u32 block, u32
         gemm_floats(TYPE_F32, &tiles, p, in, row, token, &sum);
         break;
     case TYPE_F16:
+#if SMALL_HALVES
+        gemm_split(TYPE_F16, &tiles, p, in, row, token, &sum);
+#else
+        gemm_floats(TYPE_F16, &tiles, p, in, row, token, &sum);
+#endif
+        break;
     case TYPE_BF16:
 #if MATRIX_CORES
-        if (p->type == TYPE_F16)
-            gemm_split(TYPE_F16, &tiles, p, in, row, token, &sum);
-        else
-            gemm_split(TYPE_BF16, &tiles, p, in, row, token, &sum);
+        gemm_split(TYPE_BF16, &tiles, p, in, row, token, &sum);
 #else
-        gemm_floats(p->type, &tiles, p, in, row, token, &sum);
+        gemm_floats(TYPE_BF16, &tiles, p, in, row, token, &sum);
 #endif
         break;
     }
