@@ -81,10 +81,15 @@ void isa_taint_write_row(struct isa_taint *t, unsigned code, uint64_t lanes, uin
 
 /* ---- vector instructions --------------------------------------------------------------------- */
 
-static uint64_t source(struct isa_taint *t, const struct isa_insn *i, unsigned s) {
+static unsigned source_type(const struct isa_insn *i, unsigned s) {
     const struct isa_info *info = &isa_info[i->op];
-    unsigned type = s < 3 && info->type[s + 1] != ISA_TYPE_NONE ? info->type[s + 1] : info->type[0];
-    unsigned code = i->src[s], dwords = isa_type_dwords(type);
+    return info->type[s + 1] != ISA_TYPE_NONE ? info->type[s + 1] : info->type[0];
+}
+
+/* Lanes in which one of the first `dwords` dwords of source s is undefined. */
+static uint64_t source_dwords(struct isa_taint *t, const struct isa_insn *i, unsigned s,
+                              unsigned dwords) {
+    unsigned type = source_type(i, s), code = i->src[s];
     if (code >= ISA_VGPR0)
         return s == 0 && i->form == ISA_AS_DPP ? 0 : isa_taint_rows(t, code, dwords);
     if (code >= ISA_SGPRS)
@@ -93,6 +98,10 @@ static uint64_t source(struct isa_taint *t, const struct isa_insn *i, unsigned s
     if (type == ISA_TYPE_M64)
         return bits;
     return bits ? ~UINT64_C(0) : 0;
+}
+
+static uint64_t source(struct isa_taint *t, const struct isa_insn *i, unsigned s) {
+    return source_dwords(t, i, s, isa_type_dwords(source_type(i, s)));
 }
 
 static bool cancels(const struct isa_insn *i) {
@@ -136,10 +145,37 @@ static void halves_before(struct isa_taint *t, const struct isa_insn *i) {
     }
 }
 
+/* Of 64 bits, the first dword of the result is made without the second dwords of the sources.
+ * Compilers know: they leave the second dword of an addend undefined if they need 32 bits only. */
+static bool carries_up(const struct isa_insn *i) {
+    switch (i->op) {
+    case ISA_OP_v_mad_u64_u32:
+    case ISA_OP_v_mad_i64_i32:
+    case ISA_OP_v_lshl_add_u64:
+    case ISA_OP_v_lshlrev_b64:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The second dword of the result is made of everything. */
+static void low_before(struct isa_taint *t, const struct isa_insn *i) {
+    unsigned sources = (unsigned)isa_valu_sources(i->op);
+    for (unsigned s = 0; s < sources && s < 3; s++) {
+        t->mask |= source_dwords(t, i, s, 1);
+        t->high |= source(t, i, s);
+    }
+}
+
 static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned sources = (unsigned)isa_valu_sources(i->op);
     if (is_halved(i)) {
         halves_before(t, i);
+        return;
+    }
+    if (carries_up(i)) {
+        low_before(t, i);
         return;
     }
     if (i->op == ISA_OP_v_cndmask_b32) {
@@ -153,9 +189,11 @@ static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct 
 static void vector_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
     uint64_t mask = t->mask & t->exec;
-    if (is_halved(i)) {
+    if (is_halved(i) || carries_up(i)) {
         isa_taint_write_row(t, i->dst, t->exec, mask);
         isa_taint_write_row(t, i->dst + 1, t->exec, t->high & t->exec);
+        if (info->forms & ISA_FORM_SDST)
+            write_scalars(t, w, i, i->sdst, 2, t->high & t->exec);
         return;
     }
     if (info->type[0] == ISA_TYPE_M64) {

@@ -1,0 +1,149 @@
+/* Undefined values in registers: which dwords of a result of 64 bits they reach. */
+#include "isa/taint.h"
+#include "unit/isa_wave.h"
+
+enum { LOW = 10, HIGH, RESULT = 30, FACTOR = 40, CARRY = 50 };
+
+static struct isa_taint taint;
+static unsigned used;
+static struct isa_origin used_origin;
+
+static bool is_undefined(void *context, const struct isa_wave *w, unsigned space, uint64_t address,
+                         uint32_t bytes) {
+    (void)context, (void)w, (void)space, (void)address, (void)bytes;
+    return false;
+}
+
+static void define(void *context, const struct isa_wave *w, unsigned space, uint64_t address,
+                   uint32_t bytes, bool undefined) {
+    (void)context, (void)w, (void)space, (void)address, (void)bytes, (void)undefined;
+}
+
+static void count(void *context, const struct isa_wave *w, const struct isa_insn *i,
+                  enum isa_taint_use how, struct isa_origin origin, unsigned lane) {
+    (void)context, (void)w, (void)i, (void)lane;
+    assert_int_equal(how, ISA_TAINT_ADDRESS);
+    used_origin = origin;
+    used++;
+}
+
+static const struct isa_taint_host host = { .is_undefined = is_undefined,
+                                            .define = define,
+                                            .used = count };
+
+static void step(struct isa_insn i) {
+    isa_taint_before(&taint, wave, &i);
+    assert_int_equal(execute(i), ISA_CONTINUE);
+    isa_taint_after(&taint, wave, &i);
+}
+
+static void move(unsigned to, unsigned from) {
+    step((struct isa_insn){ .op = ISA_OP_v_mov_b32, .dst = ISA_VGPR0 + to, .src = { from } });
+}
+
+/* v0 and all SGPRs are defined; what a test moves 0 to is too. */
+static void begin(void) {
+    wave_open(ISA_GFX942);
+    isa_taint_reset(&taint, &host, ISA_FLAT_SCRATCH);
+    used = 0;
+    move(FACTOR, ISA_INT_0);
+}
+
+static int close_wave(void **state) {
+    (void)state;
+    wave_close();
+    return 0;
+}
+
+/* Each makes RESULT and the register after it of 64 bits in `from` and 0. */
+static void make(enum isa_op op, unsigned from) {
+    struct isa_insn i = { .op = (uint16_t)op, .dst = ISA_VGPR0 + RESULT, .sdst = CARRY };
+    i.src[0] = i.src[1] = i.src[2] = ISA_VGPR0 + FACTOR;
+    switch (op) {
+    case ISA_OP_v_lshlrev_b64:
+        i.src[1] = (uint16_t)(ISA_VGPR0 + from);
+        break;
+    case ISA_OP_v_lshl_add_u64:
+        i.src[0] = (uint16_t)(ISA_VGPR0 + from);
+        i.src[2] = ISA_INT_0;
+        break;
+    default:
+        i.src[2] = (uint16_t)(ISA_VGPR0 + from);
+    }
+    step(i);
+}
+
+static const enum isa_op upwards[] = { ISA_OP_v_mad_u64_u32, ISA_OP_v_mad_i64_i32,
+                                       ISA_OP_v_lshl_add_u64, ISA_OP_v_lshlrev_b64 };
+enum { UPWARDS = sizeof upwards / sizeof *upwards };
+
+static void the_second_dword_does_not_reach_the_first(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < UPWARDS; n++) {
+        begin();
+        move(LOW, ISA_INT_0);
+        make(upwards[n], LOW);
+        assert_true(taint.vgpr[RESULT] == 0);
+        assert_true(taint.vgpr[RESULT + 1] == ~UINT64_C(0));
+        assert_int_equal(taint.vgpr_origin[RESULT + 1].at, HIGH);
+        assert_int_equal(taint.sgpr[CARRY] != 0, n < 2); /* the carry is the whole sum's */
+    }
+}
+
+static void the_first_dword_reaches_both(void **state) {
+    (void)state;
+    for (unsigned n = 0; n < UPWARDS; n++) {
+        begin();
+        move(HIGH, ISA_INT_0);
+        make(upwards[n], LOW);
+        assert_true(taint.vgpr[RESULT] == ~UINT64_C(0));
+        assert_true(taint.vgpr[RESULT + 1] == ~UINT64_C(0));
+        assert_int_equal(taint.vgpr_origin[RESULT].at, LOW);
+    }
+}
+
+static void only_lanes_that_are_on_are_written(void **state) {
+    (void)state;
+    begin();
+    move(LOW, ISA_INT_0);
+    move(RESULT, ISA_INT_0);
+    move(RESULT + 1, ISA_INT_0);
+    ISA_WAVE_EXEC(wave) = 0xf0;
+    make(ISA_OP_v_mad_u64_u32, LOW);
+    assert_true(taint.vgpr[RESULT] == 0);
+    assert_true(taint.vgpr[RESULT + 1] == 0xf0);
+}
+
+static void load(void) {
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        set_address(RESULT, l, MEMORY_BASE);
+    step((struct isa_insn){ .op = ISA_OP_global_load_dword,
+                            .dst = ISA_VGPR0 + 60,
+                            .src = { ISA_VGPR0 + RESULT, 0, ISA_OFF } });
+}
+
+/* What compilers make of 64 bits times 32 for an address: the second product adds to a register
+ * whose neighbour nothing has written. */
+static void an_address_of_two_products_is_defined(void **state) {
+    (void)state;
+    begin();
+    move(LOW, ISA_INT_0);
+    make(ISA_OP_v_mad_u64_u32, LOW);
+    move(RESULT + 1, ISA_VGPR0 + RESULT);
+    load();
+    assert_int_equal(used, 0);
+    make(ISA_OP_v_mad_u64_u32, LOW);
+    load();
+    assert_int_equal(used, 1);
+    assert_int_equal(used_origin.at, HIGH);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_second_dword_does_not_reach_the_first),
+        cmocka_unit_test(the_first_dword_reaches_both),
+        cmocka_unit_test(only_lanes_that_are_on_are_written),
+        cmocka_unit_test(an_address_of_two_products_is_defined),
+    };
+    return cmocka_run_group_tests(tests, NULL, close_wave);
+}
