@@ -11,7 +11,7 @@ cd "$TMPDIR" || exit 1
 
 hostile='</script><img src=x onerror="document.title=1">'
 # Kernel by kernel: a graph launch would be one event.
-GRETA_HIP_GRAPH=0 "$infer" --prompt "$hostile" --ctx 2048 --max-tokens 1500 --seed 1 --ignore-eos --quiet \
+GRETA_HIP_GRAPH=0 GRETA_FUSE=0 "$infer" --prompt "$hostile" --ctx 2048 --max-tokens 1500 --seed 1 --ignore-eos --quiet \
     --record many.gcr >infer.log 2>&1 || { cat infer.log; exit 1; }
 
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
