@@ -45,7 +45,7 @@ enum { KERN_TOKENS = 32 };
 /* Positions of a range of its context. */
 enum { KERN_RANGE = 256 };
 #define KERN_RANGES(positions) (((uint64_t)(positions) + KERN_RANGE - 1) / KERN_RANGE)
-/* Floats of a row of an attention's parts: sums, padded, and two more numbers. */
+/* Floats of a row of an attention's parts: sums, padded, and two more numbers, padded with 0. */
 enum { KERN_LANES = 16 };
 #define KERN_PART_SUMS(head_size)                                                                  \
     (((uint64_t)(head_size) + KERN_LANES - 1) / KERN_LANES * KERN_LANES)

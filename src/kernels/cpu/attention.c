@@ -290,6 +290,7 @@ static void put_part(const struct job *j, size_t c, size_t row, float *part) {
     memcpy(part, j->sums + (c * j->lanes + row) * j->width, j->width * sizeof *part);
     part[j->width] = j->highest[c * j->span + row];
     part[j->width + 1] = find_total(j, c, row);
+    memset(part + j->width + 2, 0, (KERN_LANES - 2) * sizeof *part); /* as on a GPU */
 }
 
 /* Adds the part of the next range to those before it. Where nothing is seen the weights are 0. */

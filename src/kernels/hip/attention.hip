@@ -221,10 +221,10 @@ DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
         else if (i < c->head_size)
             out[i] = sum / s->total[h];
     }
-    if (part && thread_id() == 0) {
-        part[padded] = s->highest[h];
-        part[padded + 1] = s->total[h];
-    }
+    /* The whole row, though nobody reads its end: parts have no gaps, and lines of memory no holes. */
+    u32 i = thread_id();
+    if (part && i < PART_LANES)
+        part[padded + i] = i == 0 ? s->highest[h] : i == 1 ? s->total[h] : 0;
 }
 
 DEVICE void load_queries(struct attention_room *s, const struct context *c, const float *q, u32 heads,
