@@ -339,6 +339,17 @@ static void matmul_of_every_type_agrees_for_many_tokens(void **state) {
         }
 }
 
+/* Some matrix cores take halves below 2^-14 for 0. */
+static void small_halves_count(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { TOKENS = 9, N = 7, K = 256 };
+    struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
+    uint16_t *weight = a.weight.ptr;
+    for (int i = 0; weight && i < N * K; i++)
+        weight[i] &= 0x83ff; /* sign and fraction */
+    assert_twins(KERN_matmul, &a, SUMS, "small", TOKENS, N, K);
+}
+
 /* Blocks of 32 elements, and floats, come in rows that are no multiples of 256. */
 static void matmul_agrees_for_odd_widths(void **state) {
     SKIP_WITHOUT_CODE;
@@ -641,6 +652,7 @@ int main(void) {
         TEST(the_interpreter_counts_lines_and_bytes),
         TEST(matmul_of_every_type_agrees_for_few_tokens),
         TEST(matmul_of_every_type_agrees_for_many_tokens),
+        TEST(small_halves_count),
         TEST(matmul_agrees_for_odd_widths),
         TEST(fused_matmuls_agree_for_mixed_types),
         TEST(activated_matmuls_agree_and_quantise_what_they_wrote),
