@@ -232,8 +232,8 @@ static void find_programs(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/cases", build);
     DIR *folder = opendir(path);
     for (struct dirent *e; folder && (e = readdir(folder)) && program_count < CASES_MAX;) {
-        char *dot = strstr(e->d_name, ".bug");
-        if (!dot || dot[4] || dot - e->d_name >= NAME_LENGTH)
+        char *dot = strstr(e->d_name, ".fixed");
+        if (!dot || dot[6] || dot - e->d_name >= NAME_LENGTH)
             continue;
         *dot = '\0';
         snprintf(path, sizeof path, "%s/tests/cases/%s.c", source, e->d_name);
