@@ -3,6 +3,7 @@
 
 set(GRETA_GPU_ARCHES gfx90a gfx942 gfx1100)
 set(GRETA_GPU_CLANG "" CACHE STRING "clang that compiles the GPU kernels (found if empty; OFF: none)")
+set(GRETA_GPU_BUNDLE "" CACHE FILEPATH "GPU kernels that another build of the same sources compiled, instead of compiling them")
 
 set(greta_gpu_flags -x hip --cuda-device-only --gpu-bundle-output -nogpulib -nogpuinc -O3)
 foreach(arch IN LISTS GRETA_GPU_ARCHES)
@@ -63,16 +64,45 @@ function(greta_gpu_source sources)
         COMPILE_DEFINITIONS "GRETA_GPU_SOURCE=\"${joined}\"" OBJECT_DEPENDS ${joined})
 endfunction()
 
+# Makes image.c embed a bundle, and say where it is from.
+function(greta_gpu_embed image origin)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernels/hip/image.c PROPERTIES
+        COMPILE_DEFINITIONS "GRETA_GPU_IMAGE=\"${image}\";GRETA_GPU_ORIGIN=\"${origin}\""
+        OBJECT_DEPENDS ${image})
+endfunction()
+
+# The bundle of another build, which must be there and no older than the sources.
+function(greta_gpu_reuse)
+    get_filename_component(image ${GRETA_GPU_BUNDLE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+    if(NOT EXISTS ${image})
+        message(FATAL_ERROR "GRETA_GPU_BUNDLE: there is no ${image}; build it first, or leave the option out")
+    endif()
+    foreach(source IN LISTS sources)
+        if(${source} IS_NEWER_THAN ${image})
+            message(FATAL_ERROR "GRETA_GPU_BUNDLE: ${source} is newer than ${image}; build that again, or leave the option out")
+        endif()
+    endforeach()
+    list(JOIN GRETA_GPU_ARCHES ", " arches)
+    message(STATUS "GPU kernels: ${arches}, taken from ${image}")
+    configure_file(${image} ${PROJECT_BINARY_DIR}/gpu/kernels.bundle COPYONLY)
+    greta_gpu_embed(${PROJECT_BINARY_DIR}/gpu/kernels.bundle "${arches} (another build)")
+endfunction()
+
 # The bundle, and its path in GRETA_GPU_IMAGE for image.c.
 function(greta_gpu_kernels)
     greta_glob(sources src/kernels/hip/*.hip src/kernels/hip/*.def)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/src/model/quant/tensor_type.def)
     greta_gpu_source("${sources}")
+    if(GRETA_GPU_BUNDLE)
+        greta_gpu_reuse()
+        return()
+    endif()
     greta_gpu_find()
     list(JOIN GRETA_GPU_ARCHES ", " arches)
     if(NOT GRETA_GPU_COMPILER)
         message(STATUS "GPU kernels: none. No clang with the AMDGPU target (${arches}) was found; "
             "--exec isa will not work, and a GPU needs hiprtc. Debian: apt install clang-19")
+        file(REMOVE ${PROJECT_BINARY_DIR}/gpu/kernels.bundle) # of an earlier configuration; tests look for it
         return()
     endif()
     get_filename_component(name ${GRETA_GPU_COMPILER} NAME)
@@ -89,7 +119,5 @@ function(greta_gpu_kernels)
             -c ${PROJECT_SOURCE_DIR}/src/kernels/hip/kernels.hip -o ${image}
         DEPENDS ${sources}
         COMMENT "Compiling the GPU kernels for ${arches}" VERBATIM COMMAND_EXPAND_LISTS)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernels/hip/image.c PROPERTIES
-        COMPILE_DEFINITIONS "GRETA_GPU_IMAGE=\"${image}\";GRETA_GPU_ORIGIN=\"${arches} (${name})\""
-        OBJECT_DEPENDS ${image})
+    greta_gpu_embed(${image} "${arches} (${name})")
 endfunction()

@@ -65,6 +65,7 @@ static enum rc open_engine(struct app *a, struct err *e) {
         .model = o->model,
         .device = o->device,
         .exec = o->exec,
+        .devices = o->devices,
         .record = o->record,
         .context = (uint32_t)o->ctx.value,
         .sequences = a->sequences,

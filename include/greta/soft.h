@@ -112,7 +112,7 @@ struct greta_soft_fault {
     uint64_t
         node; /* of a graph: greta_soft_tag() of the thread that captured the operation, or 0 */
     /* enum greta_soft_space: where address is an offset in LDS or scratch, LDS or SCRATCH, and how
-     * much a workgroup or a work-item has of it; else 0. */
+     * much a workgroup or a work-item has of it; HEAP and what follows it; else 0. */
     int space;
     uint32_t space_bytes;
 };
@@ -195,7 +195,8 @@ enum greta_soft_caught_kind {
      * have cost too much. */
     GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED = 8,
     /* An access at `address` through pointer argument number `count`, which points to another live
-     * allocation: `bytes` past the end of that one, or before its start if `all` is 1. */
+     * allocation, or to another part of this one (greta_soft_name_range()): `bytes` past the end of
+     * that, or before its start if `all` is 1. */
     GRETA_SOFT_CAUGHT_ASTRAY = 9,
 };
 enum greta_soft_space {
@@ -204,6 +205,13 @@ enum greta_soft_space {
     GRETA_SOFT_SPACE_SCRATCH = 3,
     GRETA_SOFT_SPACE_VGPR = 4,
     GRETA_SOFT_SPACE_SGPR = 5,
+    /* Of a fault: the allocation is a block of malloc() in device code, live or freed, or one that
+     * a kernel frees again. */
+    GRETA_SOFT_SPACE_HEAP = 6,
+    GRETA_SOFT_SPACE_HEAP_FREED = 7,
+    GRETA_SOFT_SPACE_HEAP_TWICE = 8,
+    GRETA_SOFT_SPACE_HOST = 9,        /* memory of the host that the device does not reach */
+    GRETA_SOFT_SPACE_MISALIGNED = 10, /* an atomic of space_bytes, not aligned to them */
 };
 
 /* One of the places in the kernel that take part. */
@@ -275,6 +283,12 @@ GRETA_SOFT_API uint64_t greta_soft_launches_done(uint64_t stream_number);
 
 /* Looks at the patterns beside all allocations now; what is damaged goes to the observer. */
 GRETA_SOFT_API void greta_soft_look_at_slack(void);
+
+/* The program calls [address, address + bytes), a part of a block, one thing: a tensor in an arena.
+ * Machine code that gets a pointer into it as an argument is expected to stay in it (see
+ * GRETA_SOFT_CAUGHT_ASTRAY). bytes 0 takes the name back, and so does the end of the block. A range
+ * that overlaps another one, but does not start where it does, is left out. */
+GRETA_SOFT_API void greta_soft_name_range(const void *address, uint64_t bytes);
 
 /* ---- counting what machine code does ------------------------------------------------------- */
 

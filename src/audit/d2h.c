@@ -104,7 +104,7 @@ static enum gcore_d2h_code refuse(const struct d2h_request *q, const struct d2h_
     return fail(q, f, NO_OP_ID, result);
 }
 
-/* The runtime said error. It is told on, never tried again. */
+/* The runtime returned an error: it is passed on, and the copy is not tried again. */
 static enum gcore_d2h_code fail_runtime(const struct d2h_request *q, hipError_t error,
                                         uint64_t op_id, struct gcore_d2h_result *result) {
     struct d2h_finding f = { .code = GCORE_D2H_DEVICE_ERROR, .error = error };
@@ -119,8 +119,8 @@ static uint64_t new_op_id(void) {
     return atomic_fetch_add_explicit(&audit.next_op_id, 1, memory_order_relaxed);
 }
 
-/* Behind everything that may produce the data. Where the audit does not see all work, only the
- * device as a whole can be waited for. */
+/* Puts the copy after everything that may produce the data. Where the audit does not see all work,
+ * only the device as a whole can be waited for. */
 static hipError_t wait_for_others(const struct d2h_request *q, struct wait_list *others) {
     if (!audit.partial)
         return wait_for_busy(q->order, others, q->caller);

@@ -257,6 +257,21 @@ static enum gcore_d2h_code check_device(const struct d2h_request *q, const place
     return found(f, GCORE_D2H_WRONG_DEVICE, address, which);
 }
 
+/* A copy between two devices may be made by a stream of either. */
+static bool is_between_devices(const struct d2h_request *q, const place *a, const place *b) {
+    return q->kind == hipMemcpyDeviceToDevice && a->kind == D2H_PLACE_LIVE &&
+           b->kind == D2H_PLACE_LIVE && a->device != b->device &&
+           (a->device == q->order->device || b->device == q->order->device);
+}
+
+static enum gcore_d2h_code check_devices(const struct d2h_request *q, const place *device,
+                                         const place *other, struct d2h_finding *f) {
+    if (is_between_devices(q, device, other))
+        return GCORE_D2H_OK;
+    enum gcore_d2h_code code = check_device(q, device, q->base, base_name(q), f);
+    return code != GCORE_D2H_OK ? code : check_device(q, other, q->other, other_name(q), f);
+}
+
 /* True if [start + offset, + size) stays in [addr, addr + len), where start lies in it. */
 static bool stays_in(uint64_t start, uint64_t offset, uint64_t size, uint64_t addr, uint64_t len,
                      uint64_t *room) {
@@ -377,8 +392,7 @@ enum gcore_d2h_code d2h_check(struct d2h_request *q, struct d2h_finding *f) {
         return code;
     find_places(q, &device, &other, &error);
     if ((code = check_sides(q, &device, &other, error, f)) != GCORE_D2H_OK ||
-        (code = check_device(q, &device, q->base, base_name(q), f)) != GCORE_D2H_OK ||
-        (code = check_device(q, &other, q->other, other_name(q), f)) != GCORE_D2H_OK)
+        (code = check_devices(q, &device, &other, f)) != GCORE_D2H_OK)
         return code;
     return check_ranges(q, &device, &other, f);
 }

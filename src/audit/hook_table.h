@@ -232,6 +232,7 @@
 
 #define QUEUE(a, b, stream) WORK(hook_queue(&c, a, (uint64_t)(b), stream)), WORKED
 #define HOOK_hipMemPrefetchAsync     ~, QUEUE(dev_ptr, count, S(stream))
+#define HOOK_hipMemPrefetchAsync_v2  ~, QUEUE(dev_ptr, count, S(stream))
 #define HOOK_hipStreamAttachMemAsync ~, QUEUE(dev_ptr, length, S(stream))
 #define HOOK_hipStreamWaitValue32    ~, QUEUE(ptr, value, S(stream))
 #define HOOK_hipStreamWaitValue64    ~, QUEUE(ptr, value, S(stream))

@@ -77,6 +77,8 @@ static enum gcore_d2h_code name_range(const void *address, size_t bytes, const c
     switch (ledger_set_name(audit.ledger, bits(address), bytes, name, tag, &e)) {
     case RC_OK:
         record_range(EVENT_NAME_RANGE, address, bytes, tag, caller);
+        if (audit.soft.name_range)
+            audit.soft.name_range(address, bytes);
         return GCORE_D2H_OK;
     case RC_REFUSED:
         return refuse(absent(bits(address)), name, address, bytes, e.msg);
@@ -111,9 +113,11 @@ enum gcore_d2h_code gcore_unname_range(const void *address) {
     }
     ledger_read_end(t);
     enum gcore_d2h_code code = GCORE_D2H_OK;
-    if (ledger_drop_name(audit.ledger, bits(address), &e) == RC_OK)
+    if (ledger_drop_name(audit.ledger, bits(address), &e) == RC_OK) {
         record_range(EVENT_UNNAME_RANGE, address, len, tag, __builtin_return_address(0));
-    else
+        if (audit.soft.name_range)
+            audit.soft.name_range(address, 0);
+    } else
         code = refuse(GCORE_D2H_UNKNOWN_POINTER, NULL, address, 0, e.msg);
     errno = saved;
     return code;
@@ -209,7 +213,7 @@ void gcore_host_freed(const void *address, size_t bytes) {
         struct call c = CALL_INIT((enum hip_fn)EVENT_NO_FN, __builtin_return_address(0));
         struct event ev = call_event(&c, EVENT_HOST_FREE, 0, NULL);
         ev.dst = bits(address);
-        ev.src = EVENT_NO_SEQ; /* whose copy it is, if any is unfinished, the verdict finds out */
+        ev.src = EVENT_NO_SEQ; /* the verdict finds out whether a copy of it is unfinished */
         ev.len = bytes;
         ev.status = hipSuccess;
         record_event(audit.writer, &ev);

@@ -113,7 +113,7 @@ static struct order_stream *stream_enter(hipStream_t handle, int device, unsigne
     return s;
 }
 
-/* A stream from before the attachment, or made behind the table's back. */
+/* A stream from before the attachment, or made without the table. */
 static struct order_stream *stream_ask(hipStream_t handle) {
     unsigned flags = 0;
     hipDevice_t device = audit_current_device();

@@ -1,7 +1,7 @@
 /* device.h - the engine's side of a HIP device: buffers with names, checked copies, one stream.
  *
- * Everything goes through the audited table; copies through <gcore/d2h.h>. One device a process
- * (the audit's), used by one thread at a time. */
+ * Everything goes through the audited table; copies through <gcore/d2h.h>. Used by one thread at a
+ * time. */
 #ifndef INFER_DEVICE_H
 #define INFER_DEVICE_H
 
@@ -16,6 +16,8 @@ struct device {
     const struct hip_api *hip;
     kern_device *kernels;
     hipStream_t stream;
+    int ordinal;
+    bool shared; /* the process uses others too: which one is current changes */
 };
 
 /* choice: auto, hip, soft; NULL takes GRETA_DEVICE. exec: native, isa; NULL: what suits the device.
@@ -28,7 +30,20 @@ NODISCARD enum rc device_open(struct device *d, const char *choice, const char *
  * instead; gpu then says why. */
 NODISCARD enum rc device_open_usable(struct device *d, const char *choice, const char *exec,
                                      const char *record, struct err *gpu, struct err *e);
+/* Other devices of the runtime beside one that is open. count is how many there are. */
+NODISCARD enum rc device_count(const struct device *d, int *count, struct err *e);
+/* Another device of the same runtime, with the same kind of kernels. From now on both are shared.
+ */
+NODISCARD enum rc device_open_beside(struct device *d, struct device *first, int ordinal,
+                                     const char *exec, struct err *e);
+/* Moves a device that has just been opened to another of its runtime. */
+NODISCARD enum rc device_move(struct device *d, int ordinal, const char *exec, struct err *e);
+/* Lets it copy straight from the memory of another, where the hardware can do that. */
+void device_reach(const struct device *d, const struct device *other);
 void device_close(struct device *d); /* a zeroed struct is fine */
+
+/* Makes it the thread's current device, if there are several. What calls HIP does this first. */
+NODISCARD enum rc device_use(const struct device *d, struct err *e);
 
 /* "greta software device, 17.6 GiB free": for people. */
 void device_describe(const struct device *d, char *text, size_t size);
@@ -54,6 +69,12 @@ NODISCARD enum rc device_upload_part(const struct device *d, const struct kern_v
                                      int64_t step, int32_t layer, struct err *e);
 NODISCARD enum rc device_download(const struct device *d, void *to, const struct kern_view *from,
                                   uint64_t bytes, int64_t step, int32_t layer, struct err *e);
+
+/* Queues a copy of the first `bytes` of a view of another device to one of d's, after all work that
+ * was queued on that device, on d's stream. */
+NODISCARD enum rc device_copy_from(const struct device *d, const struct kern_view *to,
+                                   const struct kern_view *from, uint64_t bytes, int64_t step,
+                                   int32_t layer, struct err *e);
 
 /* Waits for the stream; RC_DEVICE with HIP's word if the device has failed. */
 NODISCARD enum rc device_wait(const struct device *d, const char *what, struct err *e);

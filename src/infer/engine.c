@@ -6,6 +6,7 @@
 
 #include "audit/attach.h"
 #include "audit/audit.h"
+#include "base/env.h"
 #include "base/hash.h"
 #include "infer/demo.h"
 #include "infer/engine_internal.h"
@@ -32,22 +33,46 @@ static void show_report(const struct guard_rail_report *r, const struct engine_o
     free(text);
 }
 
+/* What each device needs against what it has. */
+static enum rc check_memory(const engine *g, const gguf *file, enum tensor_type kv_type,
+                            struct guard_rail_report *report, struct err *e) {
+    enum rc rc = RC_OK;
+    for (uint32_t i = 0; !rc && i < g->stages.count; i++) {
+        const struct stage *s = &g->stages.at[i];
+        struct forward_shape shape = g->shape;
+        shape.first = s->range.first;
+        shape.last = s->range.last;
+        uint64_t free_bytes = 0;
+        struct guard_rail_memory need = guard_rail_memory_need(
+            file, kvcache_bytes(&g->config, shape.last - shape.first, g->blocks, kv_type),
+            forward_bytes(&shape));
+        if (g->stages.count > 1 && need.total != UINT64_MAX) {
+            need.total -= need.weights;
+            need.weights = weights_bytes(file, &g->config, &s->range);
+            need.total += need.weights;
+        }
+        rc = device_free_bytes(&s->device, &free_bytes, e);
+        if (!rc)
+            guard_rail_check_memory(&need, free_bytes, report);
+    }
+    return rc;
+}
+
 static enum rc guard(const engine *g, const gguf *file, const struct engine_options *o,
                      bool guard_rail, enum tensor_type kv_type, struct err *e) {
     struct guard_rail_report report = { 0 };
     struct guard_rail_expectation expectation;
-    struct guard_rail_memory need = guard_rail_memory_need(
-        file, kvcache_bytes(&g->config, g->blocks, kv_type), forward_bytes(&g->shape));
-    uint64_t free_bytes = 0;
-    enum rc rc = device_free_bytes(&g->device, &free_bytes, e);
-    if (!rc && o->expect) {
+    enum rc rc = RC_OK;
+    if (o->expect) {
         rc = guard_rail_read_expectation(o->expect, &expectation, e);
         if (!rc)
             guard_rail_check_expectation(&g->config, &expectation, &report);
     }
     if (!rc) {
         guard_rail_check_model(file, &g->config, &guard_rail_default_limits, &report);
-        guard_rail_check_memory(&need, free_bytes, &report);
+        rc = check_memory(g, file, kv_type, &report, e);
+    }
+    if (!rc) {
         rc = guard_rail_verdict(&report, file, e);
         if (rc == RC_REFUSED) {
             show_report(&report, o);
@@ -111,6 +136,7 @@ static enum rc choose_sizes(engine *g, const gguf *file, const struct engine_opt
                                        .wanted = g->all_logits ? g->chunk : g->sequences,
                                        .sequences = g->sequences,
                                        .context = g->context,
+                                       .last = g->config.layers,
                                        .all_floats = weights_are_floats(file, &g->config) };
     if (g->sequences * KERN_BLOCKS(g->context) * KERN_BLOCK > INT32_MAX)
         return err_set(e, RC_USAGE, "%u sequences of %u positions: expected at most %d together",
@@ -128,22 +154,27 @@ static enum rc choose_sizes(engine *g, const gguf *file, const struct engine_opt
 }
 
 static enum rc attach_inject(engine *g, struct err *e) {
-    struct inject_scene scene = { .device = &g->device,
+    struct stage *s = &g->stages.at[0];
+    struct inject_scene scene = { .device = &s->device,
                                   .config = &g->config,
-                                  .weights = &g->weights,
-                                  .cache = &g->cache,
-                                  .buffers = forward_views(g->forward),
+                                  .weights = &s->weights,
+                                  .cache = &s->cache,
+                                  .buffers = forward_views(s->forward),
                                   .shape = &g->shape };
-    forward_set_inject(g->forward, g->inject);
+    forward_set_inject(s->forward, g->inject);
     return inject_attach(g->inject, &scene, e);
 }
 
-/* A second copy of a large model takes seconds to make, most of them for the pages it goes to. Who
- * waits for the first token gets it from the file. Not where injections want to find the weights in
- * place, nor in a recording: it shows what is done on any device. */
-static enum weights_order choose_order(const gguf *file, const struct engine_options *o) {
+/* A second copy of a large model takes seconds to make, most of them for the pages it goes to. The
+ * first token does not wait for that: weights are read from the file until then. Not where
+ * injections want to find the weights in place, nor in a recording: it shows what is done on any
+ * device. */
+static enum weights_order choose_order(const engine *g, const gguf *file,
+                                       const struct engine_options *o) {
     const struct hip_runtime *runtime = gcore_runtime();
     uint64_t first = o->repack_first_bytes ? o->repack_first_bytes : REPACK_FIRST_BYTES;
+    if (kern_is_gpu(g->stages.at[0].device.kernels))
+        return WEIGHTS_PACKED; /* it has no order of its own: this is a plain copy */
     if (o->no_repack)
         return WEIGHTS_AS_IN_FILE;
     bool in_place =
@@ -153,12 +184,12 @@ static enum weights_order choose_order(const gguf *file, const struct engine_opt
 
 /* Whether packed matrices may come from a file: as for what is used in place, and only where the
  * kernels are ours. */
-static bool may_cache(const struct engine_options *o) {
-    const struct hip_runtime *runtime = gcore_runtime();
-    const char *why = !runtime || runtime->kind != HIP_DEVICE_SOFT ? "on a GPU"
-                      : o->inject_count                            ? "with --inject"
-                      : audit.writer                               ? "in a recording"
-                                                                   : NULL;
+static bool may_cache(const engine *g, const struct engine_options *o) {
+    const char *why = kern_is_gpu(g->stages.at[0].device.kernels) ? "by GPU code"
+                      : g->stages.count > 1                       ? "with several devices"
+                      : o->inject_count                           ? "with --inject"
+                      : audit.writer                              ? "in a recording"
+                                                                  : NULL;
     char text[120];
     if (!o->packed_cache || !why)
         return o->packed_cache;
@@ -168,30 +199,61 @@ static bool may_cache(const struct engine_options *o) {
     return false;
 }
 
+/* How far loading has come, of all devices. */
+struct loading {
+    const struct engine_options *o;
+    uint64_t before, total; /* bytes of the devices before this one, and of all */
+};
+
+static bool tell_loaded(uint64_t done, uint64_t total, void *user) {
+    const struct loading *l = user;
+    (void)total;
+    return !l->o->progress || l->o->progress(l->before + done, l->total, l->o->user);
+}
+
+static enum rc load_stage(engine *g, struct stage *s, const gguf *file,
+                          const struct engine_options *o, enum tensor_type kv_type, uint32_t blocks,
+                          struct loading *l, struct err *e) {
+    const struct weights_cache packed = { may_cache(g, o), o->packed_folder, o->note, o->user };
+    struct forward_shape shape = g->shape;
+    shape.first = s->range.first;
+    shape.last = s->range.last;
+    enum rc rc = weights_load(&s->weights, &s->device, file, &g->config, &s->range, g->context,
+                              choose_order(g, file, o), &packed, tell_loaded, l, e);
+    rc = rc ? rc
+            : kvcache_open(&s->cache, &s->device, &g->config, shape.first, shape.last, blocks,
+                           kv_type, e);
+    l->before += weights_bytes(file, &g->config, &s->range);
+    return rc ? rc
+              : forward_open(&s->forward, &s->device, &shape, &s->weights, &s->cache, g->trace, e);
+}
+
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
     /* The cache begins with one context and grows; a fault is injected into one that stays. */
     uint32_t each = (uint32_t)KERN_BLOCKS(g->context), blocks = g->inject ? g->blocks : each;
-    const struct weights_cache packed = { may_cache(o), o->packed_folder, o->note, o->user };
+    struct loading l = { .o = o };
     enum rc rc = RC_OK;
     if (o->trace)
         rc = trace_open(&g->trace, o->trace, o->trace_file ? o->trace_file : "trace.jsonl",
                         o->trace_dump, e);
-    rc = rc ? rc
-            : weights_load(&g->weights, &g->device, file, &g->config, g->context,
-                           choose_order(file, o), &packed, o->progress, o->user, e);
-    rc = rc ? rc : kvcache_open(&g->cache, &g->device, &g->config, blocks, kv_type, e);
+    for (uint32_t i = 0; i < g->stages.count; i++)
+        l.total += weights_bytes(file, &g->config, &g->stages.at[i].range);
+    for (uint32_t i = 0; !rc && i < g->stages.count; i++)
+        rc = load_stage(g, &g->stages.at[i], file, o, kv_type, blocks, &l, e);
     rc = rc ? rc : blocks_grow(&g->pool, blocks, e);
-    rc = rc ? rc
-            : forward_open(&g->forward, &g->device, &g->shape, &g->weights, &g->cache, g->trace, e);
     rc = rc ? rc : attach_inject(g, e);
     if (rc)
         return rc;
-    size_t tables = (size_t)g->sequences * each;
+    size_t tables = (size_t)g->sequences * each, each_sequence = 1 + KERN_SETTINGS;
     g->logits = malloc((size_t)g->shape.wanted * g->config.vocab * sizeof *g->logits);
-    g->numbers = malloc((4 * (size_t)g->chunk + g->sequences + tables) * sizeof *g->numbers);
+    g->numbers =
+        malloc((4 * (size_t)g->chunk + each_sequence * g->sequences + tables) * sizeof *g->numbers);
     g->plan = malloc(g->sequences * sizeof *g->plan);
-    return g->logits && g->numbers && g->plan ? RC_OK : err_set(e, RC_MEMORY, "out of memory");
+    g->drawn = malloc(g->sequences * sizeof *g->drawn);
+    g->draws = env_flag(ENV_GRETA_DEVICE_SAMPLING) && !o->inject_count;
+    return g->logits && g->numbers && g->plan && g->drawn ? RC_OK
+                                                          : err_set(e, RC_MEMORY, "out of memory");
 }
 
 /* Which model a recording is about: without it, nobody can tell later what was run. */
@@ -223,24 +285,40 @@ static enum rc record_model(const engine *g, const gguf *file, struct err *e) {
 }
 
 static void describe(engine *g) {
-    char device[128];
     double millions = (double)config_parameter_count(&g->config) / 1e6;
-    device_describe(&g->device, device, sizeof device);
-    snprintf(g->description, sizeof g->description, "%.60s (%s, %.4g %s parameters) on %s",
-             g->config.name[0] ? g->config.name : "unnamed model", config_arch_name(g->config.arch),
-             millions >= 1000 ? millions / 1000 : millions,
-             millions >= 1000 ? "billion" : "million", device);
+    int at = snprintf(
+        g->description, sizeof g->description, "%.60s (%s, %.4g %s parameters) on ",
+        g->config.name[0] ? g->config.name : "unnamed model", config_arch_name(g->config.arch),
+        millions >= 1000 ? millions / 1000 : millions, millions >= 1000 ? "billion" : "million");
+    for (uint32_t i = 0; i < g->stages.count && at < (int)sizeof g->description; i++) {
+        char device[128];
+        device_describe(&g->stages.at[i].device, device, sizeof device);
+        at += snprintf(g->description + at, sizeof g->description - (size_t)at, "%s%s",
+                       i ? "; " : "", device);
+    }
 }
 
-static enum rc open_device(engine *g, const struct engine_options *o, struct err *e) {
+static enum rc open_devices(engine *g, const struct engine_options *o, struct err *e) {
     struct err gpu;
-    enum rc rc = device_open_usable(&g->device, o->device, o->exec, o->record, &gpu, e);
+    enum rc rc =
+        device_open_usable(&g->stages.at[0].device, o->device, o->exec, o->record, &gpu, e);
     if (!rc && gpu.rc && o->note) {
         char text[sizeof gpu.msg + 80];
         snprintf(text, sizeof text, "the software device is used, and not the GPU: %s", gpu.msg);
         o->note(text, o->user);
     }
+    rc = rc ? rc : stages_open(&g->stages, o->devices, g->config.layers, o->exec, e);
+    if (!rc && o->inject_count && g->stages.count > 1)
+        rc = err_set(e, RC_USAGE, "--inject goes with one device, not with %u", g->stages.count);
     return rc;
+}
+
+/* Whether weights are used where they are in the file. */
+static bool reads_file(const engine *g) {
+    bool reads = false;
+    for (uint32_t i = 0; i < g->stages.count; i++)
+        reads |= g->stages.at[i].weights.mapped_count != 0;
+    return reads;
 }
 
 enum rc engine_open(engine **out, const struct engine_options *o, struct err *e) {
@@ -255,7 +333,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
     rc = rc ? rc : inject_configure(g->inject, &g->config, &guard_rail, e);
     rc = rc ? rc : tokenizer_open_gguf(&g->tokenizer, file, e);
     rc = rc ? rc : choose_sizes(g, file, o, &kv_type, e);
-    rc = rc ? rc : open_device(g, o, e);
+    rc = rc ? rc : open_devices(g, o, e);
     if (!rc) {
         use_threads(o->threads);
         inject_claim(g->inject);
@@ -266,7 +344,7 @@ enum rc engine_open(engine **out, const struct engine_options *o, struct err *e)
         note_context(g, o);
     rc = rc ? rc : record_model(g, file, e);
     rc = rc ? rc : load(g, file, o, kv_type, e);
-    if (g && g->weights.mapped_count)
+    if (g && reads_file(g))
         g->file = file;
     else
         gguf_close(&file);
@@ -287,12 +365,7 @@ enum rc engine_close(engine **g, struct err *e) {
     enum rc rc = trace_close(&(*g)->trace, e);
     enum rc struck = inject_close(&(*g)->inject, rc ? NULL : e);
     rc = rc ? rc : struck;
-    if ((*g)->device.hip) {
-        forward_close(&(*g)->forward);
-        kvcache_close(&(*g)->cache, &(*g)->device);
-        weights_free(&(*g)->weights, &(*g)->device);
-        device_close(&(*g)->device);
-    }
+    stages_close(&(*g)->stages);
     gguf_close(&(*g)->file);
     tokenizer_close(&(*g)->tokenizer);
     token_list_close(&(*g)->past);
@@ -300,6 +373,7 @@ enum rc engine_close(engine **g, struct err *e) {
     free((*g)->logits);
     free((*g)->numbers);
     free((*g)->plan);
+    free((*g)->drawn);
     free(*g);
     *g = NULL;
     return rc;

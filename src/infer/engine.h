@@ -23,11 +23,12 @@ typedef struct engine engine;
 enum { ENGINE_CHUNK = 512 };
 
 struct engine_options {
-    const char *model;  /* path of a GGUF file; NULL: the embedded demo model */
-    const char *device; /* auto, hip, soft; NULL: GRETA_DEVICE */
-    const char *exec;   /* native or isa: code of the kernels; NULL: what suits the device */
-    const char *record; /* where the flight recording goes; NULL: GCORE_RECORD */
-    uint32_t context;   /* positions per sequence; 0: the model's own, at most 4096 */
+    const char *model;   /* path of a GGUF file; NULL: the embedded demo model */
+    const char *device;  /* auto, hip, soft; NULL: GRETA_DEVICE */
+    const char *exec;    /* native or isa: code of the kernels; NULL: what suits the device */
+    const char *devices; /* numbers of those that share the model by layers, "0,1"; NULL: 0 */
+    const char *record;  /* where the flight recording goes; NULL: GCORE_RECORD */
+    uint32_t context;    /* positions per sequence; 0: the model's own, at most 4096 */
     uint32_t
         sequences;    /* that a step takes at most, and continuations of engine_generate(); 0: 1 */
     uint32_t cache;   /* positions of the KV cache for all sequences together, which is taken as it

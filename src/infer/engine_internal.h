@@ -5,9 +5,7 @@
 
 #include "infer/blocks.h"
 #include "infer/engine.h"
-#include "infer/forward.h"
-#include "infer/kvcache.h"
-#include "infer/weights.h"
+#include "infer/stages.h"
 
 struct sequence;
 
@@ -21,19 +19,19 @@ struct engine_part {
 struct engine {
     struct config config;
     tokenizer *tokenizer;
-    struct device device;
-    struct weights weights;
-    gguf *file; /* weights are read where they are in it; NULL: none ever were */
-    struct kvcache cache;
+    struct stages stages; /* devices with their weights and caches */
+    gguf *file;           /* weights are read where they are in it; NULL: none ever were */
     trace *trace;
-    struct forward_shape shape;
-    forward *forward;
+    struct forward_shape shape; /* of all layers */
     inject *inject;
     uint32_t context, sequences, chunk;
     uint32_t blocks;    /* that the KV cache may have, at most */
     struct blocks pool; /* those it has */
     int32_t *numbers;   /* room for what a batch is described by */
     bool all_logits;
+    bool draws;     /* the device may draw tokens: GRETA_DEVICE_SAMPLING, no injections */
+    bool has_drawn; /* … and did in the last step */
+    int32_t *drawn; /* [sequences] tokens that it drew */
     char description[256];
     float *logits;          /* [max(chunk if all_logits, sequences), vocab] */
     int64_t step;           /* forward passes so far */

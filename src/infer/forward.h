@@ -1,4 +1,4 @@
-/* forward.h - the forward pass: tokens in, logits out.
+/* forward.h - the forward pass of a device's layers: tokens in, logits or the next tokens out.
  *
  * The caller owns device, weights and cache, which must outlive the pass. Used by one thread
  * at a time. */
@@ -43,11 +43,12 @@ const struct forward_buffer *forward_buffer_at(enum forward_buffer_id id);
 /* What the buffers are sized by. */
 struct forward_shape {
     const struct config *config;
-    uint32_t tokens;    /* of a batch, at most */
-    uint32_t wanted;    /* of them that want logits, at most */
-    uint32_t sequences; /* of a batch, at most */
-    uint32_t context;   /* positions of a sequence, at most */
-    bool all_floats;    /* weights_are_floats() */
+    uint32_t tokens;      /* of a batch, at most */
+    uint32_t wanted;      /* of them that want logits, at most */
+    uint32_t sequences;   /* of a batch, at most */
+    uint32_t context;     /* positions of a sequence, at most */
+    bool all_floats;      /* weights_are_floats() */
+    uint32_t first, last; /* layers of this device: from the first up to the last, without it */
 };
 
 /* Never overflow: what cannot be counted is UINT64_MAX. */
@@ -69,7 +70,10 @@ struct forward_batch {
     uint32_t sequences, table_width;
     uint32_t wanted;     /* tokens whose logits are wanted */
     const int32_t *rows; /* [wanted] which ones: indexes below tokens */
-    int64_t step;        /* for logs and traces */
+    /* [wanted, KERN_SETTINGS] how the device draws a token from each; NULL: it does not. There are
+     * as many as sequences at most then. */
+    const int32_t *settings;
+    int64_t step; /* for logs and traces */
     /* Asked between layers of a large batch; true gives it up. May be NULL. */
     bool (*interrupted)(void *user);
     void *user;
@@ -84,12 +88,18 @@ void forward_close(forward **f); /* sets *f to NULL; *f may be NULL */
 
 /* All buffers [FORWARD_BUFFERS], by number. They stay the pass's. */
 struct kern_view *forward_views(forward *f);
+uint32_t forward_dim(const forward *f); /* of the model: floats of a row of x */
 /* Faults to inject (inject.h), which the caller closes before the pass; NULL: none. */
 void forward_set_inject(forward *f, inject *i);
 
-/* Runs a batch; logits receives [wanted, vocab]. RC_DEVICE if the device failed, RC_BUSY if
- * interrupted() said so: nothing of the batch can be relied on then. */
-NODISCARD enum rc forward_run(forward *f, const struct forward_batch *b, float *logits,
-                              struct err *e);
+/* A batch goes through the devices in three stages. First each gets the numbers that describe it,
+ * which stay the caller's until the last stage is over. */
+NODISCARD enum rc forward_begin(forward *f, const struct forward_batch *b, struct err *e);
+/* Then each queues its layers, after x of the device before it has been copied to its own. RC_BUSY
+ * if interrupted() said so: nothing of the batch can be relied on then. */
+NODISCARD enum rc forward_queue(forward *f, struct err *e);
+/* The last device has the result: tokens receives [wanted] if it draws them, else logits [wanted,
+ * vocab]; the other may be NULL. RC_DEVICE if the device failed. */
+NODISCARD enum rc forward_finish(forward *f, float *logits, int32_t *tokens, struct err *e);
 
 #endif

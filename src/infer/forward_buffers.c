@@ -38,7 +38,9 @@ static uint64_t levels_row(const struct forward_shape *s) {
 
 uint64_t forward_buffer_bytes(const struct forward_shape *s, enum forward_buffer_id id) {
     const struct config *c = s->config;
-    const uint64_t T = s->tokens, W = s->wanted, D = c->dim, H = c->hidden, V = c->vocab;
+    const bool ends = s->last == c->layers;
+    const uint64_t T = s->tokens, W = ends ? s->wanted : 0, E = ends ? s->sequences : 0;
+    const uint64_t D = c->dim, H = c->hidden, V = c->vocab;
     const uint64_t Q = (uint64_t)c->heads * c->head_size, K = (uint64_t)c->kv_heads * c->head_size;
     const uint64_t S = s->sequences, B = KERN_BLOCKS(s->context);
     const uint64_t PARTS = forward_parts_most(s), LEVELS = levels_row(s);

@@ -19,6 +19,7 @@ struct graphs_key {
     uint32_t tokens;
     uint32_t table_width, ranges;
     uint32_t cache, weights; /* versions of where these are */
+    uint32_t drawn;          /* tokens are drawn */
 };
 
 enum { GRAPHS_KEPT = 16 };

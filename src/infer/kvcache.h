@@ -1,4 +1,4 @@
-/* kvcache.h - keys and values of all positions so far, a layer each.
+/* kvcache.h - keys and values of all positions so far, one pair of buffers per layer.
  *
  * A cache is blocks of KERN_BLOCK positions; which blocks a sequence has is the caller's business.
  * Row b * KERN_BLOCK + i of every layer is position i of block b. Used by one thread at a time. */
@@ -13,17 +13,20 @@ struct kvcache_layer {
 };
 
 struct kvcache {
-    struct kvcache_layer *layers;
+    struct kvcache_layer *layers; /* views of layers that other devices have are empty */
     uint32_t layer_count, blocks;
+    enum tensor_type type;
     uint32_t version; /* another one whenever a view is */
     uint64_t row_bytes;
 };
 
-/* Bytes of such a cache; UINT64_MAX if they cannot be counted. */
-uint64_t kvcache_bytes(const struct config *c, uint32_t blocks, enum tensor_type type);
-/* type: F16 or Q8_0. On failure *k is empty. */
+/* Bytes of such a cache of so many layers; UINT64_MAX if they cannot be counted. */
+uint64_t kvcache_bytes(const struct config *c, uint32_t layers, uint32_t blocks,
+                       enum tensor_type type);
+/* A cache of layers `first` to `last` - 1. type: F16 or Q8_0. On failure *k is empty. */
 NODISCARD enum rc kvcache_open(struct kvcache *k, const struct device *d, const struct config *c,
-                               uint32_t blocks, enum tensor_type type, struct err *e);
+                               uint32_t first, uint32_t last, uint32_t blocks,
+                               enum tensor_type type, struct err *e);
 /* Makes the cache larger and keeps what is in it. If it fails, some layers may be larger already.
  */
 NODISCARD enum rc kvcache_grow(struct kvcache *k, const struct device *d, const struct config *c,

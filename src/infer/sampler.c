@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/choose.h"
+#include "kernels/kern.h"
+
 const struct sampler_options sampler_defaults = {
     .temperature = 0.8f,
     .top_k = 40,
@@ -14,16 +17,12 @@ const struct sampler_options sampler_defaults = {
     .repeat_last = 64,
 };
 
-struct candidate {
-    float logit;
-    int32_t id;
-};
-
 struct sampler {
     struct sampler_options options;
     uint32_t vocab;
     uint64_t state[4];
-    struct candidate *candidates; /* [vocab] */
+    float *logits;          /* [vocab] after the repetition penalty */
+    struct candidate *best; /* [vocab] */
 };
 
 /* ---- random numbers: xoshiro256**, seeded by splitmix64 -------------------------------------- */
@@ -74,13 +73,9 @@ enum rc sampler_open(sampler **out, const struct sampler_options *options, uint3
     if (rc)
         return rc;
     sampler *s = calloc(1, sizeof *s);
-    struct candidate *candidates = calloc(vocab, sizeof *candidates);
-    if (!s || !candidates) {
-        free(s);
-        free(candidates);
+    if (!s)
         return err_set(e, RC_MEMORY, "out of memory");
-    }
-    *s = (struct sampler){ .options = *options, .vocab = vocab, .candidates = candidates };
+    *s = (struct sampler){ .options = *options, .vocab = vocab };
     uint64_t x = options->seed;
     for (int i = 0; i < 4; i++)
         s->state[i] = splitmix(&x);
@@ -89,8 +84,10 @@ enum rc sampler_open(sampler **out, const struct sampler_options *options, uint3
 }
 
 void sampler_close(sampler **s) {
-    if (*s)
-        free((*s)->candidates);
+    if (*s) {
+        free((*s)->logits);
+        free((*s)->best);
+    }
     free(*s);
     *s = NULL;
 }
@@ -107,104 +104,50 @@ static void penalise(sampler *s, const int32_t *before, size_t count) {
             seen = before[j] == before[i];
         if (seen || before[i] < 0 || (uint32_t)before[i] >= s->vocab)
             continue;
-        float *logit = &s->candidates[before[i]].logit;
+        float *logit = &s->logits[before[i]];
         *logit = *logit > 0 ? *logit / by : *logit * by;
     }
 }
 
-static int by_logit(const void *a, const void *b) {
-    const struct candidate *x = a, *y = b;
-    if (x->logit != y->logit)
-        return x->logit > y->logit ? -1 : 1;
-    return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static const struct candidate *best_of(const struct candidate *c, size_t n) {
-    const struct candidate *best = c;
-    for (size_t i = 1; i < n; i++)
-        if (by_logit(&c[i], best) < 0)
-            best = &c[i];
-    return best;
-}
-
-/* Moves the k best to the front, in order: a heap of the k best so far, its worst on top. */
-static void sift_down(struct candidate *heap, size_t n, size_t at) {
-    for (;;) {
-        size_t worst = at, left = 2 * at + 1, right = left + 1;
-        if (left < n && by_logit(&heap[left], &heap[worst]) > 0)
-            worst = left;
-        if (right < n && by_logit(&heap[right], &heap[worst]) > 0)
-            worst = right;
-        if (worst == at)
-            return;
-        struct candidate c = heap[at];
-        heap[at] = heap[worst];
-        heap[worst] = c;
-        at = worst;
-    }
-}
-
-static size_t keep_best(struct candidate *c, size_t n, size_t k) {
-    if (k == 0 || k > n)
-        k = n;
-    for (size_t i = k / 2; k < n && i-- > 0;)
-        sift_down(c, k, i);
-    for (size_t i = k; i < n; i++) {
-        if (by_logit(&c[i], &c[0]) < 0) {
-            struct candidate worst = c[0];
-            c[0] = c[i];
-            c[i] = worst;
-            sift_down(c, k, 0);
-        }
-    }
-    qsort(c, k, sizeof *c, by_logit);
-    return k;
-}
-
-/* How many of the sorted candidates are left by top-p and min-p; probabilities before temperature.
- */
-static size_t cut_tail(const sampler *s, size_t n) {
-    const struct candidate *c = s->candidates;
-    double total = 0, sum = 0, best = (double)c[0].logit;
-    for (size_t i = 0; i < n; i++)
-        total += exp((double)c[i].logit - best);
-    for (size_t i = 0; i < n; i++) {
-        double p = exp((double)c[i].logit - best);
-        if (i && (sum >= (double)s->options.top_p * total || p < (double)s->options.min_p))
-            return i;
-        sum += p;
-    }
-    return n;
-}
-
-static int32_t draw(sampler *s, size_t n) {
-    const struct candidate *c = s->candidates;
-    double total = 0, best = (double)c[0].logit, t = (double)s->options.temperature;
-    for (size_t i = 0; i < n; i++)
-        total += exp(((double)c[i].logit - best) / t);
-    double at = (double)(next_random(s->state) >> 11) * 0x1p-53 * total;
-    for (size_t i = 0; i < n; i++) {
-        at -= exp(((double)c[i].logit - best) / t);
-        if (at < 0)
-            return c[i].id;
-    }
-    return c[n - 1].id;
-}
-
-/* Takes the logits in. */
-static enum rc load(sampler *s, const float *logits, struct err *e) {
-    uint32_t bad = 0, possible = 0;
-    for (uint32_t i = 0; i < s->vocab; i++) {
-        bad += isnan(logits[i]) || logits[i] == INFINITY;
-        possible += logits[i] > -INFINITY;
-        s->candidates[i] = (struct candidate){ logits[i], (int32_t)i };
-    }
-    if (!bad && possible)
-        return RC_OK;
+static enum rc broken(const sampler *s, uint32_t bad, struct err *e) {
     return err_set(e, RC_FORMAT,
                    "%u of %u logits are NaN or Inf: the weights or the arithmetic are broken "
                    "(greta_model verify looks at the weights, --trace all at the arithmetic)",
-                   bad ? bad : s->vocab, s->vocab);
+                   bad, s->vocab);
+}
+
+/* Takes the logits in. The room for them is made when they come: a device that draws sends none. */
+static enum rc load(sampler *s, const float *logits, struct err *e) {
+    uint32_t bad = choose_count_bad(logits, s->vocab), possible = 0;
+    for (uint32_t i = 0; i < s->vocab; i++)
+        possible += logits[i] > -(float)INFINITY;
+    if (bad || !possible)
+        return broken(s, bad ? bad : s->vocab, e);
+    s->logits = s->logits ? s->logits : malloc(s->vocab * sizeof *s->logits);
+    s->best = s->best ? s->best : malloc(s->vocab * sizeof *s->best);
+    if (!s->logits || !s->best)
+        return err_set(e, RC_MEMORY, "out of memory");
+    memcpy(s->logits, logits, s->vocab * sizeof *logits);
+    return RC_OK;
+}
+
+static uint32_t kept(const sampler *s) {
+    uint32_t all = s->options.top_k ? s->options.top_k : s->vocab;
+    return s->options.temperature == 0 ? 1 : all < s->vocab ? all : s->vocab;
+}
+
+static struct choose_rule rule_with(const sampler *s, uint64_t random) {
+    bool greedy = s->options.temperature == 0;
+    return (struct choose_rule){ .keep = kept(s),
+                                 .top_p = s->options.top_p,
+                                 .min_p = s->options.min_p,
+                                 .cold = greedy ? 0 : 1 / (double)s->options.temperature,
+                                 .draw = greedy ? 0 : (double)(random >> 11) * 0x1p-53 };
+}
+
+/* Who always takes the best needs no random numbers. */
+static uint64_t advance(uint64_t state[4], const sampler *s) {
+    return s->options.temperature == 0 ? 0 : next_random(state);
 }
 
 enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
@@ -213,11 +156,31 @@ enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, siz
     if (rc)
         return rc;
     penalise(s, before, count);
-    if (s->options.temperature == 0) {
-        *out = best_of(s->candidates, s->vocab)->id;
-        return RC_OK;
-    }
-    size_t left = keep_best(s->candidates, s->vocab, s->options.top_k);
-    *out = draw(s, cut_tail(s, left));
+    const struct choose_rule rule = rule_with(s, advance(s->state, s));
+    size_t left = choose_best(s->logits, s->vocab, rule.keep, s->best);
+    *out = choose_draw(s->best, left, &rule);
+    return RC_OK;
+}
+
+/* ---- picking on the device ------------------------------------------------------------------- */
+
+bool sampler_suits_device(const sampler *s, bool gpu) {
+    bool fast = gpu || kept(s) == 1 || s->vocab <= KERN_CHOICES;
+    return fast && s->options.repeat_penalty == 1 && kept(s) <= KERN_KEPT &&
+           KERN_LISTS(s->vocab) * kept(s) <= KERN_CHOICES;
+}
+
+void sampler_settings(const sampler *s, int32_t *settings) {
+    uint64_t state[4];
+    memcpy(state, s->state, sizeof state);
+    const struct choose_rule rule = rule_with(s, advance(state, s));
+    choose_write(&rule, settings);
+}
+
+enum rc sampler_take(sampler *s, int32_t token, int32_t *out, struct err *e) {
+    if (token < 0)
+        return broken(s, (uint32_t)-token, e);
+    (void)advance(s->state, s);
+    *out = token;
     return RC_OK;
 }

@@ -2,11 +2,12 @@
  *
  * The order: repetition penalty, then, unless greedy, top-k, top-p, min-p over what is left,
  * temperature, and a draw from a generator that a seed determines (xoshiro256**), so that the same
- * seed and logits give the same token on every machine. Ties go to the lower id. One sampler a
- * sequence; used by one thread at a time. */
+ * seed and logits give the same token on every machine, whether the host draws it or the device.
+ * Ties go to the lower id. One sampler per sequence; used by one thread at a time. */
 #ifndef INFER_SAMPLER_H
 #define INFER_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,14 @@ void sampler_close(sampler **s); /* sets *s to NULL; *s may be NULL */
  * all are -Inf: a draw from those would hide that the model is broken. */
 NODISCARD enum rc sampler_pick(sampler *s, const float *logits, const int32_t *before, size_t count,
                                int32_t *out, struct err *e);
+
+/* The same on the device, by kernel sample: whether it can do what the options ask; the row of
+ * settings (KERN_SETTINGS numbers) for the next token; and what it made of them, a token or what
+ * sample says of logits that are broken (RC_FORMAT). Nothing changes before sampler_take(), so that
+ * a step which failed can be done again. gpu: native code is slower than the host at keeping many
+ * of a large vocabulary. */
+bool sampler_suits_device(const sampler *s, bool gpu);
+void sampler_settings(const sampler *s, int32_t *settings);
+NODISCARD enum rc sampler_take(sampler *s, int32_t token, int32_t *out, struct err *e);
 
 #endif

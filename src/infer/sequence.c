@@ -87,11 +87,14 @@ enum rc sequence_finish(struct sequence *q, enum engine_end end, struct err *e) 
 
 /* ---- tokens --------------------------------------------------------------------------------- */
 
-enum rc sequence_advance(struct sequence *q, const engine *g, const float *logits, struct err *e) {
+enum rc sequence_advance(struct sequence *q, const engine *g, const struct sequence_next *from,
+                         struct err *e) {
     int32_t next;
     if (q->generated == q->r.max_tokens)
         return sequence_finish(q, ENGINE_LENGTH, e);
-    enum rc rc = sampler_pick(q->sampler, logits, q->tokens.ids, q->tokens.count, &next, e);
+    enum rc rc = from->logits ? sampler_pick(q->sampler, from->logits, q->tokens.ids,
+                                             q->tokens.count, &next, e)
+                              : sampler_take(q->sampler, from->token, &next, e);
     if (rc)
         return rc;
     if (!q->first_ns)

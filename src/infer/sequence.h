@@ -35,10 +35,15 @@ NODISCARD enum rc sequence_open(struct sequence **out, const engine *g,
 void sequence_close(struct sequence **q, engine *g);
 void sequence_give_back_blocks(struct sequence *q, engine *g);
 
-/* Draws the next token from logits, gives out the text it adds and decides whether the sequence
- * goes on. */
-NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g, const float *logits,
-                                   struct err *e);
+/* Where the next token comes from. */
+struct sequence_next {
+    const float *logits; /* [vocab]; NULL: the device has drawn it */
+    int32_t token;       /* what it drew, as kernel sample says it */
+};
+
+/* Draws the next token, gives out the text it adds and decides whether the sequence goes on. */
+NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g,
+                                   const struct sequence_next *from, struct err *e);
 /* Ends it: what text was held back is given out. */
 NODISCARD enum rc sequence_finish(struct sequence *q, enum engine_end end, struct err *e);
 

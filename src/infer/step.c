@@ -106,9 +106,10 @@ void engine_drop(engine *g, uint32_t number, uint32_t count) {
 
 /* More blocks for the cache, as long as it may have more. */
 static enum rc grow(engine *g, struct err *e) {
-    uint32_t count = g->cache.blocks + g->cache.blocks / 4 + 8;
+    uint32_t count = g->stages.at[0].cache.blocks;
+    count += count / 4 + 8;
     count = count < g->blocks ? count : g->blocks;
-    enum rc rc = kvcache_grow(&g->cache, &g->device, &g->config, count, e);
+    enum rc rc = stages_grow(&g->stages, &g->config, count, e);
     return rc ? rc : blocks_grow(&g->pool, count, e);
 }
 
@@ -131,7 +132,7 @@ static struct sequence *find_victim(const engine *g, const struct sequence *need
 /* BLOCKS_NONE if the others need all there are. */
 static int32_t take_block(engine *g, const struct sequence *q, enum rc *rc, struct err *e) {
     int32_t block = blocks_take(&g->pool);
-    if (block < 0 && g->cache.blocks < g->blocks) {
+    if (block < 0 && g->stages.at[0].cache.blocks < g->blocks) {
         *rc = grow(g, e);
         block = *rc ? BLOCKS_NONE : blocks_take(&g->pool);
     }
@@ -302,9 +303,39 @@ static uint32_t table_width(const engine *g) {
     return width < most ? width : most;
 }
 
+static bool has_followers(const struct sequence *leader) {
+    for (const struct sequence *q = leader->next; q; q = q->next)
+        if (q->leader == leader)
+            return true;
+    return false;
+}
+
+/* Whether the host needs no logits of the batch: the device draws all its tokens then. */
+static bool may_draw(const engine *g) {
+    bool may = g->draws, gpu = kern_is_gpu(g->stages.at[0].device.kernels);
+    for (uint32_t i = 0; may && i < g->planned; i++) {
+        const struct engine_part *p = &g->plan[i];
+        may = !p->wanted || (!p->q->r.logits && sampler_suits_device(p->q->sampler, gpu) &&
+                             (p->q->generated || !has_followers(p->q)));
+    }
+    return may;
+}
+
+/* How each row of logits is drawn from, if the device does it. */
+static void describe_draws(const engine *g, struct forward_batch *b, int32_t *settings) {
+    if (!may_draw(g))
+        return;
+    for (uint32_t i = 0; i < g->planned; i++)
+        if (g->plan[i].wanted)
+            sampler_settings(g->plan[i].q->sampler,
+                             settings + (size_t)g->plan[i].row * KERN_SETTINGS);
+    b->settings = settings;
+}
+
 static struct forward_batch make_batch(engine *g) {
     int32_t *ids = g->numbers, *pos = ids + g->chunk, *seqs = pos + g->chunk;
-    int32_t *rows = seqs + g->chunk, *numbers = rows + g->chunk, *tables = numbers + g->sequences;
+    int32_t *rows = seqs + g->chunk, *numbers = rows + g->chunk;
+    int32_t *settings = numbers + g->sequences, *tables = settings + g->sequences * KERN_SETTINGS;
     struct forward_batch b = { .ids = ids,
                                .pos = pos,
                                .seqs = seqs,
@@ -332,23 +363,28 @@ static struct forward_batch make_batch(engine *g) {
                 rows[b.wanted++] = (int32_t)b.tokens;
         }
     }
+    describe_draws(g, &b, settings);
     return b;
 }
 
-/* Behind the first pass some of what the engine left in the file is packed before each. */
+/* After the first pass, some of the weights left in the file are packed before each one. */
 static enum rc run_batch(engine *g, struct err *e) {
     struct forward_batch b = make_batch(g);
     const struct weights_pause pause = { any_interrupted, g };
     g->step++;
-    enum rc rc = b.step ? weights_repack_more(&g->weights, &g->device, g->file, &pause, e) : RC_OK;
-    return rc ? rc : forward_run(g->forward, &b, g->logits, e);
+    enum rc rc = RC_OK;
+    for (uint32_t i = 0; !rc && b.step && i < g->stages.count; i++)
+        rc = weights_repack_more(&g->stages.at[i].weights, &g->stages.at[i].device, g->file, &pause,
+                                 e);
+    g->has_drawn = b.settings != NULL;
+    return rc ? rc : stages_run(&g->stages, &b, g->logits, g->drawn, e);
 }
 
 /* ---- what came of it ------------------------------------------------------------------------- */
 
 /* Gives a sequence what its leader has read, and a copy of the block that is not full. */
 static enum rc follow(engine *g, struct sequence *q, const struct sequence *leader,
-                      const float *logits, struct err *e) {
+                      const struct sequence_next *next, struct err *e) {
     uint32_t full = leader->evaluated / KERN_BLOCK;
     bool room;
     q->leader = NULL;
@@ -364,10 +400,10 @@ static enum rc follow(engine *g, struct sequence *q, const struct sequence *lead
     if (rc || !room)
         return rc; /* it reads the rest itself, later */
     if (leader->evaluated % KERN_BLOCK)
-        rc = kvcache_copy(&g->cache, &g->device, (uint32_t)leader->blocks[full],
-                          (uint32_t)q->blocks[full], 1, e);
+        rc = stages_copy_block(&g->stages, (uint32_t)leader->blocks[full],
+                               (uint32_t)q->blocks[full], e);
     q->evaluated = leader->evaluated;
-    return rc ? rc : sequence_advance(q, g, logits, e);
+    return rc ? rc : sequence_advance(q, g, next, e);
 }
 
 static enum rc take_results(engine *g, const struct engine_part *p, struct err *e) {
@@ -384,12 +420,13 @@ static enum rc take_results(engine *g, const struct engine_part *p, struct err *
     }
     if (rc || pending(q))
         return rc;
-    const float *last = logits + (p->wanted - 1) * vocab;
+    const struct sequence_next next = { g->has_drawn ? NULL : logits + (p->wanted - 1) * vocab,
+                                        g->has_drawn ? g->drawn[p->row] : -1 };
     bool prompt = !q->generated;
-    rc = sequence_advance(q, g, last, e);
+    rc = sequence_advance(q, g, &next, e);
     for (struct sequence *s = q->next; !rc && prompt && s; s = s->next)
         if (s->leader == q)
-            rc = follow(g, s, q, last, e);
+            rc = follow(g, s, q, &next, e);
     return rc;
 }
 

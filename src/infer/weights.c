@@ -5,8 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/audit.h"
+#include "base/env.h"
+#include "infer/upload.h"
 #include "kernels/cpu/pack.h"
 #include "model/quant/quant.h"
+
+struct weights_loading {
+    struct upload upload;
+    const struct weights_range *range;
+    uint64_t done, total; /* bytes of the file */
+    weights_progress progress;
+    void *user;
+};
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
 
@@ -81,7 +92,15 @@ static enum rc load_rope(struct weights *w, const struct device *d, const gguf *
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
+/* So many bytes of all are done. */
+static enum rc tell(struct weights_loading *l, uint64_t done, struct err *e) {
+    l->done = done;
+    if (!l->progress || l->progress(l->done, l->total, l->user))
+        return RC_OK;
+    return err_set(e, RC_BUSY, "loading was interrupted");
+}
+
+static enum rc upload_as_floats(struct weights *w, const struct device *d, struct kern_view *to,
                                 const struct gguf_tensor *t, int32_t layer, struct err *e) {
     uint64_t bytes = t->elements * sizeof(float);
     float *floats = malloc(bytes);
@@ -91,7 +110,7 @@ static enum rc upload_as_floats(const struct device *d, struct kern_view *to,
     if (!rc)
         rc = device_alloc(d, to, to->name, TENSOR_TYPE_F32, bytes, e);
     if (!rc)
-        rc = device_upload(d, to, floats, bytes, -1, layer, e);
+        rc = upload_add(&w->loading->upload, to, 0, floats, bytes, layer, e);
     free(floats);
     return rc;
 }
@@ -102,26 +121,32 @@ static enum rc ask(const struct weights_pause *p, struct err *e) {
 
 /* In parts, each of which leaves the file's mapping before the next: there is never much of a
  * matrix in memory twice. */
-static enum rc upload_matrix(const struct device *d, const struct kern_view *to, const gguf *g,
-                             const struct gguf_tensor *t, int32_t layer,
+static enum rc upload_matrix(struct weights *w, const struct device *d, const struct kern_view *to,
+                             const gguf *g, const struct gguf_tensor *t, int32_t layer,
                              const struct weights_pause *pause, struct err *e) {
     const uint64_t part = 32u << 20;
+    struct weights_loading *l = w->loading;
+    uint64_t before = l ? l->done : 0;
     enum rc rc = RC_OK;
     for (uint64_t at = 0; !rc && at < t->bytes; at += part) {
         rc = ask(pause, e);
         if (rc)
             return rc;
         uint64_t bytes = t->bytes - at < part ? t->bytes - at : part;
-        rc = device_upload_part(d, to, at, (const char *)t->data + at, bytes, -1, layer, e);
+        const char *from = (const char *)t->data + at;
+        rc = l ? upload_add(&l->upload, to, at, from, bytes, layer, e)
+               : device_upload_part(d, to, at, from, bytes, -1, layer, e);
         gguf_release_tensor(g, t);
+        rc = rc || !l ? rc : tell(l, before + at + bytes, e);
     }
     return rc;
 }
 
-static enum rc upload_and_repack(const struct device *d, const struct kern_view *to, const gguf *g,
+static enum rc upload_and_repack(struct weights *w, const struct device *d,
+                                 const struct kern_view *to, const gguf *g,
                                  const struct gguf_tensor *t, int32_t layer,
                                  const struct weights_pause *pause, struct err *e) {
-    enum rc rc = upload_matrix(d, to, g, t, layer, pause, e);
+    enum rc rc = upload_matrix(w, d, to, g, t, layer, pause, e);
     struct kern_repack a = { .weight = *to,
                              .n = (uint32_t)(t->elements / t->ne[0]),
                              .k = (uint32_t)t->ne[0] };
@@ -157,13 +182,13 @@ static enum rc load_tensor(struct weights *w, const struct device *d, struct ker
                            const struct config_tensor_spec *spec, enum weights_order order,
                            struct err *e) {
     if (spec->kind == CONFIG_VECTOR)
-        return upload_as_floats(d, to, t, spec->layer, e);
+        return upload_as_floats(w, d, to, t, spec->layer, e);
     if (order != WEIGHTS_PACKED)
         return map_tensor(w, d, to, t, t->data, spec->layer, order == WEIGHTS_PACKED_LATER, e);
     if (w->cached)
         return map_cached(w, d, to, t, spec->layer, e);
     enum rc rc = device_alloc(d, to, to->name, t->type, t->bytes, e);
-    return rc ? rc : upload_and_repack(d, to, g, t, spec->layer, NULL, e);
+    return rc ? rc : upload_and_repack(w, d, to, g, t, spec->layer, NULL, e);
 }
 
 static struct kern_view *view_of(struct weights *w, const struct config_tensor_spec *spec) {
@@ -243,33 +268,46 @@ static bool is_rope_table(enum config_tensor id) {
            id == CONFIG_TENSOR_ROPE_SHORT;
 }
 
-static uint64_t total_bytes(const gguf *g) {
+/* Whether the tensor belongs to a part of the model. Where the embedding is the output too, both
+ * ends have it. */
+static bool is_in(const struct weights_range *r, const struct config *c,
+                  const struct config_tensor_spec *spec) {
+    bool begins = r->first == 0, ends = r->last == c->layers;
+    if (spec->layer >= 0)
+        return (uint32_t)spec->layer >= r->first && (uint32_t)spec->layer < r->last;
+    return spec->id == CONFIG_TENSOR_TOKEN_EMBD ? begins || (ends && c->tied) : ends;
+}
+
+uint64_t weights_bytes(const gguf *g, const struct config *c, const struct weights_range *range) {
+    struct config_tensor_spec spec;
     uint64_t total = 0;
-    for (uint64_t i = 0; i < gguf_tensor_count(g); i++)
-        total += gguf_tensor_at(g, i)->bytes;
+    for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
+        const struct gguf_tensor *t = gguf_find_tensor(g, spec.name);
+        if (t && !is_rope_table(spec.id) && is_in(range, c, &spec))
+            total += t->bytes;
+    }
     return total;
 }
 
 static enum rc load_tensors(struct weights *w, const struct device *d, const gguf *g,
-                            const struct config *c, enum weights_order order,
-                            weights_progress progress, void *user, struct err *e) {
-    uint64_t done = 0, total = total_bytes(g);
+                            const struct config *c, enum weights_order order, struct err *e) {
+    struct weights_loading *l = w->loading;
     struct config_tensor_spec spec;
+    l->done = 0;
     for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
         const struct gguf_tensor *t = gguf_find_tensor(g, spec.name);
-        if (is_rope_table(spec.id) || (!t && !spec.required))
+        if (is_rope_table(spec.id) || (!t && !spec.required) || !is_in(l->range, c, &spec))
             continue;
         if (!t)
             return err_set(e, RC_FORMAT, "%s: tensor %s is missing", gguf_path(g), spec.name);
         struct config_part first;
+        uint64_t done = l->done + t->bytes;
         enum rc rc = config_tensor_part(c, spec.id, 0, &first)
                          ? load_parts(w, d, g, c, t, &spec, order, e)
                          : load_role(w, d, g, t, &spec, order, e);
+        rc = rc ? rc : tell(l, done, e);
         if (rc)
             return rc;
-        done += t->bytes;
-        if (progress && !progress(done, total, user))
-            return err_set(e, RC_BUSY, "loading was interrupted");
     }
     return RC_OK;
 }
@@ -306,10 +344,9 @@ static void note_cache(const struct weights_cache *cache, const char *what, cons
 
 /* Packs all matrices into the file at `path`. */
 static enum rc make_cache(struct weights *w, const struct device *d, const gguf *g,
-                          const struct config *c, const char *path, weights_progress progress,
-                          void *user, struct err *e) {
+                          const struct config *c, const char *path, struct err *e) {
     enum rc rc = packed_create(&w->writer, path, g, e);
-    rc = rc ? rc : load_tensors(w, d, g, c, WEIGHTS_PACKED, progress, user, e);
+    rc = rc ? rc : load_tensors(w, d, g, c, WEIGHTS_PACKED, e);
     if (!rc)
         return packed_commit(&w->writer, e);
     packed_discard(&w->writer);
@@ -320,18 +357,19 @@ static enum rc make_cache(struct weights *w, const struct device *d, const gguf 
  * the model. */
 static enum rc open_cache(struct weights *w, const struct device *d, const gguf *g,
                           const struct config *c, const struct weights_cache *cache,
-                          weights_progress progress, void *user, struct err *e) {
+                          struct err *e) {
+    const struct weights_loading *l = w->loading;
     char path[PACKED_PATH_BYTES];
     struct err why = { 0 };
     enum rc rc = packed_path(cache->folder, g, path, &why);
     if (!rc) {
-        rc = packed_open(&w->cached, path, g, progress, user, &why);
+        rc = packed_open(&w->cached, path, g, l->progress, l->user, &why);
         if (rc == RC_FORMAT)
             note_cache(cache, "the packed cache is made again", &why);
         if (rc == RC_FORMAT || rc == RC_IO) {
-            rc = make_cache(w, d, g, c, path, progress, user, &why);
+            rc = make_cache(w, d, g, c, path, &why);
             w->part_count = 0;
-            rc = rc ? rc : packed_open(&w->cached, path, g, progress, user, &why);
+            rc = rc ? rc : packed_open(&w->cached, path, g, l->progress, l->user, &why);
         }
     }
     if (rc == RC_BUSY)
@@ -343,28 +381,43 @@ static enum rc open_cache(struct weights *w, const struct device *d, const gguf 
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                     const struct config *c, uint32_t context, enum weights_order order,
-                     const struct weights_cache *cache, weights_progress progress, void *user,
-                     struct err *e) {
-    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1 };
-    w->all_floats = weights_are_floats(g, c);
+static enum rc make_lists(struct weights *w, const struct config *c, struct err *e) {
     uint64_t parts, views = count_views(c, &parts);
     w->layers = calloc((size_t)c->layers + 1, sizeof *w->layers);
     w->names = calloc(views + 1, sizeof *w->names);
     w->mapped = calloc(views + 1, sizeof *w->mapped);
     w->parts = calloc(parts + 1, sizeof *w->parts);
-    enum rc rc = w->layers && w->names && w->mapped && w->parts
-                     ? RC_OK
-                     : err_set(e, RC_MEMORY, "out of memory");
+    return w->layers && w->names && w->mapped && w->parts ? RC_OK
+                                                          : err_set(e, RC_MEMORY, "out of memory");
+}
+
+/* Whether weights go through pinned buffers. A verdict cannot know what the program does with such
+ * memory while a copy is under way, unless the host is watched: in recordings pieces are copied one
+ * by one otherwise. */
+static bool is_staged(const struct device *d) {
+    return kern_is_gpu(d->kernels) && (!audit.writer || env_flag(ENV_GCORE_WATCH_HOST));
+}
+
+enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
+                     const struct config *c, const struct weights_range *range, uint32_t context,
+                     enum weights_order order, const struct weights_cache *cache,
+                     weights_progress progress, void *user, struct err *e) {
+    struct weights_loading loading = {
+        .range = range, .total = weights_bytes(g, c, range), .progress = progress, .user = user
+    };
+    *w = (struct weights){ .layer_count = c->layers, .unpacked = -1, .loading = &loading };
+    w->all_floats = weights_are_floats(g, c);
+    upload_open(&loading.upload, d, is_staged(d));
+    enum rc rc = make_lists(w, c, e);
     if (!rc && cache && cache->on)
-        rc = open_cache(w, d, g, c, cache, progress, user, e);
+        rc = open_cache(w, d, g, c, cache, e);
     if (w->cached)
         order = WEIGHTS_PACKED;
-    if (!rc)
-        rc = load_tensors(w, d, g, c, order, progress, user, e);
-    if (!rc)
-        rc = load_rope(w, d, g, c, context, e);
+    rc = rc ? rc : load_tensors(w, d, g, c, order, e);
+    rc = rc ? rc : load_rope(w, d, g, c, context, e);
+    rc = rc ? rc : upload_finish(&loading.upload, e);
+    upload_close(&loading.upload);
+    w->loading = NULL;
     if (rc) {
         weights_free(w, d);
         return rc;
@@ -398,7 +451,7 @@ static enum rc repack_layer(struct weights *w, const struct device *d, const ggu
     enum rc rc = RC_OK;
     for (; !rc && m < end; m++)
         if (waits(m, layer) && !m->ready) {
-            rc = upload_and_repack(d, &m->packed, g, m->tensor, layer, pause, e);
+            rc = upload_and_repack(w, d, &m->packed, g, m->tensor, layer, pause, e);
             m->ready = !rc;
         }
     if (rc)

@@ -50,8 +50,9 @@ struct weights {
     uint64_t name_count;
     struct gguf_tensor *parts; /* of fused tensors, as tensors of their own */
     uint64_t part_count;
-    packed_file *cached;   /* matrices are mapped from it; NULL: there is none */
-    packed_writer *writer; /* while its file is made */
+    packed_file *cached;             /* matrices are mapped from it; NULL: there is none */
+    packed_writer *writer;           /* while its file is made */
+    struct weights_loading *loading; /* while they are loaded; NULL: they have been */
 };
 
 /* Where weights_load() keeps packed matrices, and maps them from. */
@@ -62,19 +63,29 @@ struct weights_cache {
     void *user;
 };
 
+/* Which part of a model: layers `first` to `last` - 1, the embedding with the first of all, the
+ * output with the last. */
+struct weights_range {
+    uint32_t first, last;
+};
+/* Bytes that the tensors of a part have in the file. */
+uint64_t weights_bytes(const gguf *g, const struct config *c, const struct weights_range *range);
+
 /* No matrix that c wants from g is quantised. */
 bool weights_are_floats(const gguf *g, const struct config *c);
 
 /* Bytes that are done and bytes there are; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
-/* Loads what c says from g; a fused tensor becomes its parts. context: positions of a sequence in
- * this run, which LongRoPE goes by. RC_BUSY if progress said stop. On failure *w is empty.
+/* Loads a part of what c says from g; a fused tensor becomes its parts. context: positions of a
+ * sequence in this run, which LongRoPE goes by. GPU code gets its weights through pinned buffers
+ * (upload.h). RC_BUSY if progress said stop. On failure *w is empty.
  *
  * With a cache, packed matrices are mapped from its file, which is written first if it is not
  * there or not whole; the order is then WEIGHTS_PACKED. Where that fails it goes on without. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
-                               const struct config *c, uint32_t context, enum weights_order order,
+                               const struct config *c, const struct weights_range *range,
+                               uint32_t context, enum weights_order order,
                                const struct weights_cache *cache, weights_progress progress,
                                void *user, struct err *e);
 

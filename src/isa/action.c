@@ -88,14 +88,22 @@ static inline void store_dwords(const struct isa_rows *r, uint64_t lanes,
     }
 }
 
+/* Elements of 8 bytes are read and written at once, as GPUs do: programs keep two values in one,
+ * and groups on other threads are at the same memory. Longer ones are pieces of 8. */
+
 static inline void load_row(const struct isa_rows *r, const uint8_t *base, unsigned n) {
     if (n == 1) {
         memcpy(r->dst[0], base, sizeof r->dst[0]);
         return;
     }
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        for (unsigned d = 0; d < n; d++)
-            memcpy(&r->dst[d][l], base + 4 * (l * n + d), 4);
+    for (unsigned d = 0; d < n; d += 2)
+        for (unsigned l = 0; l < ISA_LANES; l++) {
+            uint64_t pair = 0;
+            memcpy(&pair, base + 4 * (l * n + d), n - d > 1 ? 8 : 4);
+            r->dst[d][l] = (uint32_t)pair;
+            if (n - d > 1)
+                r->dst[d + 1][l] = (uint32_t)(pair >> 32);
+        }
 }
 
 static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n) {
@@ -103,27 +111,37 @@ static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n
         memcpy(base, r->data[0], sizeof r->data[0]);
         return;
     }
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        for (unsigned d = 0; d < n; d++)
-            memcpy(base + 4 * (l * n + d), &r->data[d][l], 4);
+    for (unsigned d = 0; d < n; d += 2)
+        for (unsigned l = 0; l < ISA_LANES; l++) {
+            uint64_t pair = r->data[d][l];
+            if (n - d > 1)
+                pair |= (uint64_t)r->data[d + 1][l] << 32;
+            memcpy(base + 4 * (l * n + d), &pair, n - d > 1 ? 8 : 4);
+        }
 }
 
 static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uint8_t *base,
                              const uint32_t offset[ISA_LANES], unsigned n) {
-    for (unsigned d = 0; d < n; d++) {
-        uint32_t *to = r->dst[d];
-        NEAR_LANES(memcpy(&to[l], base + offset[l] + (size_t)4 * d, 4));
-    }
+    unsigned d = 0;
+    for (; n - d > 1; d += 2)
+        isa_reach_load_pairs(r->dst[d], base + (size_t)4 * d, offset, lanes);
+    if (d < n)
+        isa_reach_load(r->dst[d], base + (size_t)4 * d, offset, lanes);
 }
 
 static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
                               const uint32_t offset[ISA_LANES], unsigned n) {
-    uint32_t value[4];
-    for (ISA_EACH_LANE(l, lanes)) {
-        for (unsigned d = 0; d < n; d++)
-            value[d] = r->data[d][l];
-        memcpy(base + offset[l], value, n * sizeof value[0]);
+    if (n == 1) {
+        isa_reach_store(base, offset, r->data[0], lanes);
+        return;
     }
+    for (unsigned d = 0; d < n; d += 2)
+        for (ISA_EACH_LANE(l, lanes)) {
+            uint64_t pair = r->data[d][l];
+            if (n - d > 1)
+                pair |= (uint64_t)r->data[d + 1][l] << 32;
+            memcpy(base + offset[l] + (size_t)4 * d, &pair, n - d > 1 ? 8 : 4);
+        }
 }
 
 #define DWORDS(load, store, n)                                                                     \

@@ -122,6 +122,37 @@ static enum isa_result act_at(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
+/* The way compilers reach scratch, for which nothing has to be asked lane by lane; false if this is
+ * another one. */
+static bool act_scratch(struct isa_wave *w, const struct isa_insn *i, const struct isa_action *act,
+                        const struct isa_rows *r, const struct buffer *b,
+                        const uint32_t offset[ISA_LANES]) {
+    struct isa_access a = { .wave = w,
+                            .insn = i,
+                            .space = ISA_SPACE_SCRATCH,
+                            .kind = act->kind,
+                            .bytes = act->bytes,
+                            .lanes = ISA_WAVE_EXEC(w) };
+    uint32_t swizzled[ISA_LANES];
+    if (!is_scratch(b) || b->index_stride != ISA_LANES || b->records < ISA_LANES ||
+        i->memory & ISA_MEM_IDXEN || !act->apply_near)
+        return false;
+    uint64_t base = b->base + isa_scalar32(w, i, i->src[2]);
+    uint8_t *near = isa_reach_scratch_near(&a, base, offset, swizzled);
+    if (near)
+        act->apply_near(r, a.lanes, near, swizzled);
+    return near;
+}
+
+static enum isa_result act_one(struct isa_wave *w, const struct isa_insn *i,
+                               const struct isa_action *act, const struct isa_rows *r,
+                               const struct buffer *b, const uint32_t index[ISA_LANES],
+                               const uint32_t offset[ISA_LANES]) {
+    if (!ISA_WAVE_EXEC(w) || act_scratch(w, i, act, r, b, offset))
+        return ISA_CONTINUE;
+    return act_at(w, i, act, r, b, index, offset);
+}
+
 /* ---- between memory and LDS[M0 + offset + 4 * lane] ---- */
 
 static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
@@ -180,13 +211,13 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
         return run_to_lds(w, i, act);
     read_operands(w, i, &b, index, offset);
     if (!many)
-        return act_at(w, i, act, &r, &b, index, offset);
+        return act_one(w, i, act, &r, &b, index, offset);
     /* Dwords are checked against the limit, and swizzled, one by one. */
     const struct isa_action *one =
         act->kind == ISA_LOAD ? &isa_action_load_dword : &isa_action_store_dword;
     enum isa_result result = ISA_CONTINUE;
     for (unsigned d = 0; d < act->bytes / 4u && result == ISA_CONTINUE; d++) {
-        result = act_at(w, i, one, &r, &b, index, offset);
+        result = act_one(w, i, one, &r, &b, index, offset);
         for (unsigned l = 0; l < ISA_LANES; l++)
             offset[l] += 4;
         if (r.dst)

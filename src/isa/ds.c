@@ -127,16 +127,28 @@ static unsigned swizzle_source(unsigned l, uint32_t pattern) {
     return ISA_LANES;
 }
 
-EXEC_FN(ds_swizzle_b32) {
-    uint32_t from[ISA_LANES], *dst = isa_row(w, i->dst);
+/* Every lane that is on takes the value of from[lane]; of one that is off, 0. */
+static void take(struct isa_wave *w, const struct isa_insn *i, const uint32_t *row,
+                 const uint32_t from[ISA_LANES]) {
+    uint32_t taken[ISA_LANES], *dst = isa_row(w, i->dst);
     uint64_t exec = ISA_WAVE_EXEC(w);
-    memcpy(from, isa_row(w, i->src[0]), sizeof from);
-    for (ISA_EACH_LANE(l, exec)) {
-        unsigned source = swizzle_source((unsigned)l, (uint32_t)i->imm & 0xffff);
-        if (source == ISA_LANES)
-            return isa_stop_unsupported(w, i, "FFT pattern");
-        dst[l] = exec >> source & 1 ? from[source] : 0;
+    isa_reach_exchange(taken, row, from);
+    if (exec == ~UINT64_C(0)) {
+        memcpy(dst, taken, sizeof taken);
+        return;
     }
+    for (ISA_EACH_LANE(l, exec))
+        dst[l] = exec >> from[l] & 1 ? taken[l] : 0;
+}
+
+EXEC_FN(ds_swizzle_b32) {
+    uint32_t from[ISA_LANES];
+    for (unsigned l = 0; l < ISA_LANES; l++) {
+        from[l] = swizzle_source(l, (uint32_t)i->imm & 0xffff);
+        if (from[l] == ISA_LANES)
+            return isa_stop_unsupported(w, i, "FFT pattern");
+    }
+    take(w, i, isa_row(w, i->src[0]), from);
     return ISA_CONTINUE;
 }
 
@@ -152,16 +164,12 @@ EXEC_FN(ds_permute_b32) {
     return ISA_CONTINUE;
 }
 
-/* Every lane takes the value of a lane; of one that is off, 0. */
 EXEC_FN(ds_bpermute_b32) {
-    uint32_t from[ISA_LANES], *dst = isa_row(w, i->dst), lane[ISA_LANES];
-    uint64_t exec = ISA_WAVE_EXEC(w);
-    memcpy(from, isa_row(w, i->src[1]), sizeof from);
-    offsets(w, i, (uint32_t)i->imm, lane);
-    for (ISA_EACH_LANE(l, exec)) {
-        unsigned source = lane[l] / 4 % ISA_LANES;
-        dst[l] = exec >> source & 1 ? from[source] : 0;
-    }
+    uint32_t from[ISA_LANES];
+    offsets(w, i, (uint32_t)i->imm, from);
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        from[l] = from[l] / 4 % ISA_LANES;
+    take(w, i, isa_row(w, i->src[1]), from);
     return ISA_CONTINUE;
 }
 

@@ -60,6 +60,10 @@ static inline uint32_t *isa_row(struct isa_wave *w, unsigned code) {
 void isa_reach_addresses(uint64_t address[ISA_LANES], const uint32_t *low, const uint32_t *high,
                          uint64_t add);
 
+/* The upper half of the addresses of those lanes, of which there is one at least; false if they
+ * differ in it. */
+bool isa_reach_upper(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t *upper);
+
 /* Device addresses of a global access to host addresses: one span() if the lanes are contiguous or
  * close together, lanes() otherwise. On ISA_CONTINUE host[l] is set for all lanes in a->lanes. */
 enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
@@ -75,6 +79,16 @@ void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES
 void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
                      uint32_t offset[ISA_LANES]);
 
+/* One dword per lane at base + offset[l], which is below 2 GiB, in those lanes only; there is one
+ * at least. Rows of dwords side by side take one copy. Where several lanes store to one place, the
+ * highest wins. Pairs of dwords go to two rows, and each is read at once. */
+void isa_reach_load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
+void isa_reach_load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
+void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
+
+/* d[l] = s[from[l]] for all lanes; d is not s. */
+void isa_reach_exchange(uint32_t d[ISA_LANES], const uint32_t *s, const uint32_t from[ISA_LANES]);
+
 /* The group's LDS if all elements of a load or store lie in it and nobody else is to be asked; NULL
  * otherwise: ask isa_reach_lds(). */
 uint8_t *isa_reach_lds_near(const struct isa_access *a, const uint32_t offset[ISA_LANES]);
@@ -83,5 +97,11 @@ uint8_t *isa_reach_lds_near(const struct isa_access *a, const uint32_t offset[IS
  * have to be aligned. */
 enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
                               void *host[ISA_LANES]);
+
+/* Loads and stores of up to a dword in the wave's scratch, which starts at the device address base:
+ * the host address of that, and where each lane's element is from there, if all of them lie inside,
+ * none crosses a dword, and nobody else is to be asked. NULL otherwise: look at each lane. */
+uint8_t *isa_reach_scratch_near(const struct isa_access *a, uint64_t base,
+                                const uint32_t offset[ISA_LANES], uint32_t swizzled[ISA_LANES]);
 
 #endif

@@ -115,12 +115,46 @@ static void copy_scratch(uint8_t *element, uint8_t *memory, unsigned lane, uint3
     }
 }
 
+/* Dword by dword, where nothing has to be asked lane by lane; false if it has to be. */
+static bool act_scratch_near(const struct isa_access *a, const struct isa_action *act,
+                             const struct isa_rows *r, const uint32_t offset[ISA_LANES]) {
+    const struct isa_action *dword =
+        act->kind == ISA_LOAD ? &isa_action_load_dword : &isa_action_store_dword;
+    struct isa_access one = *a;
+    struct isa_rows rows = *r;
+    uint32_t at[ISA_LANES], swizzled[ISA_LANES];
+    if (act->bytes <= 4) {
+        uint8_t *near = act->apply_near
+                            ? isa_reach_scratch_near(a, a->wave->scratch_base, offset, swizzled)
+                            : NULL;
+        if (near)
+            act->apply_near(r, a->lanes, near, swizzled);
+        return near;
+    }
+    one.bytes = 4;
+    for (uint32_t d = 0; d < act->bytes / 4u; d++) {
+        for (unsigned l = 0; l < ISA_LANES; l++)
+            at[l] = offset[l] + 4 * d;
+        uint8_t *near = isa_reach_scratch_near(&one, a->wave->scratch_base, at, swizzled);
+        if (!near)
+            return false;
+        dword->apply_near(&rows, a->lanes, near, swizzled);
+        if (rows.dst)
+            rows.dst++;
+        if (rows.data)
+            rows.data++;
+    }
+    return true;
+}
+
 static enum isa_result act_scratch(struct isa_wave *w, const struct isa_insn *i,
                                    const struct isa_action *act, const struct isa_rows *r,
                                    uint64_t lanes, const uint32_t offset[ISA_LANES]) {
     struct isa_access a = access_of(w, i, act, ISA_SPACE_SCRATCH, lanes);
     uint8_t element[ISA_LANES][ELEMENT_MAX], *memory = NULL;
     void *host[ISA_LANES];
+    if (act_scratch_near(&a, act, r, offset))
+        return ISA_CONTINUE;
     for (ISA_EACH_LANE(l, lanes)) {
         if (offset[l] > w->scratch_bytes || w->scratch_bytes - offset[l] < act->bytes)
             return isa_stop_fault(&a, (unsigned)l, offset[l], "outside the lane's scratch");
@@ -179,22 +213,29 @@ static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
+/* The lanes whose address has that upper half, if it is that of an aperture at all. */
+static uint64_t lanes_in(const uint64_t address[ISA_LANES], uint64_t aperture) {
+    uint64_t in = 0;
+    for (uint64_t l = 0; aperture && l < ISA_LANES; l++)
+        in |= (uint64_t)(address[l] >> 32 == aperture >> 32) << l;
+    return in;
+}
+
 static enum isa_result run_flat(struct isa_wave *w, const struct isa_insn *i,
                                 const struct isa_action *act) {
-    uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w), lds = 0, scratch = 0;
+    uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w), upper;
     uint32_t low[ISA_LANES];
     struct isa_rows r = rows_of(w, i, act);
     if (!lanes)
         return ISA_CONTINUE;
     global_addresses(w, i, address);
-    for (uint64_t l = 0; l < ISA_LANES; l++) {
-        uint64_t upper = address[l] >> 32;
+    bool alike = isa_reach_upper(address, lanes, &upper);
+    if (alike && upper != w->shared_base >> 32 && upper != w->private_base >> 32)
+        return act_global(w, i, act, &r, lanes, address);
+    uint64_t lds = lanes & lanes_in(address, w->shared_base);
+    uint64_t scratch = lanes & lanes_in(address, w->private_base);
+    for (unsigned l = 0; l < ISA_LANES; l++)
         low[l] = (uint32_t)address[l];
-        lds |= (uint64_t)(w->shared_base && upper == w->shared_base >> 32) << l;
-        scratch |= (uint64_t)(w->private_base && upper == w->private_base >> 32) << l;
-    }
-    lds &= lanes;
-    scratch &= lanes;
     enum isa_result result = ISA_CONTINUE;
     if (lanes & ~(lds | scratch))
         result = act_global(w, i, act, &r, lanes & ~(lds | scratch), address);

@@ -5,8 +5,10 @@
 
 #include <pthread.h>
 
-static bool is_two_rows(enum isa_type t) {
-    return isa_type_dwords(t) == 2;
+/* A value of two registers in all lanes. */
+static void fill_pair(const struct isa_rows *rows, uint32_t *space, uint64_t value) {
+    rows->fill(space, (uint32_t)value);
+    rows->fill(space + ISA_LANES, (uint32_t)(value >> 32));
 }
 
 const uint32_t *isa_valu_spread(struct isa_wave *w, const struct isa_insn *i, int s,
@@ -15,24 +17,31 @@ const uint32_t *isa_valu_spread(struct isa_wave *w, const struct isa_insn *i, in
     unsigned code = i->src[s];
     if (type == ISA_TYPE_NONE) /* the destination of an accumulating instruction */
         type = isa_info[i->op].type[0];
-    if (type == ISA_TYPE_M64) {
+    switch (type) {
+    case ISA_TYPE_M64:
         rows->expand(space, isa_scalar64(w, i, code, type));
-    } else if (type == ISA_TYPE_V2F32 || type == ISA_TYPE_V2B32) {
-        /* A constant is in both halves. */
-        uint64_t pair = isa_scalar64(w, i, code, ISA_TYPE_B64);
-        if (code >= ISA_SGPRS)
-            pair = isa_scalar32(w, i, code) * UINT64_C(0x100000001);
-        rows->fill(space, (uint32_t)pair);
-        rows->fill(space + ISA_LANES, (uint32_t)(pair >> 32));
-    } else if (is_two_rows(type)) {
-        uint64_t value = isa_scalar64(w, i, code, type);
-        rows->fill(space, (uint32_t)value);
-        rows->fill(space + ISA_LANES, (uint32_t)(value >> 32));
-    } else if (type == ISA_TYPE_F16 || type == ISA_TYPE_V2F16 || type == ISA_TYPE_I16 ||
-               type == ISA_TYPE_U16 || type == ISA_TYPE_B16) {
+        break;
+    case ISA_TYPE_V2F32:
+    case ISA_TYPE_V2B32: /* a constant is in both halves */
+        fill_pair(rows, space,
+                  code >= ISA_SGPRS ? isa_scalar32(w, i, code) * UINT64_C(0x100000001)
+                                    : isa_scalar64(w, i, code, ISA_TYPE_B64));
+        break;
+    case ISA_TYPE_B64:
+    case ISA_TYPE_I64:
+    case ISA_TYPE_U64:
+    case ISA_TYPE_F64:
+        fill_pair(rows, space, isa_scalar64(w, i, code, type));
+        break;
+    case ISA_TYPE_F16:
+    case ISA_TYPE_V2F16:
+    case ISA_TYPE_I16:
+    case ISA_TYPE_U16:
+    case ISA_TYPE_B16:
         rows->fill(space, isa_scalar16(w, i, code));
-    } else {
-        rows->fill(space, isa_scalar32(w, i, code));
+        break;
+    default:
+        rows->fill(space, code < ISA_SGPRS ? w->sgpr[code] : isa_scalar32(w, i, code));
     }
     return space;
 }

@@ -2,18 +2,8 @@
  */
 #include "isa/print.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void isa_text_add(struct isa_text *t, const char *fmt, ...) {
-    size_t used = (size_t)t->length < t->size ? (size_t)t->length : t->size;
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(t->size > used ? t->out + used : NULL, t->size - used, fmt, args);
-    va_end(args);
-    t->length += n > 0 ? n : 0;
-}
 
 /* The separator before the next operand. */
 static void comma(struct isa_text *t) {

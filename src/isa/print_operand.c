@@ -1,6 +1,18 @@
 /* print_operand.c - operands as llvm-mc and llvm-objdump write them. */
 #include "isa/print.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+void isa_text_add(struct isa_text *t, const char *fmt, ...) {
+    size_t used = (size_t)t->length < t->size ? (size_t)t->length : t->size;
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(t->size > used ? t->out + used : NULL, t->size - used, fmt, args);
+    va_end(args);
+    t->length += n > 0 ? n : 0;
+}
+
 /* "s3", "s[4:7]". */
 static void register_range(struct isa_text *t, char kind, unsigned first, unsigned dwords) {
     if (dwords <= 1)

@@ -2,8 +2,8 @@
 #include "isa/exec.h"
 #include "isa/rows.h"
 
-/* Lanes within this many bytes of each other are asked about as one span. */
-#define SPAN_MAX (64 * 1024)
+/* Lanes within this many bytes of each other are asked about as one span: offsets have 31 bits. */
+#define SPAN_MAX (UINT64_C(1) << 30)
 
 static enum isa_result ask_lanes(const struct isa_access *a, const uint64_t address[ISA_LANES],
                                  void *host[ISA_LANES]) {
@@ -41,6 +41,30 @@ void isa_reach_addresses(uint64_t address[ISA_LANES], const uint32_t *low, const
     isa_rows_chosen->addresses(address, low, high, add);
 }
 
+bool isa_reach_upper(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t *upper) {
+    uint64_t low, high;
+    isa_rows_chosen->bounds(address, lanes, &low, &high);
+    *upper = low >> 32;
+    return low >> 32 == high >> 32;
+}
+
+void isa_reach_load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    isa_rows_chosen->load(d, base, offset, lanes);
+}
+
+void isa_reach_load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset,
+                          uint64_t lanes) {
+    isa_rows_chosen->load_pairs(d, base, offset, lanes);
+}
+
+void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
+    isa_rows_chosen->store(base, offset, s, lanes);
+}
+
+void isa_reach_exchange(uint32_t d[ISA_LANES], const uint32_t *s, const uint32_t from[ISA_LANES]) {
+    isa_rows_chosen->gather(d, s, from, ~UINT64_C(0));
+}
+
 void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
                      uint32_t offset[ISA_LANES]) {
     const struct isa_memory *m = a->wave->memory;
@@ -66,10 +90,9 @@ void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES
     const struct isa_memory *m = a->wave->memory;
     if (a->lanes != ~UINT64_C(0) || !m->row)
         return NULL;
-    uint64_t astray = 0;
-    for (uint64_t l = 0; l < ISA_LANES; l++)
-        astray |= address[l] - address[0] - l * a->bytes;
-    return astray ? NULL : m->row(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
+    if (!isa_rows_chosen->is_row(address, a->bytes))
+        return NULL;
+    return m->row(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
 }
 
 enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
@@ -89,4 +112,23 @@ enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[
     if (m->lds && !m->lds(m->context, a, offset, &lane, &at))
         return isa_stop_fault(a, lane, at, NULL);
     return ISA_CONTINUE;
+}
+
+uint8_t *isa_reach_scratch_near(const struct isa_access *a, uint64_t base,
+                                const uint32_t offset[ISA_LANES], uint32_t swizzled[ISA_LANES]) {
+    const struct isa_wave *w = a->wave;
+    const struct isa_memory *m = w->memory;
+    uint64_t size = (uint64_t)w->scratch_bytes * ISA_LANES, skipped = base - w->scratch_base;
+    if (a->kind == ISA_ATOMIC || m->scratch || !m->span || !size || skipped > size)
+        return NULL;
+    uint32_t odd = 0;
+    for (uint32_t l = 0; l < ISA_LANES; l++) {
+        odd |= offset[l] % 4;
+        swizzled[l] = offset[l] / 4 * (4 * ISA_LANES) + 4 * l + offset[l] % 4;
+    }
+    uint64_t last = isa_rows_chosen->highest(offset, a->lanes) / 4;
+    if (odd + a->bytes > 4 || (last + 1) * 4 * ISA_LANES > size - skipped)
+        return NULL;
+    uint8_t *all = m->span(m->context, a, w->scratch_base, size);
+    return all ? all + skipped : NULL;
 }

@@ -51,6 +51,14 @@ struct isa_rows {
     void (*bounds)(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high);
     void (*distances)(uint32_t *d, const uint64_t *address, uint64_t base);
     uint32_t (*highest)(const uint32_t *s, uint64_t lanes);
+    /* Does every address lie `bytes` after the one of the lane before? */
+    bool (*is_row)(const uint64_t *address, uint64_t bytes);
+    /* One dword of memory per lane, at base + offset[l] (below 2 GiB), in those lanes only. Where
+     * several lanes store to one place, the highest wins. */
+    void (*load)(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
+    void (*store)(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
+    /* Two dwords per lane, into two rows. Each pair is read at once: other threads may write it. */
+    void (*load_pairs)(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
     /* d[l] = s[from[l]], or 0 for lanes that are not valid; d is not s. */
     void (*gather)(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid);
     /* The elements of a register in the order of lanes: floats, of I8 int32_t, of F64 (a pair of

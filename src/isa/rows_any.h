@@ -5,6 +5,8 @@
 #include "isa/floats.h"
 #include "isa/isa.h"
 
+#include <string.h>
+
 static void fill(uint32_t *d, uint32_t value) {
     for (int l = 0; l < ISA_LANES; l++)
         d[l] = value;
@@ -25,6 +27,28 @@ static uint64_t collect(const uint32_t *s) {
     for (int l = 0; l < ISA_LANES; l++)
         mask |= (uint64_t)(s[l] >> 31) << l;
     return mask;
+}
+
+static void load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l++)
+        if (lanes >> l & 1)
+            memcpy(&d[l], base + offset[l], sizeof d[l]);
+}
+
+static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l++)
+        if (lanes >> l & 1) {
+            uint64_t pair;
+            memcpy(&pair, base + offset[l], sizeof pair);
+            d[l] = (uint32_t)pair;
+            d[ISA_LANES + l] = (uint32_t)(pair >> 32);
+        }
+}
+
+static void store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l++)
+        if (lanes >> l & 1)
+            memcpy(base + offset[l], &s[l], sizeof s[l]);
 }
 
 /* f16 in a row, 128 of them: as many at a time as `halves` holds. */

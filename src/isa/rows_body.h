@@ -202,19 +202,16 @@ static void addresses(uint64_t *d, const uint32_t *low, const uint32_t *high, ui
         LANES d[l] = low[l] + add;
 }
 
+/* Masks become rows first: shifts by the number of a lane make no vectors. */
 static void bounds(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high) {
+    _Alignas(64) uint32_t on[ISA_LANES];
     uint64_t first = address[__builtin_ctzll(lanes)], least = first, most = first;
-    if (lanes == ~UINT64_C(0)) {
-        for (int l = 0; l < ISA_LANES; l++) {
-            least = address[l] < least ? address[l] : least;
-            most = address[l] > most ? address[l] : most;
-        }
-    } else {
-        for (int l = 0; l < ISA_LANES; l++) {
-            uint64_t at = pick64((int)(lanes >> l & 1), address[l], first);
-            least = at < least ? at : least;
-            most = at > most ? at : most;
-        }
+    expand(on, lanes);
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint64_t mask = (uint64_t)(int64_t)(int32_t)on[l];
+        uint64_t at = (address[l] & mask) | (first & ~mask);
+        least = at < least ? at : least;
+        most = at > most ? at : most;
     }
     *low = least;
     *high = most;
@@ -225,24 +222,29 @@ static void distances(uint32_t *d, const uint64_t *address, uint64_t base) {
 }
 
 static uint32_t highest(const uint32_t *s, uint64_t lanes) {
+    _Alignas(64) uint32_t on[ISA_LANES];
     uint32_t most = 0;
-    if (lanes == ~UINT64_C(0))
-        for (int l = 0; l < ISA_LANES; l++)
-            most = s[l] > most ? s[l] : most;
-    else
-        for (uint64_t left = lanes; left; left &= left - 1) {
-            uint32_t at = s[__builtin_ctzll(left)];
-            most = at > most ? at : most;
-        }
+    expand(on, lanes);
+    for (int l = 0; l < ISA_LANES; l++) {
+        uint32_t at = s[l] & on[l];
+        most = at > most ? at : most;
+    }
     return most;
 }
 
+static bool is_row(const uint64_t *address, uint64_t bytes) {
+    uint64_t astray = 0, first = address[0];
+    for (uint64_t l = 0; l < ISA_LANES; l++)
+        astray |= address[l] - first - l * bytes;
+    return !astray;
+}
+
 static void gather(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid) {
-    for (int l = 0; l < ISA_LANES; l++)
-        d[l] = s[from[l]];
-    if (valid != ~UINT64_C(0))
-        for (int l = 0; l < ISA_LANES; l++)
-            d[l] &= -(uint32_t)(valid >> l & 1);
+    _Alignas(64) uint32_t offset[ISA_LANES], on[ISA_LANES];
+    LANES offset[l] = 4 * from[l];
+    load(d, (const uint8_t *)s, offset, ~UINT64_C(0));
+    expand(on, valid);
+    LANES d[l] &= on[l];
 }
 
 const struct isa_rows ROWS = {
@@ -256,6 +258,10 @@ const struct isa_rows ROWS = {
     .bounds = bounds,
     .distances = distances,
     .highest = highest,
+    .is_row = is_row,
+    .load = load,
+    .store = store,
+    .load_pairs = load_pairs,
     .gather = gather,
     .widen = widen,
     .multiply = { multiply_small, multiply_f32, multiply_i8, multiply_f64 },

@@ -234,14 +234,19 @@ static inline uint32_t med3_f16(uint32_t a, uint32_t b, uint32_t c) {
 }
 
 /* Bits of v_cmp_class: signalling NaN, quiet NaN, -inf, -normal, -denormal, -0, +0, ..., +inf. */
-static inline uint32_t class_of(uint32_t negative, uint64_t magnitude, uint64_t infinity,
-                                uint64_t normal, uint64_t quiet) {
-    uint32_t d = pick32(negative != 0, 1 << 5, 1 << 6);
-    d = pick32(magnitude != 0, pick32(negative != 0, 1 << 4, 1 << 7), d);
-    d = pick32(magnitude >= normal, pick32(negative != 0, 1 << 3, 1 << 8), d);
-    d = pick32(magnitude >= infinity, pick32(negative != 0, 1 << 2, 1 << 9), d);
-    return pick32(magnitude > infinity, pick32((magnitude & quiet) != 0, 2, 1), d);
-}
+#define CLASS_OF(name, type)                                                                       \
+    static inline uint32_t name(uint32_t negative, type magnitude, type infinity, type normal,     \
+                                type quiet) {                                                      \
+        uint32_t d = pick32(negative != 0, 1 << 5, 1 << 6);                                        \
+        d = pick32(magnitude != 0, pick32(negative != 0, 1 << 4, 1 << 7), d);                      \
+        d = pick32(magnitude >= normal, pick32(negative != 0, 1 << 3, 1 << 8), d);                 \
+        d = pick32(magnitude >= infinity, pick32(negative != 0, 1 << 2, 1 << 9), d);               \
+        return pick32(magnitude > infinity, pick32((magnitude & quiet) != 0, 2, 1), d);            \
+    }
+CLASS_OF(class_of_32, uint32_t)
+CLASS_OF(class_of_64, uint64_t)
+#undef CLASS_OF
+
 /* ---- floats: conversions and parts ---- */
 
 static inline float flush_f32(float f) {
@@ -258,7 +263,8 @@ static inline float mad_f32(float a, float b, float c) {
 
 static inline int32_t to_i32(double x) {
     double y = x < -2147483648.0 ? -2147483648.0 : x > 2147483647.0 ? 2147483647.0 : x;
-    return x == x ? (int32_t)y : 0;
+    double number = x == x ? y : 0.0;
+    return (int32_t)number;
 }
 static inline uint32_t to_u32(double x) {
     double y = x < 0.0 ? 0.0 : x > 4294967295.0 ? 4294967295.0 : x;

@@ -6,6 +6,7 @@
 #include "isa/isa.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 static void fill(uint32_t *d, uint32_t value) {
     __m256i all = _mm256_set1_epi32((int)value);
@@ -32,6 +33,53 @@ static uint64_t collect(const uint32_t *s) {
     for (int l = 0; l < ISA_LANES; l += 16)
         mask |= (uint64_t)_mm512_movepi32_mask(_mm512_load_si512(s + l)) << l;
     return mask;
+}
+
+/* Do the dwords of those lanes lie one after the other? */
+static inline bool is_run(const uint32_t *offset, uint64_t lanes) {
+    const __m512i step =
+        _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
+    unsigned first = (unsigned)__builtin_ctzll(lanes);
+    uint32_t start = offset[first] - 4 * first;
+    uint64_t other = 0;
+    for (unsigned l = 0; l < ISA_LANES; l += 16) {
+        __m512i expected = _mm512_add_epi32(_mm512_set1_epi32((int)(start + 4 * l)), step);
+        other |= (uint64_t)_mm512_cmpneq_epi32_mask(_mm512_loadu_si512(offset + l), expected) << l;
+    }
+    return !(other & lanes);
+}
+
+static void load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    unsigned first = (unsigned)__builtin_ctzll(lanes);
+    bool run = is_run(offset, lanes);
+    const uint8_t *from = base + offset[first] - 4 * (size_t)first;
+    for (int l = 0; l < ISA_LANES; l += 16) {
+        __mmask16 on = (__mmask16)(lanes >> l);
+        __m512i to = _mm512_loadu_si512(d + l), at = _mm512_loadu_si512(offset + l);
+        to = run ? _mm512_mask_loadu_epi32(to, on, from + 4 * (size_t)l)
+                 : _mm512_mask_i32gather_epi32(to, on, at, base, 1);
+        _mm512_storeu_si512(d + l, to);
+    }
+}
+
+static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l += 8) {
+        __mmask8 on = (__mmask8)(lanes >> l);
+        __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
+        __m512i pair = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), on, at, base, 1);
+        _mm512_mask_cvtepi64_storeu_epi32(d + l, on, pair);
+        _mm512_mask_cvtepi64_storeu_epi32(d + ISA_LANES + l, on, _mm512_srli_epi64(pair, 32));
+    }
+}
+
+static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l += 16) {
+        __mmask16 on = (__mmask16)(lanes >> l);
+        if (on == 0xffff)
+            _mm512_storeu_si512(to + 4 * (size_t)l, _mm512_loadu_si512(s + l));
+        else
+            _mm512_mask_storeu_epi32(to + 4 * (size_t)l, on, _mm512_loadu_si512(s + l));
+    }
 }
 #else
 /* 0 or ~0 in 8 lanes, from the low 8 bits. */
@@ -63,7 +111,74 @@ static uint64_t collect(const uint32_t *s) {
     }
     return mask;
 }
+
+/* Do the dwords of those lanes lie one after the other? */
+static inline bool is_run(const uint32_t *offset, uint64_t lanes) {
+    const __m256i step = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    unsigned first = (unsigned)__builtin_ctzll(lanes);
+    uint32_t start = offset[first] - 4 * first;
+    uint64_t same = 0;
+    for (unsigned l = 0; l < ISA_LANES; l += 8) {
+        __m256i expected = _mm256_add_epi32(_mm256_set1_epi32((int)(start + 4 * l)), step);
+        __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
+        __m256 equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(at, expected));
+        same |= (uint64_t)(unsigned)_mm256_movemask_ps(equal) << l;
+    }
+    return !(~same & lanes);
+}
+
+/* Gathers of AVX2 are no faster than this loop on many processors. */
+static void load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    unsigned first = (unsigned)__builtin_ctzll(lanes);
+    const uint8_t *from = base + offset[first] - 4 * (size_t)first;
+    if (!is_run(offset, lanes)) {
+        for (uint64_t left = lanes; left; left &= left - 1) {
+            unsigned l = (unsigned)__builtin_ctzll(left);
+            memcpy(&d[l], base + offset[l], sizeof d[l]);
+        }
+        return;
+    }
+    for (int l = 0; l < ISA_LANES; l += 8) {
+        __m256i on = lanes_of((uint32_t)(lanes >> l)), *row = (__m256i *)(void *)(d + l);
+        __m256i value =
+            _mm256_maskload_epi32((const int *)(const void *)(from + 4 * (size_t)l), on);
+        _mm256_storeu_si256(row, _mm256_blendv_epi8(_mm256_loadu_si256(row), value, on));
+    }
+}
+
+static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
+    for (uint64_t left = lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        uint64_t pair;
+        memcpy(&pair, base + offset[l], sizeof pair);
+        d[l] = (uint32_t)pair;
+        d[ISA_LANES + l] = (uint32_t)(pair >> 32);
+    }
+}
+
+static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l += 8) {
+        __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(s + l));
+        void *place = to + 4 * (size_t)l;
+        if ((uint8_t)(lanes >> l) == 0xff)
+            _mm256_storeu_si256(place, value);
+        else
+            _mm256_maskstore_epi32(place, lanes_of((uint32_t)(lanes >> l)), value);
+    }
+}
 #endif
+
+static void store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
+    unsigned first = (unsigned)__builtin_ctzll(lanes);
+    if (is_run(offset, lanes)) {
+        store_run(base + offset[first] - 4 * (size_t)first, s, lanes);
+        return;
+    }
+    for (uint64_t left = lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        memcpy(base + offset[l], &s[l], sizeof s[l]);
+    }
+}
 
 /* f16 in a row, 128 of them: as many at a time as `halves` holds. They are rounded as MODE says:
  * the caller has set the processor's mode. */

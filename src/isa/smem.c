@@ -37,11 +37,18 @@ static uint64_t offset_of(const struct isa_wave *w, const struct isa_insn *i) {
     return offset;
 }
 
+static void *reach_one(const struct isa_access *a, uint64_t at, enum isa_result *result) {
+    uint64_t address[ISA_LANES] = { at };
+    void *host[ISA_LANES];
+    *result = isa_reach(a, address, host);
+    return *result == ISA_CONTINUE ? host[0] : NULL;
+}
+
 /* Host memory for the access, NULL with *result ISA_CONTINUE if a buffer ends before it. */
 static void *reach(struct isa_wave *w, const struct isa_insn *i, enum isa_access_kind kind,
                    unsigned bytes, enum isa_result *result) {
     uint64_t limit, base = base_of(w, i, &limit), offset = offset_of(w, i) & ~UINT64_C(3);
-    uint64_t address[ISA_LANES] = { (base & ~UINT64_C(3)) + offset };
+    uint64_t address = (base & ~UINT64_C(3)) + offset;
     struct isa_access a = { .wave = w,
                             .insn = i,
                             .space = ISA_SPACE_GLOBAL,
@@ -49,12 +56,12 @@ static void *reach(struct isa_wave *w, const struct isa_insn *i, enum isa_access
                             .scalar = true,
                             .bytes = bytes,
                             .lanes = 1 };
-    void *host[ISA_LANES] = { 0 };
+    const struct isa_memory *m = w->memory;
     *result = ISA_CONTINUE;
     if (limit != UINT64_MAX && (offset > limit || limit - offset < bytes))
         return NULL;
-    *result = isa_reach(&a, address, host);
-    return *result == ISA_CONTINUE ? host[0] : NULL;
+    void *host = m->span ? m->span(m->context, &a, address, bytes) : NULL;
+    return host ? host : reach_one(&a, address, result);
 }
 
 EXEC_FN(load) {

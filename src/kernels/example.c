@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu/choose.h"
 #include "kernels/cpu/native.h"
 #include "kernels/spec.h"
 #include "model/quant/quant.h"
@@ -176,4 +177,36 @@ struct kern_attention_step example_attention_step(struct example *x, uint32_t to
     a.k_norm = example_tensor(x, TENSOR_TYPE_F32, 1, head_size);
     a.turns = example_tensor(x, TENSOR_TYPE_F32, tokens, head_size);
     return a;
+}
+
+struct kern_shortlist example_shortlist(struct example *x, uint32_t rows, uint32_t vocab,
+                                        const uint32_t keep[4]) {
+    struct kern_shortlist a = { .rows = rows, .vocab = vocab };
+    uint64_t lists = rows * KERN_LISTS(vocab);
+    a.logits = example_tensor(x, TENSOR_TYPE_F32, rows, vocab);
+    a.settings = example_room(x, TENSOR_TYPE_I32, (uint64_t)rows * KERN_SETTINGS * sizeof(int32_t));
+    a.lists = example_room(x, TENSOR_TYPE_I32, lists * KERN_LISTED * sizeof(int32_t));
+    float *logits = a.logits.ptr;
+    for (uint64_t i = 0; logits && i < (uint64_t)rows * vocab; i++)
+        logits[i] = i / vocab % 3 == 2 ? rintf(logits[i]) : 3 * logits[i];
+    for (uint32_t i = 0; a.settings.ptr && i < rows; i++) {
+        struct choose_rule r = { keep[i % 4], i % 2 ? 0.95f : 1, i % 5 ? 0 : 0.05f, 1.25, 0 };
+        r.draw = 0.5 + (double)draw(x) / 8;
+        choose_write(&r, (int32_t *)a.settings.ptr + (size_t)i * KERN_SETTINGS);
+    }
+    return a;
+}
+
+struct kern_sample example_sample(struct example *x, uint32_t rows, uint32_t vocab,
+                                  const uint32_t keep[4]) {
+    struct kern_shortlist list = example_shortlist(x, rows, vocab, keep);
+    struct greta_soft_work work = { .last = rows * KERN_LISTS(vocab), .workers = 1 };
+    if (!x->failed)
+        cpu_shortlist(&work, &list);
+    return (struct kern_sample){ .tokens = example_room(x, TENSOR_TYPE_I32, rows * sizeof(int32_t)),
+                                 .logits = list.logits,
+                                 .lists = list.lists,
+                                 .settings = list.settings,
+                                 .rows = rows,
+                                 .vocab = vocab };
 }

@@ -53,4 +53,12 @@ struct kern_attention_step example_attention_step(struct example *x, uint32_t to
                                                   uint32_t head_size, uint32_t ranges,
                                                   uint32_t run);
 
+/* Rows of logits and how to draw from them, with lists as kernel shortlist makes them. Row i keeps
+ * keep[i % 4]; every third row has few different logits, so that there are ties. */
+struct kern_sample example_sample(struct example *x, uint32_t rows, uint32_t vocab,
+                                  const uint32_t keep[4]);
+/* The same for kernel shortlist. */
+struct kern_shortlist example_shortlist(struct example *x, uint32_t rows, uint32_t vocab,
+                                        const uint32_t keep[4]);
+
 #endif

@@ -89,9 +89,9 @@ static bool describe_kernel(const char *name, struct kernel_layout *out, void *u
 }
 
 static bool may_skip_rows(const struct spec *s, const struct spec_view *v) {
-    /* Caches are used up to the token's position, tables where ids point. */
+    /* Caches are used up to the token's position, tables and logits where ids point. */
     return v->type == SPEC_CACHE || s == &spec_table[KERN_embed] ||
-           s == &spec_table[KERN_take_rows];
+           s == &spec_table[KERN_take_rows] || s == &spec_table[KERN_sample];
 }
 
 /* The argument that hands a view to the kernel, by their names. */
@@ -290,6 +290,10 @@ void kern_close(kern_device **d) {
 void kern_trust(kern_device *d) {
     d->enforce = false;
     d->trusts = true;
+}
+
+bool kern_is_gpu(const kern_device *d) {
+    return d->gpu;
 }
 
 uint32_t kern_tokens_most(const kern_device *d) {

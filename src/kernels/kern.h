@@ -65,6 +65,14 @@ enum { KERN_STRIP = 4096 };
 enum { KERN_PIECE = 1024 };
 #define KERN_PIECES(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_PIECE - 1) / KERN_PIECE)
 
+/* Logits that one block of work chooses tokens from, and how many it keeps of them at most. */
+enum { KERN_CHOICES = 4096, KERN_KEPT = 128 };
+#define KERN_LISTS(vocab) (((uint64_t)(vocab) + KERN_CHOICES - 1) / KERN_CHOICES)
+/* Numbers of a shortlist: tokens, their logits, and how many logits there are no numbers. */
+enum { KERN_LISTED = 2 * KERN_KEPT + 1 };
+/* How a token is drawn: the numbers of a row of settings (kernels/cpu/choose.h). */
+enum { KERN_SETTINGS = 8 };
+
 enum kern_id {
 #define KERN_BEGIN(k) KERN_##k,
 #include "kernels/kernel.def"
@@ -107,6 +115,8 @@ void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
  * not: for fault injection. */
 void kern_trust(kern_device *d);
 
+/* Whether the kernels are GPU code, which multiplies weights as they are in the file. */
+bool kern_is_gpu(const kern_device *d);
 /* How many tokens matmul_activate takes at most. */
 uint32_t kern_tokens_most(const kern_device *d);
 

@@ -281,6 +281,20 @@ static void test_take_rows(struct selftest *s) {
     compare(s, KERN_take_rows, &a, 0);
 }
 
+static const uint32_t kept[4] = { 1, 40, 7, 20 };
+
+static void test_shortlist(struct selftest *s) {
+    struct kern_shortlist a = example_shortlist(&s->x, TOKENS, 2 * KERN_CHOICES + 5, kept);
+    compare(s, KERN_shortlist, &a, 0);
+}
+
+static void test_sample(struct selftest *s) {
+    for (uint32_t vocab = 300; vocab < 3 * KERN_CHOICES; vocab *= 6) {
+        struct kern_sample a = example_sample(&s->x, TOKENS, vocab, kept);
+        compare(s, KERN_sample, &a, 0);
+    }
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static void (*const tests[KERN_COUNT])(struct selftest *s) = {

@@ -1,6 +1,6 @@
 /* end.c - ends of a process at which no exit handler runs: _exit, _Exit, quick_exit.
  *
- * A forked child ends so as a rule, and that is an orderly end: the recording is to say so. What
+ * Forked children usually end this way, and that is an orderly end: the recording says so. What
  * vfork makes shares our memory and is not this process; it is told by its number. */
 #include <pthread.h>
 #include <stdatomic.h>

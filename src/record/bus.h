@@ -3,8 +3,8 @@
  * The file is mapped; a store past its new end is a SIGBUS, and would end a program that never
  * asked for a recorder. So the recorder takes that signal: where it comes from a page of a
  * recording, memory of the process's own is put in the page's place, and the store succeeds; what
- * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to who had
- * the signal before.
+ * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to whoever
+ * had the signal before.
  *
  * Thread-safe, and safe in signal handlers but for bus_guard and bus_unguard. */
 #ifndef RECORD_BUS_H

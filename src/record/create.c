@@ -10,7 +10,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,7 +22,7 @@
 #define RENAME_NOREPLACE 1
 #endif
 
-enum { HIGH_FD = 900, OLD_SUFFIX = 24 };
+enum { OLD_SUFFIX = 24 };
 
 /* Appends text; false if it does not fit. */
 static bool append(char *to, size_t room, size_t *used, const char *text, size_t length) {
@@ -68,21 +67,6 @@ static void temporary_name(char out[PATH_MAX], const writer *w) {
     snprintf(out, PATH_MAX, "%.*s.new.%d", PATH_MAX - OLD_SUFFIX, w->path, (int)getpid());
 }
 
-/* Programs count on getting low descriptor numbers, so that ours goes out of their way. */
-int create_hold_fd(int fd) {
-    struct rlimit limit;
-    int lowest = HIGH_FD;
-    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= HIGH_FD)
-        lowest = (int)limit.rlim_cur / 2;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
-    flock(fd, LOCK_SH | LOCK_NB); /* a file system without it only loses the check for busy files */
-    return fd;
-}
-
 /* Lets go of what adopt_fd took. */
 static void drop_fd(writer *w) {
     if (w->h)
@@ -93,7 +77,7 @@ static void drop_fd(writer *w) {
 
 static enum rc adopt_fd(writer *w, int fd, struct err *e) {
     struct stat st;
-    fd = create_hold_fd(fd);
+    fd = grow_hold_fd(fd);
     atomic_store(&w->fd, fd);
     if (fstat(fd, &st))
         return err_set(e, RC_IO, "%s: %s", w->path, strerror(errno));

@@ -140,6 +140,10 @@ uint64_t event_duration_decode(uint16_t code);
 static inline uint64_t event_duration_ns(const struct event *e) {
     return event_duration_decode((uint16_t)(e->aux >> 16));
 }
+/* When the call had returned. */
+static inline uint64_t event_end_ns(const struct event *e) {
+    return e->t_ns + event_duration_ns(e);
+}
 
 /* When a call ended at the latest, given how exact its duration is. What happened during the call
  * was not after this. */
@@ -205,7 +209,7 @@ enum {
 void event_extra_dims(union event_slot *s, const struct event_dims *dims);
 struct event_dims event_dims_of(const struct event_extra *x);
 
-/* EXTRA_ARGS: a kernel's arguments as far as they are known, pointers and numbers, five a slot. */
+/* EXTRA_ARGS: the arguments of a kernel that are known, pointers and numbers, five per slot. */
 enum { EVENT_ARGS_PER_SLOT = 5 };
 enum event_arg_flag {
     EVENT_ARG_READ = 1,    /* known to be read through */
@@ -318,7 +322,14 @@ enum event_space {
     EVENT_SPACE_LDS,
     EVENT_SPACE_SCRATCH,
     EVENT_SPACE_VGPR,
-    EVENT_SPACE_SGPR
+    EVENT_SPACE_SGPR,
+    /* Blocks that kernels allocate themselves: an access beside one, to a freed one, and a second
+     * free. */
+    EVENT_SPACE_HEAP,
+    EVENT_SPACE_HEAP_FREED,
+    EVENT_SPACE_HEAP_TWICE,
+    EVENT_SPACE_HOST,      /* of the host, and none that the device reaches */
+    EVENT_SPACE_MISALIGNED /* an atomic of `all` bytes at an address that is no multiple of them */
 };
 void event_extra_caught(union event_slot *s, const struct event_caught *caught);
 struct event_caught event_caught_of(const struct event_extra *x);

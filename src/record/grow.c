@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,7 +21,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older kernels say EINVAL */
 #endif
 
-enum { ZERO_BYTES = 64 << 10, ZERO_PARTS = 16, RETRY_NS = 100000000 };
+enum { ZERO_BYTES = 64 << 10, ZERO_PARTS = 16, RETRY_NS = 100000000, HIGH_FD = 900 };
 
 static const unsigned char zeroes[ZERO_BYTES];
 
@@ -61,6 +62,21 @@ int grow_back_range(int fd, off_t offset, size_t bytes) {
     return write_zeroes(fd, offset, bytes);
 }
 
+/* Programs count on getting low descriptor numbers, so that ours goes out of their way. */
+int grow_hold_fd(int fd) {
+    struct rlimit limit;
+    int lowest = HIGH_FD;
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur <= HIGH_FD)
+        lowest = (int)limit.rlim_cur / 2;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    flock(fd, LOCK_SH | LOCK_NB); /* a file system without it only loses the check for busy files */
+    return fd;
+}
+
 /* The program may have closed our descriptor (daemons close all they find) and may use its number
  * for a file of its own by now. Returns a descriptor that is the recording, or -1. */
 static int checked_fd(writer *w) {
@@ -74,7 +90,7 @@ static int checked_fd(writer *w) {
         fd = -1;
     }
     if (fd >= 0)
-        fd = create_hold_fd(fd);
+        fd = grow_hold_fd(fd);
     atomic_store_explicit(&w->fd, fd, memory_order_relaxed);
     return fd;
 }

@@ -49,12 +49,30 @@ struct reader {
 
 /* ---- open ---------------------------------------------------------------------------------- */
 
-static enum rc map_file(reader *r, const char *path, struct err *e) {
+/* The folder in which `greta_audit run` puts its reports stands for the recording there. */
+static enum rc open_file(const char *path, int *out, struct err *e) {
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = open(path, flags);
     if (fd < 0)
         return err_set(e, RC_IO, "%s: %s", path, strerror(errno));
-    enum rc rc = RC_OK;
+    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
+        int folder = fd;
+        fd = openat(folder, "record.gcr", flags);
+        close(folder);
+        if (fd < 0)
+            return err_set(e, RC_IO, "%s: a folder without a record.gcr; name a recording", path);
+    }
+    *out = fd;
+    return RC_OK;
+}
+
+static enum rc map_file(reader *r, const char *path, struct err *e) {
+    struct stat st;
+    int fd = -1;
+    enum rc rc = open_file(path, &fd, e);
+    if (rc != RC_OK)
+        return rc;
     if (fstat(fd, &st))
         rc = err_set(e, RC_IO, "%s: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))

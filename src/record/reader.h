@@ -35,8 +35,9 @@ struct reader_info {
     uint64_t data_bytes; /* of these, those that are not holes */
 };
 
-/* RC_IO if it cannot be read, RC_FORMAT if it is no recording, or one of another version or byte
- * order, or its header is damaged. On failure *out is untouched. */
+/* path: a recording, or a folder with a record.gcr. RC_IO if it cannot be read, RC_FORMAT if it is
+ * no recording, or one of another version or byte order, or its header is damaged. On failure *out
+ * is untouched. */
 NODISCARD enum rc reader_open(reader **out, const char *path, struct err *e);
 void reader_close(reader **r);
 

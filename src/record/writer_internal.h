@@ -76,14 +76,14 @@ bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead);
 /* Backs [offset, offset + bytes) of fd with zeroed disk blocks. 0 or an errno value; never raises
  * SIGXFSZ. */
 int grow_back_range(int fd, off_t offset, size_t bytes);
+/* Moves a descriptor of the recording to a high number and marks the file as in use. */
+int grow_hold_fd(int fd);
 
 /* ---- create.c ------------------------------------------------------------------------------ */
 
 /* Fills w's file fields and header mapping. *joined tells which of the two it was. */
 NODISCARD enum rc create_file(writer *w, const struct record_options *o, bool *joined,
                               struct err *e);
-/* Moves a descriptor of the recording to a high number and marks the file as in use. */
-int create_hold_fd(int fd);
 /* Gives a new file its name; until then it has a temporary one. */
 NODISCARD enum rc create_publish(writer *w, struct err *e);
 /* Removes a new file that did not come to create_publish(). */

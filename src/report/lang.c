@@ -29,6 +29,28 @@ uint64_t lang_coverage_value(const struct verdict_coverage *c, size_t row) {
     return *(const uint64_t *)(const void *)((const char *)c + lang_coverage[row].offset);
 }
 
+bool lang_actor(enum lang lang, const struct verdict_actor *a, size_t row, struct lang_actor *out) {
+    switch (row) {
+#define ACTOR_HAS_NAME(value)   (out->name = (value)) != NULL
+#define ACTOR_HAS_NUMBER(value) (out->number = (value)) >= 0
+#define ACTOR(fact, type, en, es, description)                                                     \
+    case LANG_ACTOR_ROW_##fact:                                                                    \
+        *out = (struct lang_actor){ .label = lang == LANG_ES ? (es) : (en) };                      \
+        return ACTOR_HAS_##type(a->fact);
+#include "verdict/actor.def"
+    default:
+        return false;
+    }
+}
+
+bool lang_actor_next(enum lang lang, const struct verdict_actor *a, size_t *row,
+                     struct lang_actor *out) {
+    while (*row < LANG_ACTOR_COUNT)
+        if (lang_actor(lang, a, (*row)++, out))
+            return true;
+    return false;
+}
+
 bool lang_parse(const char *word, enum lang *out) {
     for (enum lang lang = 0; lang < LANG_COUNT; lang++)
         if (!strcmp(word, lang_code(lang))) {

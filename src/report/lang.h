@@ -53,6 +53,23 @@ enum {
 extern const struct lang_coverage lang_coverage[LANG_COVERAGE_COUNT];
 uint64_t lang_coverage_value(const struct verdict_coverage *c, size_t row);
 
+/* The facts of actor.def that an operation has, one after the other: *row is 0 for the first call.
+ * False past the last. */
+struct lang_actor {
+    const char *label;
+    const char *name; /* NULL: it is a number */
+    int64_t number;
+};
+bool lang_actor_next(enum lang lang, const struct verdict_actor *a, size_t *row,
+                     struct lang_actor *out);
+/* The fact of that row; false if the operation does not have it. */
+bool lang_actor(enum lang lang, const struct verdict_actor *a, size_t row, struct lang_actor *out);
+enum {
+#define ACTOR(name, type, en, es, description) LANG_ACTOR_ROW_##name,
+#include "verdict/actor.def"
+    LANG_ACTOR_COUNT
+};
+
 /* What a verdict means. */
 const char *lang_overall(enum lang lang, enum verdict_overall overall);
 

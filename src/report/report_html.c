@@ -198,8 +198,13 @@ static void put_bytes(const struct page *p, const struct verdict_actor *a) {
 static void put_actor_rows(const struct page *p, const struct verdict_actor *a) {
     FILE *out = p->out;
     char text[128];
-    if (a->tensor)
-        put_row(out, word(p, "tensor"), a->tensor);
+    struct lang_actor fact;
+    for (size_t row = 0; lang_actor_next(p->lang, a, &row, &fact);) {
+        if (fact.name)
+            put_row(out, fact.label, fact.name);
+        else
+            put_row_number(out, fact.label, (uint64_t)fact.number);
+    }
     put_bytes(p, a);
     put_row(out, word(p, "result"), a->status);
     put_row(out, word(p, "called from"), a->site);
@@ -209,17 +214,13 @@ static void put_actor_rows(const struct page *p, const struct verdict_actor *a) 
     }
     snprintf(text, sizeof text, "t%u", a->thread);
     put_row(out, word(p, "thread"), text);
-    if (a->step >= 0)
-        put_row_number(out, word(p, "step"), (uint64_t)a->step);
-    if (a->layer >= 0)
-        put_row_number(out, word(p, "layer"), (uint64_t)a->layer);
     if (a->replay)
         put_row_number(out, lang_text(p->lang, LANG_REPLAYED), a->replay);
     snprintf(text, sizeof text, "%.6f s", (double)a->t_ns / 1e9);
     put_row(out, word(p, "time"), text);
 }
 
-/* One of those who take part; peer: who it has to do with, NULL: nobody. */
+/* An operation that takes part, and the one that its card links to (peer; NULL: none). */
 struct role {
     const struct verdict_actor *actor;
     const char *class, *name, *meaning;

@@ -59,7 +59,6 @@ static void put_actor(struct json *j, const char *key, const struct verdict_acto
     json_string(j, "symbol", a->symbol);
     json_string(j, "argument", a->argument);
     put_number(j, "argument_index", a->argument_index);
-    json_string(j, "tensor", a->tensor);
     put_seq(j, "event", a->event);
     json_string(j, "kind", event_kind_text(a->kind));
     json_string(j, "site", a->site);
@@ -68,8 +67,10 @@ static void put_actor(struct json *j, const char *key, const struct verdict_acto
     json_u64(j, "thread", a->thread);
     json_string(j, "status", *a->status ? a->status : NULL);
     json_u64(j, "t_ns", a->t_ns);
-    put_number(j, "step", a->step);
-    put_number(j, "layer", a->layer);
+#define ACTOR_PUT_NAME                         json_string
+#define ACTOR_PUT_NUMBER                       put_number
+#define ACTOR(name, type, en, es, description) ACTOR_PUT_##type(j, #name, a->name);
+#include "verdict/actor.def"
     if (a->replay)
         json_u64(j, "replay", a->replay);
     if (a->len || a->address)

@@ -1,5 +1,6 @@
 #include "report/report_md.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +67,6 @@ static void cell_event(const struct page *p, const struct verdict_actor *a) {
         fprintf(p->out, ", %s \\#%" PRIu64, text(p, LANG_REPLAYED), a->replay);
 }
 
-static void cell_tensor(const struct page *p, const struct verdict_actor *a) {
-    md_code_cell(p->out, a->tensor ? a->tensor : "");
-}
-
 static void cell_bytes(const struct page *p, const struct verdict_actor *a) {
     char bytes[32];
     if (a->len)
@@ -95,15 +92,6 @@ static void cell_stream(const struct page *p, const struct verdict_actor *a) {
     fprintf(p->out, a->thread ? ", t%u" : ", -", a->thread);
 }
 
-static void cell_layer(const struct page *p, const struct verdict_actor *a) {
-    fprintf(p->out, a->step >= 0 ? "%" PRId64 ", " : "-, ", a->step);
-    fprintf(p->out, a->layer >= 0 ? "%" PRId64 : "-", a->layer);
-}
-
-static bool has_layer(const struct verdict_actor *a) {
-    return a && (a->step >= 0 || a->layer >= 0);
-}
-
 static void actor_row(const struct page *p, enum lang_id id, enum lang_id second, actor_cell *cell,
                       const struct verdict_actor *const *actors, size_t count) {
     fprintf(p->out, "| %s", text(p, id));
@@ -116,7 +104,29 @@ static void actor_row(const struct page *p, enum lang_id id, enum lang_id second
     fputs(" |\n", p->out);
 }
 
-/* One column an actor; NULL ones are left out. */
+/* A row of actor.def, if one of the operations has that fact. */
+static void fact_row(const struct page *p, size_t row, const struct verdict_actor *const *actors,
+                     size_t count) {
+    struct lang_actor fact;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any |= lang_actor(p->lang, actors[i], row, &fact);
+    if (!any)
+        return;
+    fprintf(p->out, "| %c%s", toupper((unsigned char)*fact.label), fact.label + 1);
+    for (size_t i = 0; i < count; i++) {
+        fputs(" | ", p->out);
+        if (!lang_actor(p->lang, actors[i], row, &fact))
+            putc('-', p->out);
+        else if (fact.name)
+            md_code_cell(p->out, fact.name);
+        else
+            fprintf(p->out, "%" PRId64, fact.number);
+    }
+    fputs(" |\n", p->out);
+}
+
+/* One column per operation; NULL ones are left out. */
 static void actor_table(const struct page *p, const struct verdict_actor *messenger,
                         const struct verdict_actor *culprit, const struct verdict_actor *other) {
     const struct verdict_actor *all[3] = { messenger, culprit, other }, *a[3];
@@ -133,14 +143,13 @@ static void actor_table(const struct page *p, const struct verdict_actor *messen
         fputs("|---", p->out);
     fputs("|\n", p->out);
     actor_row(p, LANG_WHAT, LANG_WHAT, cell_what, a, n);
-    actor_row(p, LANG_TENSOR, LANG_TENSOR, cell_tensor, a, n);
+    for (size_t row = 0; row < LANG_ACTOR_COUNT; row++)
+        fact_row(p, row, a, n);
     actor_row(p, LANG_BYTES, LANG_BYTES, cell_bytes, a, n);
     actor_row(p, LANG_RESULT, LANG_RESULT, cell_status, a, n);
     actor_row(p, LANG_SITE, LANG_SITE, cell_site, a, n);
     actor_row(p, LANG_EVENT, LANG_EVENT, cell_event, a, n);
     actor_row(p, LANG_STREAM, LANG_THREAD, cell_stream, a, n);
-    if (has_layer(messenger) || has_layer(culprit) || has_layer(other))
-        actor_row(p, LANG_STEP, LANG_LAYER, cell_layer, a, n);
 }
 
 /* ---- sentences ----------------------------------------------------------------------------- */

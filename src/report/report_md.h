@@ -1,9 +1,9 @@
 /* report_md.h - a verdict as Markdown, in English or Spanish, in the layout of an audit report:
  * summary, setup, test matrix, evidence, hypotheses, verdict, next steps.
  *
- * The heading is the answer. Author and date are nobody's invention: what the recording's
- * provenance does not say is not there. Whatever a recording holds, its strings stay text: table
- * cells and code spans are escaped.
+ * The heading is the answer. Date and author come from the recording's provenance and are left out
+ * where it does not have them. Whatever a recording holds, its strings stay text: table cells and
+ * code spans are escaped.
  *
  * The stream stays the caller's; nothing is changed. Any number of threads, each with its own
  * stream. */

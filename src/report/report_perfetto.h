@@ -1,10 +1,10 @@
 /* report_perfetto.h - a recording as a trace that ui.perfetto.dev (and chrome://tracing) opens.
  *
  * JSON of the Chrome trace event format. Each process has its host threads as tracks, with a slice
- * a call; each device has its streams as tracks, with a slice an operation, drawn where it was
+ * per call; each device has its streams as tracks, with a slice per operation, drawn where it was
  * queued: when the device really ran it the recording does not say. Arrows go from the culprit to
- * the messenger, from a recorded event to who waits for it, and from a launch to its fault; memory
- * is a counter a family.
+ * the messenger, from a recorded event to the call that waits for it, and from a launch to its
+ * fault; memory is a counter per family.
  *
  * The stream stays the caller's; nothing is changed. Any number of threads, each with its own
  * stream. */

@@ -66,6 +66,17 @@ static void put_stack(const struct text *t, const char *title, const struct verd
     }
 }
 
+static void put_facts(const struct text *t, const struct verdict_actor *a) {
+    struct lang_actor fact;
+    for (size_t row = 0; lang_actor_next(t->o->lang, a, &row, &fact);) {
+        fprintf(t->out, ", %s ", fact.label);
+        if (fact.name)
+            put(t, fact.name);
+        else
+            fprintf(t->out, "%" PRId64, fact.number);
+    }
+}
+
 static void put_actor(const struct text *t, const char *role, const struct verdict_actor *a) {
     fprintf(t->out, "  %-10s ", role);
     if (!a) {
@@ -81,14 +92,7 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
         fprintf(t->out, ", %s ", word(t, LANG_ARGUMENT));
         put(t, a->argument);
     }
-    if (a->tensor) {
-        fprintf(t->out, ", %s ", word(t, LANG_TEXT_TENSOR));
-        put(t, a->tensor);
-    }
-    if (a->step >= 0)
-        fprintf(t->out, ", %s %" PRId64, word(t, LANG_TEXT_STEP), a->step);
-    if (a->layer >= 0)
-        fprintf(t->out, ", %s %" PRId64, word(t, LANG_TEXT_LAYER), a->layer);
+    put_facts(t, a);
     if (a->event != EVENT_NO_SEQ)
         fprintf(t->out, ", %s %" PRIu64, word(t, LANG_TEXT_EVENT), a->event);
     if (a->replay)

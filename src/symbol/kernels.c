@@ -105,7 +105,7 @@ static void search(struct lines *l) {
     l->kernels->searched = true;
     for (uint32_t id = 1; id <= reader_count(l->r, DEFINITION_MODULE); id++) {
         const struct module_value *m = reader_module(l->r, id, NULL);
-        const dwarf_file *f = m ? lines_file(l, m->path) : NULL;
+        const dwarf_file *f = m ? frames_file(l, m->path) : NULL;
         size_t size;
         const void *bytes = f ? dwarf_file_section(f, ".hip_fatbin", &size) : NULL;
         if (bytes)

@@ -7,15 +7,16 @@
  * function that does nothing but call HIP and check the result; the recording and the debug
  * information show it:
  *
- *   - all recorded calls that it makes come from one line of it, those that only read an error
- * apart;
+ *   - all recorded calls that it makes come from one line of it (calls that only read an error do
+ *     not count);
  *   - it is called from at least two places;
  *   - it does not lead to HIP calls in any other way, through functions that are no wrappers;
  *   - it is short: at most LINES_WRAPPER lines, or at most LINES_BARE if it takes no parameters.
  *
  * Functions are told apart by where they are declared, so that all instances of a template, inlined
  * or not, are one. Wrappers too are the function that the compiler makes for a kernel, and that
- * launches it, and functions under the name of a HIP function, which HIP's headers have.
+ * launches it, functions under the name of a HIP function, which HIP's headers have, and those of
+ * the C++ library. An access to memory that the C library makes, as memcpy() does, is its caller's.
  * docs/adr/0044-call-stacks.md says why. */
 #ifndef SYMBOL_LINES_H
 #define SYMBOL_LINES_H

@@ -1,4 +1,4 @@
-/* lines_internal.h - what lines.c (files and frames) and wrapper.c (where) share. */
+/* lines_internal.h - what the files behind lines.h share. */
 #ifndef SYMBOL_LINES_INTERNAL_H
 #define SYMBOL_LINES_INTERNAL_H
 
@@ -21,6 +21,7 @@ struct known {
 /* One function of a stack, frames and inlined functions in one row. */
 struct flat {
     unsigned frame, depth; /* depth: of the functions of that frame */
+    uint32_t module;
     const struct dwarf_function *function;
     uint64_t identity; /* the same for all instances of the function */
     uint64_t position; /* in that function */
@@ -48,18 +49,22 @@ struct lines {
     size_t known_count, known_room;
     struct wrapper *functions; /* the same; NULL: not looked at yet */
     size_t function_count, function_room;
+    unsigned char *host; /* of each site: 1 if it is where host code accessed memory; or NULL */
+    uint32_t host_count;
     struct kernels *kernels; /* NULL: nobody has asked yet */
 };
 
-/* All under the lock. */
-/* The file of that path, if it is the one that the program ran; else NULL, and a remark says why.
- */
-dwarf_file *lines_file(struct lines *l, uint32_t path);
-const struct known *lines_frame(struct lines *l, const struct site_frame *f);
-unsigned lines_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]);
+/* All that follows is called under the lock. */
 
-/* wrapper.c: the first of the row that is no wrapper. */
-unsigned wrapper_skip(struct lines *l, const struct flat *row, unsigned count);
+/* frames.c: the file of that path, if it is the one that the program ran; else NULL, and a remark
+ * says why. The functions of a frame; NULL without memory. */
+dwarf_file *frames_file(struct lines *l, uint32_t path);
+const struct known *frames_find(struct lines *l, const struct site_frame *f);
+
+/* wrapper.c: a call stack as one row of functions; the first of the row of a site that is no
+ * wrapper. */
+unsigned wrapper_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]);
+unsigned wrapper_skip(struct lines *l, uint32_t site, const struct flat *row, unsigned count);
 void wrapper_free(struct lines *l);
 
 /* kernels.c: names of kernels and of their parameters, by the string that is the symbol; NULL:

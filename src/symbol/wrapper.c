@@ -57,6 +57,21 @@ static bool is_device_stub(const char *name) {
     return strncmp(last, prefix, sizeof prefix - 1) == 0;
 }
 
+/* In a namespace that the language reserves for its library: what such a function does, it does for
+ * its caller. */
+static bool is_standard(const char *name) {
+    static const char *const scope[] = { "std::", "__gnu_cxx::" };
+    for (size_t i = 0; name && i < sizeof scope / sizeof *scope; i++)
+        if (!strncmp(name, scope[i], strlen(scope[i])))
+            return true;
+    return false;
+}
+
+/* A name that C reserves for its library, or none at all, as in a library without symbols. */
+static bool is_reserved(const char *name) {
+    return !name || (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z')));
+}
+
 static struct flat flatten_one(unsigned frame, unsigned depth, const struct known *k) {
     const struct dwarf_function *f = &k->function[depth];
     uint64_t place = hash_two(k->module, k->offset);
@@ -64,6 +79,7 @@ static struct flat flatten_one(unsigned frame, unsigned depth, const struct know
     return (struct flat){
         .frame = frame,
         .depth = depth,
+        .module = k->module,
         .function = f,
         .identity = declared  ? hash_two(hash_name(f->declared), f->declared_line)
                     : f->name ? hash_two(k->module, hash_name(f->name))
@@ -72,11 +88,11 @@ static struct flat flatten_one(unsigned frame, unsigned depth, const struct know
     };
 }
 
-unsigned lines_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]) {
+unsigned wrapper_flatten(struct lines *l, uint32_t site, struct flat out[static FLAT_MAX]) {
     unsigned frames, count = 0;
     const struct site_frame *f = reader_site(l->r, site, &frames, NULL);
     for (unsigned i = 0; i < frames; i++) {
-        const struct known *k = lines_frame(l, &f[i]);
+        const struct known *k = frames_find(l, &f[i]);
         for (unsigned n = 0; k && n < k->count && count < FLAT_MAX; n++)
             out[count++] = flatten_one(i, n, k);
     }
@@ -123,7 +139,8 @@ static struct wrapper *entry_of(struct lines *l, const struct flat *f) {
     struct wrapper *w = find(l, f->identity);
     if (!w->identity) {
         *w = (struct wrapper){ .identity = f->identity, .small = is_small(f->function) };
-        w->is_wrapper = is_device_stub(f->function->name) || is_hip_name(f->function->name);
+        w->is_wrapper = is_device_stub(f->function->name) || is_hip_name(f->function->name) ||
+                        is_standard(f->function->name);
         l->function_count++;
     }
     return w;
@@ -178,10 +195,12 @@ static bool finish_round(struct lines *l) {
 
 /* Sites of which only error functions were called, as a check does, or those that the compiler
  * calls to register kernels: one byte for each site. NULL if there is no memory. Long recordings
- * are looked at in part. */
-static unsigned char *find_checks(const struct lines *l, uint32_t sites) {
+ * are looked at in part. Also sets l->host. */
+static unsigned char *find_checks(struct lines *l, uint32_t sites) {
     enum { OTHER = 1, CHECK = 2, EVENTS_MAX = 1 << 20 };
     unsigned char *is = calloc((size_t)sites + 1, 1);
+    l->host = calloc((size_t)sites + 1, 1);
+    l->host_count = sites;
     struct reader_event *e = malloc(sizeof *e);
     struct reader_cursor c = reader_events(l->r, 0, UINT64_MAX);
     for (unsigned n = 0; is && e && n < EVENTS_MAX && reader_next(&c, e); n++) {
@@ -193,6 +212,9 @@ static unsigned char *find_checks(const struct lines *l, uint32_t sites) {
         enum hip_class class = hip_fn_class(known);
         is[e->event.site] |=
             class == HIP_CLASS_ERROR || class == HIP_CLASS_REGISTER ? CHECK : OTHER;
+        if (l->host &&
+            (e->event.kind == EVENT_EARLY_HOST_ACCESS || e->event.kind == EVENT_HOST_FAULT))
+            l->host[e->event.site] = 1;
     }
     for (uint32_t id = 0; is && id <= sites; id++)
         is[id] = is[id] == CHECK;
@@ -208,7 +230,7 @@ static void find_wrappers(struct lines *l) {
     bool more = make_room(l) && check;
     for (int round = 0; more && round < ROUNDS; round++) {
         for (uint32_t id = 1; more && id <= sites; id++) {
-            unsigned count = check[id] ? 0 : lines_flatten(l, id, row);
+            unsigned count = check[id] ? 0 : wrapper_flatten(l, id, row);
             more = !count || look_at(l, row, count);
         }
         more = more && finish_round(l);
@@ -216,12 +238,24 @@ static void find_wrappers(struct lines *l) {
     free(check);
 }
 
-unsigned wrapper_skip(struct lines *l, const struct flat *row, unsigned count) {
+/* An access to memory may be made inside the C library, by memcpy() for instance: the frames of
+ * that library which are inside of all others. */
+static unsigned skip_library(const struct flat *row, unsigned count) {
+    unsigned i = 0;
+    while (is_reserved(row[0].function->name) && i < count && row[i].module == row[0].module)
+        i++;
+    return i < count && row[i].function->line && !is_reserved(row[i].function->name) ? i : 0;
+}
+
+unsigned wrapper_skip(struct lines *l, uint32_t site, const struct flat *row, unsigned count) {
     if (!l->functions)
         find_wrappers(l);
-    return l->functions ? skip(l, row, count) : 0;
+    bool host = l->host && site <= l->host_count && l->host[site];
+    unsigned inside = host ? skip_library(row, count) : 0;
+    return l->functions ? inside + skip(l, row + inside, count - inside) : inside;
 }
 
 void wrapper_free(struct lines *l) {
     free(l->functions);
+    free(l->host);
 }

@@ -78,6 +78,18 @@ static const char *host_api(unsigned kind) {
     }
 }
 
+static const struct verdict_actor unknown = {
+    .event = EVENT_NO_SEQ,
+    .api = "",
+    .argument_index = -1,
+    .site = "-",
+    .status = "",
+#define ACTOR_UNKNOWN_NAME                     NULL
+#define ACTOR_UNKNOWN_NUMBER                   (-1)
+#define ACTOR(name, type, en, es, description) .name = ACTOR_UNKNOWN_##type,
+#include "verdict/actor.def"
+};
+
 /* Step and layer, as the nearest safe copy or mark of the same thread before it says. */
 static void find_step(struct replay *r, const struct event *e, uint64_t seq,
                       struct verdict_actor *out) {
@@ -133,15 +145,8 @@ static bool names_memory(unsigned kind) {
 }
 
 struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq) {
-    struct verdict_actor out = {
-        .event = seq,
-        .api = "",
-        .argument_index = -1,
-        .site = "-",
-        .status = "",
-        .step = -1,
-        .layer = -1,
-    };
+    struct verdict_actor out = unknown;
+    out.event = seq;
     struct reader_event *x = r->other;
     if (seq == EVENT_NO_SEQ || !reader_event(r->r, seq, x))
         return out;
@@ -267,7 +272,7 @@ static uint32_t kernel_of(struct replay *r, uint64_t seq) {
 /* A captured operation belongs to the layer that it was captured in and to the step that launched
  * the graph. */
 static void set_replay(struct replay *r, struct verdict_actor *out, uint64_t replay) {
-    struct verdict_actor launch = { .step = -1, .layer = -1 };
+    struct verdict_actor launch = unknown;
     out->replay = replay;
     if (!replay || !reader_event(r->r, replay, r->other))
         return;

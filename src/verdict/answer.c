@@ -34,17 +34,6 @@ static const struct sentence *not_run(struct replay *r) {
                    reason < sizeof why / sizeof *why ? why[reason] : SENTENCE_NOT_RUN_UNKNOWN)));
 }
 
-/* A failing call about which the program did not ask, and which it did not make again. */
-static const struct sentence *unhandled_failure(struct replay *r) {
-    for (size_t i = 0; i < r->failure_count; i++) {
-        const struct failure *f = &r->failures[i];
-        if (!f->explained && !f->sticky && !f->harmless && !f->looked && !f->made_again)
-            return SAY(&r->words, FAILED_UNHANDLED, A_SENTENCE(findings_event(r, f->seq)),
-                       A_NAME(hip_error_name((hipError_t)f->status)));
-    }
-    return NULL;
-}
-
 /* What keeps a run in which nothing was found from being CLEAN; NULL: nothing. */
 static const struct sentence *in_the_way(struct judge *j) {
     struct replay *r = j->r;
@@ -53,7 +42,7 @@ static const struct sentence *in_the_way(struct judge *j) {
     if (!why && c->exit_status > 0)
         why = SAY(&r->words, EXIT_STATUS, A_NUMBER(c->exit_status));
     if (!why)
-        why = unhandled_failure(r);
+        why = weigh_unhandled(r);
     if (!why)
         why = weigh_missing_host(r);
     if (!why)
@@ -195,8 +184,8 @@ static const struct sentence *unclear_answer(struct judge *j) {
     return sentence_plain(SENTENCE_ANSWER_CALL_FAILED);
 }
 
-/* " (LEAK, KERNEL_RACE)": what a run without a finding leaves open is not for the reader to look
- * up. */
+/* " (LEAK, KERNEL_RACE)": names what a run without a finding leaves undecided, so that nobody has
+ * to look up. */
 static struct sentence_value undecided_names(struct judge *j) {
     char names[HYPOTHESIS_COUNT * 32] = "";
     size_t used = 0;

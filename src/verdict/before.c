@@ -16,7 +16,7 @@
  *     same token, and to a new thread by THREAD_START.
  *
  * Programs also synchronise threads in ways that nobody records (atomics, pipes). So an operation
- * that was over, by the clock on the wall, before another was even submitted is never called
+ * that was over, by wall-clock time, before another was even submitted is never called
  * unordered with it; before_by_time() finds those, and they are counted, because they prove nothing
  * about the next run.
  *
@@ -256,22 +256,17 @@ bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, ui
 
 /* ---- events of the recording ----------------------------------------------------------------- */
 
-static uint64_t end_of(const struct event *e) {
-    return e->t_ns + event_duration_ns(e);
-}
-
-/* A call that has not returned has no successor in its thread; if it has, its end is lost. */
-static bool succeeded(const struct event *e) {
+bool before_succeeded(const struct event *e) {
     return e->status == hipSuccess || event_is_pending(e);
 }
 
 void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t) {
-    if (succeeded(&e->event))
+    if (before_succeeded(&e->event))
         (void)before_stream(r, e->event.stream, t);
 }
 
 void before_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t) {
-    if (!succeeded(&e->event) || !e->event.stream)
+    if (!before_succeeded(&e->event) || !e->event.stream)
         return;
     struct stream *s = before_stream(r, e->event.stream, t);
     if (!s || s->destroyed || s->is_null)
@@ -291,106 +286,16 @@ void before_on_stream_destroy(struct replay *r, const struct reader_event *e, st
         }
 }
 
-void before_free_event(struct event_state *ev) {
-    if (!ev)
-        return;
-    vclock_free(&ev->clock);
-    free(ev->nodes.at);
-    free(ev);
-}
-
-static struct event_state *new_event(struct replay *r, struct space *s, uint64_t handle) {
-    struct event_state *ev = calloc(1, sizeof *ev);
-    if (!ev || !table_set(&s->events, handle, ev)) {
-        free(ev);
-        r->no_memory = true;
-        return NULL;
-    }
-    ev->record = EVENT_NO_SEQ;
-    return ev;
-}
-
-static void on_record(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct event_state *ev = table_find(&t->space->events, e->event.dst);
-    struct stream *s = before_stream(r, e->event.stream, t);
-    if (!ev)
-        ev = new_event(r, t->space, e->event.dst);
-    if (!ev || !s)
-        return;
-    ev->record = e->seq;
-    ev->capture = NULL;
-    if (event_is_captured(&e->event) && graph_on_record(r, s, ev))
-        return;
-    before_enter(r, s, t);
-    if (!vclock_copy(&ev->clock, &s->clock))
-        r->no_memory = true;
-    before_changed(r, s);
-}
-
-static void on_wait(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct event_state *ev = table_find(&t->space->events, e->event.dst);
-    struct stream *s = before_stream(r, e->event.stream, t);
-    if (!s)
-        return;
-    if (!ev) {
-        r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_UNRECORDED);
-        return;
-    }
-    if (ev->capture || s->capture) {
-        (void)graph_on_wait(r, s, ev);
-        return;
-    }
-    before_enter(r, s, t);
-    if (!vclock_join(&s->clock, &ev->clock))
-        r->no_memory = true;
-    before_changed(r, s);
-}
-
-void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct space *space = t->space;
-    if (!succeeded(&e->event))
-        return;
-    switch (e->event.kind) {
-    case EVENT_EVENT_CREATE:
-        before_free_event(table_remove(&space->events, e->event.dst));
-        if (new_event(r, space, e->event.dst) &&
-            r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
-            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_SHARED);
-        break;
-    case EVENT_EVENT_DESTROY:
-        before_free_event(table_remove(&space->events, e->event.dst));
-        break;
-    case EVENT_EVENT_RECORD:
-        on_record(r, e, t);
-        break;
-    case EVENT_EVENT_WAIT:
-        on_wait(r, e, t);
-        break;
-    case EVENT_EVENT_SYNC: {
-        if (event_detail(&e->event) == DETAIL_WAIT_GLANCE)
-            break;
-        struct event_state *ev = table_find(&space->events, e->event.dst);
-        if (ev && !ev->capture)
-            before_wait_clock(r, t, &ev->clock, end_of(&e->event));
-        else if (!ev)
-            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_HOST);
-        break;
-    }
-    default:
-        break;
-    }
-}
-
 void before_on_sync(struct replay *r, const struct reader_event *e, struct thread *t) {
-    if (!succeeded(&e->event) || event_detail(&e->event) == DETAIL_SCOPE_STREAM_GLANCE)
+    if (!before_succeeded(&e->event) || event_detail(&e->event) == DETAIL_SCOPE_STREAM_GLANCE)
         return;
     if (event_detail(&e->event) == DETAIL_SCOPE_DEVICE || !e->event.stream) {
-        before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
+        before_wait_device(r, t, (int)e->event.dst, event_end_ns(&e->event));
         return;
     }
     struct stream *s = before_stream(r, e->event.stream, t);
     if (s)
-        before_wait_stream(r, t, s, end_of(&e->event));
+        before_wait_stream(r, t, s, event_end_ns(&e->event));
 }
 
 /* ---- the host -------------------------------------------------------------------------------- */
@@ -414,24 +319,4 @@ void before_on_host(struct replay *r, const struct reader_event *e, struct threa
     }
     if (!vclock_join(token, &t->known))
         r->no_memory = true;
-}
-
-static void on_host_fn_queued(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct stream *s = before_stream(r, e->event.stream, t);
-    if (!s)
-        return;
-    before_enter(r, s, t);
-    host_fn_queued(r, t->space, e->seq, s->lane, &s->clock);
-    before_done(r, &s->clock, s->lane, e->seq);
-    before_changed(r, s);
-}
-
-void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
-    if (e->event.kind != EVENT_HOST_FN) {
-        host_fn_on_event(r, e, t);
-        return;
-    }
-    r->seen.host_functions++;
-    if (succeeded(&e->event) && !event_is_captured(&e->event))
-        on_host_fn_queued(r, e, t);
 }

@@ -71,7 +71,7 @@ static void enter_finding(struct check *c, struct found *f) {
     c->found = true;
     findings_evidence(f, c->op->launch);
     findings_add(c->r, f);
-    struct failure *failure = c->failed ? errors_find(c->r, c->op->seq) : NULL;
+    struct failure *failure = c->failed ? replay_failure(c->r, c->op->seq) : NULL;
     if (failure)
         failure->explained = true;
 }
@@ -380,7 +380,7 @@ static void free_finding(struct replay *r, const struct reader_event *e, struct 
     if (b)
         findings_evidence(&f, b->free);
     findings_add(r, &f);
-    struct failure *failure = errors_find(r, e->seq);
+    struct failure *failure = replay_failure(r, e->seq);
     if (failure)
         failure->explained = true;
 }
@@ -423,7 +423,7 @@ void bounds_on_free(struct replay *r, const struct reader_event *e, struct threa
     r->checked[HYPOTHESIS_DOUBLE_FREE]++;
     if (status == RECORD_PENDING || hip_error_is_sticky((hipError_t)status))
         return;
-    const struct failure *f = status == hipSuccess ? NULL : errors_find(r, e->seq);
+    const struct failure *f = status == hipSuccess ? NULL : replay_failure(r, e->seq);
     if (f && f->explained)
         return; /* resources.c has: its stream is gone */
     if (status != hipSuccess && !may_fail(r, e, t->space))

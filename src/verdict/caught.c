@@ -1,6 +1,7 @@
 /* caught.c - what checks of the device found in kernels: races within a launch, barriers that not
  * all reach, values that nothing has defined. The device says it, so it is a finding. */
 #include <stdio.h>
+#include <string.h>
 
 #include "verdict/replay.h"
 
@@ -9,6 +10,7 @@ struct caught {
     const struct reader_event *e;
     struct event_caught at;
     const struct block *block; /* of the bytes; NULL: none */
+    struct space_name thing;   /* the tensor they lie in, or that block; bytes 0: none */
     const struct sentence *call;
 };
 
@@ -23,10 +25,21 @@ static struct sentence_value triple(struct replay *r, const uint32_t at[3]) {
     return A_NAME(text);
 }
 
+/* The device says "function at file:line"; kernels stand there by their symbols. */
 static struct sentence_value place(const struct caught *c, int i) {
-    uint32_t text = c->at.place[i];
-    return A_SENTENCE(text ? SAY(&c->r->words, CAUGHT_PLACE, A_NAME(reader_string(c->r->r, text)))
-                           : sentence_plain(SENTENCE_NOTHING));
+    struct replay *r = c->r;
+    const char *text = c->at.place[i] ? reader_string(r->r, c->at.place[i]) : NULL;
+    const char *at = text ? strstr(text, " at ") : NULL;
+    if (!at)
+        return A_SENTENCE(text ? SAY(&r->words, CAUGHT_PLACE, A_NAME(text))
+                               : sentence_plain(SENTENCE_NOTHING));
+    const char *symbol = reader_string(r->r, c->e->event.name);
+    size_t length = (size_t)(at - text);
+    bool same = length == strlen(symbol) && !strncmp(text, symbol, length);
+    return A_SENTENCE(SAY(&r->words, CAUGHT_PLACE_LINE,
+                          A_NAME(same ? reader_kernel(r->r, c->e->event.name)
+                                      : actors_text(r, &r->words, "%.*s", (int)length, text)),
+                          A_NAME(at + strlen(" at "))));
 }
 
 static struct sentence_value side(const struct caught *c, int i) {
@@ -38,12 +51,24 @@ static struct sentence_value side(const struct caught *c, int i) {
                           place(c, i)));
 }
 
+/* The tensor that an address of device memory lies in, or its block. */
+static struct space_name thing_at(struct space *s, uint64_t address) {
+    const struct space_name *n = space_name_at(s, address);
+    const struct block *b = n ? NULL : space_at(s, address);
+    return n ? *n : b ? (struct space_name){ b->base, b->bytes, 0 } : (struct space_name){ 0 };
+}
+
+static struct sentence_value call_it(const struct caught *c, const struct space_name *thing) {
+    const char *name = thing->text ? reader_string(c->r->r, thing->text) : NULL;
+    return A_SENTENCE(findings_memory(c->r, name, thing->bytes));
+}
+
 static uint64_t offset_of(const struct caught *c) {
-    return c->block ? c->e->event.dst - c->block->base : c->e->event.dst;
+    return c->e->event.dst - c->thing.at;
 }
 
 static struct sentence_value memory(const struct caught *c) {
-    return A_SENTENCE(findings_memory(c->r, NULL, c->block ? c->block->bytes : 0));
+    return call_it(c, &c->thing);
 }
 
 static struct sentence_value origin(const struct caught *c) {
@@ -77,20 +102,19 @@ static struct sentence_value through(const struct caught *c) {
                            : SAY(&r->words, THROUGH_NUMBER, A_NUMBER(c->at.count)));
 }
 
-/* An access that left the block of its argument and came into another one. */
+/* An access that left the block or the tensor of its argument and came into another one. */
 static const struct sentence *astray(const struct caught *c, struct space *space,
                                      enum verdict_hypothesis_id *id) {
     const struct event *e = &c->e->event;
     const bool before = c->at.all;
-    const struct block *meant = space_at(space, before ? e->dst + e->len : e->dst - e->len - 1);
+    const struct space_name meant = thing_at(space, before ? e->dst + e->len : e->dst - e->len - 1);
     *id = before ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
     return SAY(&c->r->words, CAUGHT_ASTRAY, A_SENTENCE(c->call),
                A_SENTENCE(sentence_plain(c->at.access[0] == DETAIL_ACCESS_READ ? SENTENCE_READS
                                                                                : SENTENCE_WRITES)),
-               A_BYTES(e->len), A_NUMBER(before),
-               A_SENTENCE(findings_memory(c->r, NULL, meant ? meant->bytes : 0)), through(c),
-               memory(c), A_NUMBER(offset_of(c)), triple(c->r, c->at.thread[0]),
-               triple(c->r, c->at.block[0]), place(c, 0));
+               e->len ? A_BYTES(e->len) : A_SENTENCE(sentence_plain(SENTENCE_JUST)),
+               A_NUMBER(before), call_it(c, &meant), through(c), memory(c), A_NUMBER(offset_of(c)),
+               triple(c->r, c->at.thread[0]), triple(c->r, c->at.block[0]), place(c, 0));
 }
 
 static const struct sentence *say(const struct caught *c, struct space *space,
@@ -129,8 +153,10 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
     struct caught c = { .r = r, .e = e };
     if (x)
         c.at = event_caught_of(x);
-    if (c.at.space == EVENT_SPACE_GLOBAL)
+    if (c.at.space == EVENT_SPACE_GLOBAL) {
         c.block = space_at(t->space, e->event.dst);
+        c.thing = thing_at(t->space, e->event.dst);
+    }
     uint64_t node = graph_find_op(r, t->space, e, e->event.src, e->event.dst);
     bool replayed = node != EVENT_NO_SEQ;
     c.call = replayed ? findings_replayed(r, node, e->event.src) : findings_event(r, e->event.src);

@@ -1,4 +1,5 @@
-/* errors.c - failing calls and device faults: who reported what, and who looked at it.
+/* errors.c - failing calls and device faults: which call reported what, and whether the program
+ * looked at it.
  *
  * A device fault is sticky: it is reported by some later call and by every call after that. So the
  * first call that returns a sticky error is the messenger of a fault, and the calls after it say
@@ -25,18 +26,6 @@
 
 enum { FAILURES_MAX = 100000 };
 
-struct failure *errors_find(struct replay *r, uint64_t seq) {
-    size_t low = 0, high = r->failure_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (r->failures[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->failure_count && r->failures[low].seq == seq ? &r->failures[low] : NULL;
-}
-
 /* ---- one event after the other --------------------------------------------------------------- */
 
 static bool asks_about_errors(const struct replay *r, const struct event *e) {
@@ -48,8 +37,8 @@ static bool asks_about_errors(const struct replay *r, const struct event *e) {
     return fn != HIP_FN_COUNT && hip_fn_class(fn) == HIP_CLASS_ERROR;
 }
 
-static bool queues_work(const struct event *e) {
-    switch (e->kind) {
+static bool kind_is_work(unsigned kind) {
+    switch (kind) {
     case EVENT_COPY:
     case EVENT_COPY2D:
     case EVENT_SET:
@@ -60,6 +49,10 @@ static bool queues_work(const struct event *e) {
     default:
         return false;
     }
+}
+
+static bool queues_work(const struct event *e) {
+    return kind_is_work(e->kind);
 }
 
 /* Failures of these are part of asking, not of working. */
@@ -85,12 +78,24 @@ static bool is_failure(const struct event *e) {
     }
 }
 
+/* In a child that was forked after its parent had used HIP all calls fail: the next one that fails
+ * in the same way shows that nobody had looked at the first. Giving back what the parent made, as
+ * destructors do, is not use. */
+static bool goes_on_forked(const struct event *e, const struct failure *f) {
+    return f->status == hipErrorNotInitialized && e->status == hipErrorNotInitialized &&
+           (kind_is_work(f->kind) || f->kind == EVENT_ALLOC);
+}
+
 static void react(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct failure *f = &r->failures[t->failure - 1];
     if (e->event.status == hipSuccess && r->fn[event_fn(&e->event)] == f->fn)
         f->made_again = true;
     if (asks_about_errors(r, &e->event)) {
         f->looked = true;
+        t->failure = 0;
+    } else if (goes_on_forked(&e->event, f)) {
+        f->went_on = true;
+        f->surfaced = e->seq;
         t->failure = 0;
     } else if (queues_work(&e->event)) {
         f->went_on = true;
@@ -103,7 +108,7 @@ static void react_to_read(struct replay *r, const struct reader_event *e, struct
     if (queues_work(&e->event)) {
         t->read = EVENT_NO_SEQ;
     } else if (e->event.kind == EVENT_CALL && asks_about_errors(r, &e->event)) {
-        struct failure *f = errors_find(r, t->read);
+        struct failure *f = replay_failure(r, t->read);
         if (f)
             f->asked = true;
         t->read = EVENT_NO_SEQ;
@@ -179,13 +184,13 @@ static struct failure *recall(struct replay *r, uint64_t seq, unsigned error, st
 static void on_error_read(struct replay *r, const struct reader_event *e, struct thread *t) {
     unsigned error = (unsigned)e->event.dst;
     uint64_t from = e->event.src;
-    struct failure *f = from == EVENT_NO_SEQ ? NULL : errors_find(r, from);
+    struct failure *f = from == EVENT_NO_SEQ ? NULL : replay_failure(r, from);
     if (!f && error != hipSuccess && !hip_error_is_sticky((hipError_t)error) &&
         from != EVENT_NO_SEQ && t->last_work != EVENT_NO_SEQ && t->last_work > from &&
         (f = recall(r, from, error, t)))
         f->went_on = true;
     if (f && error != hipSuccess) {
-        /* Asked for at once it is that call's; after other work it is taken for another's. */
+        /* Read at once, the error is that call's; after other work it is taken for another's. */
         if (f->went_on && f->surfaced == EVENT_NO_SEQ)
             f->surfaced = e->seq;
         f->looked = true;
@@ -306,7 +311,7 @@ void errors_on_op(struct replay *r, const struct op *op, struct thread *t) {
 }
 
 void errors_lost_write(struct replay *r, const struct op *op, struct thread *t) {
-    struct failure *f = errors_find(r, op->seq);
+    struct failure *f = replay_failure(r, op->seq);
     if (!f || f->sticky || op->what == SHADOW_LAUNCH)
         return;
     for (unsigned i = 0; i < op->count && r->lost_count < LOST_WRITES_MAX; i++) {
@@ -378,7 +383,7 @@ static void add_unchecked(struct replay *r, struct failure *f, uint64_t surfaced
         SAY(&r->words, UNCHECKED, A_SENTENCE(findings_event(r, f->seq)),
             A_NAME(hip_error_name((hipError_t)f->status)), A_SENTENCE(findings_event(r, surfaced)));
     findings_add(r, &x);
-    struct failure *g = errors_find(r, surfaced);
+    struct failure *g = replay_failure(r, surfaced);
     if (g && !f->sticky)
         g->explained = true;
     if (!f->sticky)
@@ -487,7 +492,7 @@ static void explain_capture(struct replay *r, struct failure *f) {
     x.said = SAY(&r->words, CAPTURE_BROKEN, A_SENTENCE(findings_event(r, breaker)), A_NAME(error),
                  A_SENTENCE(findings_event(r, f->seq)));
     findings_add(r, &x);
-    struct failure *broke = errors_find(r, breaker);
+    struct failure *broke = replay_failure(r, breaker);
     if (broke)
         broke->explained = true;
     f->explained = true;
@@ -536,7 +541,7 @@ static void blame_allocation(struct replay *r, struct found *x) {
     x->culprit = cause->seq;
     x->argument = -1;
     findings_evidence(x, cause->seq);
-    errors_find(r, cause->seq)->explained = true;
+    replay_failure(r, cause->seq)->explained = true;
 }
 
 static void blame_allocations(struct replay *r) {

@@ -13,7 +13,7 @@
 
 #include "verdict/replay.h"
 
-enum { NEAR_FAULT = 64 << 10, AT_EDGE = 256, NUMBERS_MAX = 16, SIZES_MAX = 4 };
+enum { NEAR_FAULT = 64 << 10, AT_EDGE = 256, NUMBERS_MAX = 16, SIZES_MAX = 4, NULL_REGION = 65536 };
 #define REACH_OF_INDEX (UINT64_C(64) << 30) /* 32 bits of elements of 16 bytes */
 
 struct fault_facts {
@@ -32,8 +32,9 @@ struct fault_facts {
     uint64_t numbers[NUMBERS_MAX]; /* arguments that may be sizes */
     unsigned number_count;
     uint64_t sizes[SIZES_MAX]; /* of them: those that, multiplied, are more than it has; or 0 */
-    unsigned space;       /* EVENT_SPACE_LDS, EVENT_SPACE_SCRATCH: address is an offset in it */
-    uint64_t space_bytes; /* that there are of it */
+    unsigned space; /* EVENT_SPACE_LDS, EVENT_SPACE_SCRATCH: address is an offset in it; HEAP */
+    uint64_t space_bytes; /* that there are of it; of a misaligned access, its size */
+    bool is_host, is_misaligned;
     const struct block *meant; /* block that the argument points into, or the nearest */
     const struct block *at;    /* live block at the address */
     const struct block *freed; /* freed one */
@@ -142,6 +143,10 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
     if (inner) {
         x.space = event_caught_of(inner).space;
         x.space_bytes = event_caught_of(inner).all;
+        x.is_host = x.space == EVENT_SPACE_HOST;
+        x.is_misaligned = x.space == EVENT_SPACE_MISALIGNED;
+        if (x.is_host || x.is_misaligned) /* of device memory nevertheless */
+            x.space = EVENT_SPACE_UNKNOWN;
     }
     struct reader_event *launch = r->other;
     if (x.launch != EVENT_NO_SEQ && reader_event(r->r, x.launch, launch) &&
@@ -210,12 +215,27 @@ static enum verdict_hypothesis_id outside(struct fault_facts *x) {
                                                                   : HYPOTHESIS_SIZE_MISMATCH;
 }
 
+/* Of LDS, scratch, and blocks that a kernel allocated. */
+static enum verdict_hypothesis_id inner_cause(const struct fault_facts *x) {
+    switch (x->space) {
+    case EVENT_SPACE_HEAP:
+        return x->address < x->extra.alloc_base ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
+    case EVENT_SPACE_HEAP_FREED:
+        return HYPOTHESIS_USE_AFTER_FREE;
+    case EVENT_SPACE_HEAP_TWICE:
+        return HYPOTHESIS_DOUBLE_FREE;
+    default:
+        return HYPOTHESIS_SIZE_MISMATCH;
+    }
+}
+
 static enum verdict_hypothesis_id classify(struct fault_facts *x) {
-    enum { NULL_REGION = 65536 };
     if (x->access == DETAIL_ACCESS_EXECUTE)
         return HYPOTHESIS_UPSTREAM_KERNEL_FAULT; /* it is the kernel's own doing */
     if (x->space)
-        return HYPOTHESIS_SIZE_MISMATCH;
+        return inner_cause(x);
+    if (x->is_host)
+        return HYPOTHESIS_INVALID_POINTER;
     if (x->address < NULL_REGION || (x->has_value && x->value < NULL_REGION))
         return HYPOTHESIS_INVALID_POINTER;
     if (x->freed)
@@ -260,6 +280,23 @@ static struct sentence_value need_words(struct replay *r, const struct fault_fac
     return A_SENTENCE(said);
 }
 
+static const struct sentence *heap_words(struct replay *r, const struct fault_facts *x,
+                                         struct sentence_value who, struct sentence_value did) {
+    const uint64_t base = x->extra.alloc_base, bytes = x->extra.alloc_bytes, end = base + bytes;
+    const bool front = x->address < base;
+    const uint64_t distance = front ? base - x->address : x->address - end;
+    switch (x->space) {
+    case EVENT_SPACE_HEAP_FREED:
+        return SAY(&r->words, FAULT_HEAP_FREED, who, did, A_BYTES(bytes));
+    case EVENT_SPACE_HEAP_TWICE:
+        return SAY(&r->words, FAULT_HEAP_TWICE, who, A_BYTES(bytes));
+    default:
+        return SAY(&r->words, FAULT_HEAP, who, did,
+                   distance ? A_BYTES(distance) : A_SENTENCE(sentence_plain(SENTENCE_JUST)),
+                   A_NUMBER(front), A_BYTES(bytes));
+    }
+}
+
 static const struct sentence *fault_words(struct replay *r, const struct fault_facts *x,
                                           const struct found *f, struct sentence_value who) {
     struct arena *a = &r->words;
@@ -276,9 +313,14 @@ static const struct sentence *fault_words(struct replay *r, const struct fault_f
               : sentence_plain(SENTENCE_MEMORY_ADDRESS)),
         past = x->address == end ? A_SENTENCE(sentence_plain(SENTENCE_JUST))
                                  : A_BYTES(x->address - end);
+    if (x->space >= EVENT_SPACE_HEAP)
+        return heap_words(r, x, who, did);
     if (x->space)
         return SAY(a, FAULT_PAST_SPACE, who, did, A_NUMBER(x->address),
                    A_NUMBER(x->space == EVENT_SPACE_LDS), A_BYTES(x->space_bytes));
+    if (x->is_misaligned && b)
+        return SAY(a, FAULT_MISALIGNED, who, A_BYTES(x->space_bytes), A_NUMBER(x->address - start),
+                   where, through);
     switch (f->hypothesis) {
     case HYPOTHESIS_SIZE_MISMATCH:
     case HYPOTHESIS_SHAPE_MISMATCH:
@@ -298,6 +340,10 @@ static const struct sentence *fault_words(struct replay *r, const struct fault_f
     case HYPOTHESIS_STREAM_UNSYNCED:
         return SAY(a, FAULT_TOO_EARLY, who, did, where, through);
     case HYPOTHESIS_INVALID_POINTER:
+        if (x->is_host)
+            return SAY(a, FAULT_HOST, who, did, AN_ADDRESS(x->address), through);
+        if (x->address < NULL_REGION)
+            return SAY(a, FAULT_NULL, who, did, AN_ADDRESS(x->address), through);
         return SAY(a, FAULT_NOWHERE, who, did, AN_ADDRESS(x->address), through);
     default:
         return x->access == DETAIL_ACCESS_EXECUTE

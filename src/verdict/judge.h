@@ -46,6 +46,7 @@ void weigh_hypothesis(struct judge *j, enum verdict_hypothesis_id id);
 /* Why what the program's own code did to host memory is not known; NULL: it is, or it does not
  * matter. */
 const struct sentence *weigh_missing_host(struct replay *r);
+const struct sentence *weigh_unhandled(struct replay *r);
 /* What the device could have decided about launches, had it been told to; NULL: nothing. */
 const struct sentence *weigh_missing_choice(struct replay *r);
 

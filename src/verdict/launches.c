@@ -42,6 +42,7 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
         count(&l->vague, op->name);
     bool machine =
         checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
+    l->follows_init = checked.flags & EVENT_CHECKED_INIT;
     if (checked.flags & EVENT_CHECKED_COULD)
         count(&l->could, op->name);
     if (checked.flags & EVENT_CHECKED_RACES)
@@ -69,6 +70,11 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     l->unpatterned |= (checked.before || checked.after) && !(checked.flags & EVENT_CHECKED_PATTERN);
     if (is_inside_a_block(op, t->space))
         count(&l->inside, op->name);
+}
+
+void launches_on_undefined(struct replay *r, const struct op *op) {
+    if (op->what == SHADOW_LAUNCH && !r->launches.follows_init)
+        count(&r->launches.undefined, op->name);
 }
 
 void launches_on_unfollowed(struct replay *r, const struct reader_event *e) {

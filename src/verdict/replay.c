@@ -1,4 +1,4 @@
-/* replay.c - reads the events in order and hands each to who understands it. */
+/* replay.c - reads the events in order and hands each to the file that understands it. */
 #include "verdict/replay.h"
 
 #include <stdlib.h>
@@ -6,69 +6,7 @@
 
 #include "verdict/effort.h"
 
-/* ---- processes and threads ------------------------------------------------------------------- */
-
-struct space *replay_space(struct replay *r, uint32_t process) {
-    struct space *known = table_find(&r->space_of, process);
-    if (known)
-        return known;
-    struct space **spaces = realloc(r->spaces, (r->space_count + 1) * sizeof *spaces);
-    if (spaces)
-        r->spaces = spaces;
-    struct space *s = spaces ? space_open(process) : NULL;
-    if (!s || !table_set(&r->space_of, process, s)) {
-        space_close(&s);
-        r->no_memory = true;
-        return NULL;
-    }
-    s->settle = races_settle;
-    s->user = r;
-    const struct process_value *p = reader_process(r->r, process);
-    s->gap = r->gap;
-    if (p && p->how == PROCESS_FORKED && !s->gap)
-        s->gap = 1; /* it has its parent's memory, which was allocated elsewhere */
-    r->seen.processes++;
-    return r->spaces[r->space_count++] = s;
-}
-
-struct thread *replay_thread(struct replay *r, uint32_t id) {
-    struct thread *t = &r->threads[id < r->thread_count ? id : 0];
-    if (t->seen)
-        return t;
-    const struct thread_value *v = reader_thread(r->r, id);
-    t->space = replay_space(r, v ? v->process : 0);
-    if (!t->space)
-        return NULL;
-    t->seen = true;
-    t->id = (uint32_t)(t - r->threads); /* not what a damaged event says */
-    t->safe = t->safe_op = t->last_work = t->read = EVENT_NO_SEQ;
-    t->space->threads++;
-    r->seen.threads++;
-    return t;
-}
-
 /* ---- work ------------------------------------------------------------------------------------ */
-
-static uint64_t end_of(const struct event *e) {
-    return e->t_ns + event_duration_ns(e);
-}
-
-void replay_count_work(struct replay *r, const struct op *op) {
-    switch (op->what) {
-    case SHADOW_COPY:
-        r->seen.copies++;
-        r->seen.copies_d2h += op->copy_kind == hipMemcpyDeviceToHost;
-        break;
-    case SHADOW_SET:
-        r->seen.sets++;
-        break;
-    default:
-        r->seen.launches++;
-        r->seen.launches_exact += op->exact;
-        r->seen.launches_by_args += op->known && !op->exact;
-        r->seen.launches_unknown += !op->known;
-    }
-}
 
 static bool is_host_block(const struct block *b) {
     return b && (b->family == DETAIL_FAMILY_PINNED || b->family == DETAIL_FAMILY_REGISTERED);
@@ -90,17 +28,6 @@ static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;
 }
 
-void replay_note_host_use(struct replay *r, const struct op *op, struct space *s) {
-    for (unsigned i = 0; i < op->count; i++) {
-        const struct block *b = space_at(s, op->use[i].start);
-        if (!b || space_side(b) != SPACE_BOTH)
-            continue;
-        if (!r->host_open++)
-            r->host_first = op->seq;
-        return;
-    }
-}
-
 static void count_host_memory(struct replay *r, const struct op *op, struct space *s) {
     if (op->what != SHADOW_COPY || !op->async)
         return;
@@ -113,6 +40,21 @@ static void count_host_memory(struct replay *r, const struct op *op, struct spac
     }
 }
 
+/* hipMemcpyPeer() comes after all work of both devices that was queued before it, and before all
+ * that is queued later: docs/adr/0060-what-orders-devices.md. */
+static bool is_between_devices(const struct replay *r, const struct event *e) {
+    return event_fn(e) != EVENT_NO_FN && r->fn[event_fn(e)] == HIP_FN_hipMemcpyPeer;
+}
+
+static void wait_for_devices(struct replay *r, const struct op *op, struct thread *t,
+                             uint64_t end_ns) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct block *b = space_at(t->space, op->use[i].start);
+        if (b && !is_host_block(b))
+            before_wait_device(r, t, (int)b->device, end_ns);
+    }
+}
+
 static void run_op(struct replay *r, const struct reader_event *e, const struct op *op,
                    struct thread *t) {
     struct stream *s = before_stream(r, op->stream, t);
@@ -121,6 +63,9 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
     if (r->lost_count)
         errors_on_op(r, op, t);
     count_host_memory(r, op, t->space);
+    bool serial = op->status == hipSuccess && is_between_devices(r, &e->event);
+    if (serial)
+        wait_for_devices(r, op, t, event_end_ns(&e->event));
     before_enter(r, s, t);
     if (op->what == SHADOW_LAUNCH)
         launches_on_run(r, e, op, t, s);
@@ -129,10 +74,10 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
     races_check(r, op, t, s->lane, before_number(r, s->lane), &s->clock);
     before_done(r, &s->clock, s->lane, op->seq);
     before_changed(r, s);
-    if (!call_waits(r, op, t->space))
+    if (!serial && !call_waits(r, op, t->space))
         replay_note_host_use(r, op, t->space);
     else if (op->status == hipSuccess)
-        before_wait_clock(r, t, &s->clock, end_of(&e->event));
+        before_wait_clock(r, t, &s->clock, event_end_ns(&e->event));
 }
 
 static void on_work(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -201,9 +146,9 @@ static void on_free(struct replay *r, const struct reader_event *e, struct threa
     r->seen.frees++;
     bool async = r->fn[event_fn(&e->event)] == HIP_FN_hipFreeAsync && e->event.stream;
     if (b && b->family == DETAIL_FAMILY_REGISTERED && b->base == e->event.dst)
-        races_on_host_access(r, e, t); /* HIP does not promise that unregistering waits */
-    if (!async)                        /* it has waited until nothing can want the block any more */
-        before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, end_of(&e->event));
+        race_host_on_access(r, e, t); /* HIP does not promise that unregistering waits */
+    if (!async)                       /* it has waited until nothing can want the block any more */
+        before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, event_end_ns(&e->event));
     if (!b || b->base != e->event.dst)
         return;
     if (async)
@@ -235,7 +180,7 @@ static bool is_of_module(const struct block *b, uint64_t module) {
 static void on_reset(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (e->event.status != hipSuccess)
         return;
-    before_wait_device(r, t, (int)e->event.dst, end_of(&e->event));
+    before_wait_device(r, t, (int)e->event.dst, event_end_ns(&e->event));
     if (e->event.dst < SPACE_DEVICES)
         t->space->peers[e->event.dst] = 0;
     free_some(r, e, t->space, is_of_device, e->event.dst);
@@ -274,10 +219,10 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
         break;
     case EVENT_HOST_FREE:
         graph_on_host_free(r, e, t);
-        races_on_host_access(r, e, t);
+        race_host_on_access(r, e, t);
         break;
     case EVENT_EARLY_HOST_ACCESS:
-        races_on_host_access(r, e, t);
+        race_host_on_access(r, e, t);
         break;
     case EVENT_HOST_FAULT:
         host_fault_on_event(r, e, t);
@@ -318,18 +263,6 @@ static void remember_gap(struct replay *r, uint64_t first, uint64_t end) {
         r->gap_room = room;
     }
     r->gaps[r->gap_count++] = (struct gap){ first, end };
-}
-
-bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to) {
-    size_t low = 0, high = r->gap_count;
-    while (low < high) { /* the first gap that ends after `from` */
-        size_t middle = low + (high - low) / 2;
-        if (r->gaps[middle].end <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->gap_count && r->gaps[low].first <= to;
 }
 
 static void on_lost(struct replay *r, const struct reader_event *e) {
@@ -514,6 +447,7 @@ static bool open_replay(struct replay *r) {
     const char *partial = reader_provenance_find(r->r, "audit.partial");
     r->partial = partial && !strcmp(partial, "1");
     r->seen.last_event = EVENT_NO_SEQ;
+    r->settle = race_vague_settle;
     return r->event && r->other && r->op && r->threads && r->streams;
 }
 

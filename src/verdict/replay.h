@@ -1,27 +1,30 @@
 /* replay.h - the run, told again event by event; shared by the files of this folder, not an API.
  *
- *   replay.c    reads the events in order and hands each to who understands it
- *   space.c     memory: what is alive, freed, named
- *   before.c    streams, events, threads: what is before what (HIP's rules are there)
- *   host_fn.c   host functions and callbacks: what is before and after them
- *   graph.c     captures and graphs: operations that run later, again and again
- *   op.c        an event as an operation: which bytes it reads and writes
- *   bounds.c    do the ranges of an operation lie where they may?
- *   peers.c     kernels that use the memory of another device
- *   caught.c    what checks of the device found in kernels
- *   fidelity.c  how instructions of machine code were executed
- *   touched.c   which bytes the device saw a launch touch
- *   launches.c  what the device states about launches: did they run, what was checked?
- *   races.c     accesses to the same bytes in no order, reads of bytes that nobody wrote
- *   overlap.c   one copy whose source and destination overlap
- *   handover.c  memory that passes from one host thread to another
- *   resources.c streams, events, graphs, modules, registrations that are never released
- *   errors.c    failing calls: who reported what, and who looked at it
- *   fault_cause.c the device's own word on where it failed
- *   findings.c  collects what was found
- *   ends.c      where the history of each process ends, and how
- *   stale.c     is it the binary, and the model, that it is believed to be?
- *   judge.c     makes the verdict; judge.h names its parts
+ *   replay.c        reads the events in order and hands each to the file that understands it
+ *   replay_state.c  processes, threads, missing events, failing calls: what all files ask
+ *   space.c         memory: what is alive, freed, named
+ *   before.c        streams and threads: what is before what (HIP's rules are there)
+ *   before_event.c  the same of HIP events
+ *   host_fn.c       host functions and callbacks: what is before and after them
+ *   graph.c         captures and graphs: operations that run later, again and again
+ *   op.c            an event as an operation: which bytes it reads and writes
+ *   bounds.c        do the ranges of an operation lie where they may?
+ *   peers.c         kernels that use the memory of another device
+ *   caught.c        what checks of the device found in kernels
+ *   fidelity.c      how instructions of machine code were executed
+ *   touched.c       which bytes the device saw a launch touch
+ *   launches.c      what the device states about launches: did they run, what was checked?
+ *   races.c         accesses to the same bytes in no order, reads of bytes that nobody wrote;
+ *                   race.h lists its parts
+ *   overlap.c       one copy whose source and destination overlap
+ *   handover.c      memory that passes from one host thread to another
+ *   resources.c     streams, events, graphs, modules, registrations that are never released
+ *   errors.c        failing calls: which one reported what, and whether the program looked at it
+ *   fault_cause.c   the device's own word on where it failed
+ *   findings.c      collects what was found
+ *   ends.c          where the history of each process ends, and how
+ *   stale.c         is it the binary, and the model, that it is believed to be?
+ *   judge.c         makes the verdict; judge.h names its parts
  *
  * Memory: functions that need some and do not get it set replay.no_memory and go on as if nothing
  * had happened; the replay stops at the next event. */
@@ -51,7 +54,7 @@ struct stream {
     struct space *space;
     uint32_t device;
     uint32_t lane;
-    bool is_null, is_blocking; /* the legacy default stream; one that waits for it, and it for */
+    bool is_null, is_blocking; /* the legacy default stream; one that synchronises with it */
     bool destroyed;
     bool dirty;          /* has work that the device's default stream has not taken in */
     struct vclock clock; /* all that will have happened when its last operation is done */
@@ -249,6 +252,8 @@ struct launch_facts {
     struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
     struct launch_count unfollowed;        /* whose races were looked for, but not to the end */
     struct launch_count could;             /* of which the device could have checked more */
+    struct launch_count undefined; /* that read a few unwritten bytes, which were not followed */
+    bool follows_init;             /* the last one: values that nothing has defined are followed */
 };
 
 /* Slots [first, end) are missing. */
@@ -258,6 +263,7 @@ struct gap {
 
 struct replay {
     const reader *r;
+    void (*settle)(struct space *s, struct block *b, void *replay); /* for struct space */
     const struct verdict_options *options;
     bool no_memory;
     struct reader_event *event, *other; /* the current one; room for another */
@@ -326,14 +332,18 @@ static inline bool replay_no_memory(struct replay *r) {
     return false;
 }
 
-/* The operation goes on while the program does; notes the host memory that it uses. */
-void replay_note_host_use(struct replay *r, const struct op *op, struct space *s);
-
 /* Runs through the recording. */
 void replay_run(struct replay *r);
 void replay_free(struct replay *r);
 
-void replay_count_work(struct replay *r, const struct op *op); /* as one more that was seen */
+/* ---- replay_state.c -------------------------------------------------------------------------- */
+
+/* Counts an operation among those that were seen. */
+void replay_count_work(struct replay *r, const struct op *op);
+/* The operation goes on while the program does; notes the host memory that it uses. */
+void replay_note_host_use(struct replay *r, const struct op *op, struct space *s);
+/* The failing call with that event, NULL if there is none. */
+struct failure *replay_failure(struct replay *r, uint64_t seq);
 /* Are events missing between the two, as far as the replay has come? */
 bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
@@ -388,17 +398,22 @@ void before_wait_device(struct replay *r, struct thread *t, int device, uint64_t
 void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
                        uint64_t end_ns);
 
-/* True if the operation was over, by the clock of the wall, when t made its present call, although
+/* True if the operation was over, by wall-clock time, when t made its present call, although
  * no order that the recording shows says so. clock then takes that in. */
 bool before_by_time(struct replay *r, struct thread *t, struct vclock *clock, uint32_t lane,
                     uint32_t number);
 
+/* A call that has not returned has no successor in its thread; if it has, its end is lost. */
+bool before_succeeded(const struct event *e);
+
 /* Events of these kinds. */
 void before_on_stream_create(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_on_stream_destroy(struct replay *r, const struct reader_event *e, struct thread *t);
-void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_on_sync(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_on_host(struct replay *r, const struct reader_event *e, struct thread *t);
+
+/* before_event.c */
+void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_free_event(struct event_state *ev);
 
@@ -463,6 +478,9 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t);
 /* The device did not look for races to the end of a launch (CAUGHT). */
 void launches_on_unfollowed(struct replay *r, const struct reader_event *e);
+/* The launch that was last told of reads bytes that nothing has written, too few to be a finding.
+ */
+void launches_on_undefined(struct replay *r, const struct op *op);
 /* RAN, NOT_RUN, SLACK. */
 void launches_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* After the last event. */
@@ -479,8 +497,10 @@ void races_unknown(struct replay *r, uint64_t seq, struct thread *t, uint32_t la
 /* A block comes into being or goes in the order of a stream. */
 void races_on_async_memory(struct replay *r, const struct reader_event *e, struct thread *t,
                            struct block *b, bool frees);
-void races_on_host_access(struct replay *r, const struct reader_event *e, struct thread *t);
-void races_settle(struct space *s, struct block *b, void *replay);
+/* race_host.c: the host reads, writes or gives back memory. */
+void race_host_on_access(struct replay *r, const struct reader_event *e, struct thread *t);
+/* race_vague.c: the block goes, and with it the wait for signs. For struct space. */
+void race_vague_settle(struct space *s, struct block *b, void *replay);
 
 /* ---- overlap.c ------------------------------------------------------------------------------- */
 
@@ -515,8 +535,6 @@ void errors_lost_write(struct replay *r, const struct op *op, struct thread *t);
 void errors_on_reset(struct replay *r, struct thread *t);
 /* After the last event: messengers for faults, unchecked errors. */
 void errors_finish(struct replay *r);
-/* The failing call with that event, NULL if there is none. */
-struct failure *errors_find(struct replay *r, uint64_t seq);
 
 /* ---- findings.c ------------------------------------------------------------------------------ */
 

@@ -181,7 +181,7 @@ bool resources_explain(struct replay *r, const struct reader_event *e, struct th
     enum space_resource kind;
     const struct resource *x =
         is_about_handles(e->event.status) ? used_after(r, &e->event, t->space, &kind) : NULL;
-    struct failure *failure = x ? errors_find(r, e->seq) : NULL;
+    struct failure *failure = x ? replay_failure(r, e->seq) : NULL;
     if (!x || x->gone < r->gap)
         return false;
     struct found f = {

@@ -299,7 +299,7 @@ static bool insert(struct shadow *s, const struct segment *seg) {
         struct leaf *right = new_leaf(s);
         if (!right)
             return false;
-        /* Whoever fills memory from low to high leaves full leaves behind. */
+        /* Memory that is filled from low to high addresses leaves full leaves behind. */
         unsigned keep = at == LEAF_MAX ? LEAF_MAX : LEAF_MAX / 2;
         right->count = LEAF_MAX - keep;
         memcpy(right->at, leaf->at + keep, right->count * sizeof *leaf->at);

@@ -47,7 +47,7 @@ struct block {
     uint32_t name;         /* of a freed block that was one tensor: string; 0: none */
     uint16_t device;       /* ordinal */
     uint8_t family;        /* DETAIL_FAMILY_* */
-    bool found;            /* not allocated before the recording's eyes: its past is unknown */
+    bool found;            /* its allocation is not in the recording: its past is unknown */
     bool free_async;       /* freed in the order of a stream */
     bool given_back;       /* host memory that was freed under a copy */
     bool leaves_mark;      /* kernels of unknown extent may have written to it */

@@ -85,7 +85,6 @@ struct verdict_actor {
     const char *symbol;         /* of the kernel, as the linker knows it; NULL: not a kernel */
     const char *argument;       /* of the kernel: its name, else "#2"; NULL: none in particular */
     int argument_index;         /* -1: none */
-    const char *tensor;         /* NULL: none */
     const char *site;           /* reader_site_text(): "function (file.c:12)"; "-": unknown */
     uint32_t site_id;           /* reader_site(); 0: unknown */
     struct verdict_stack stack; /* count 0: unknown */
@@ -98,7 +97,10 @@ struct verdict_actor {
     enum verdict_access access; /* what it did with them */
     bool writes;                /* it wrote (or would have written) them */
     uint64_t replay;            /* captured: the graph launch that ran it; 0: none */
-    int64_t step, layer;        /* as safe copies and marks said; -1: unknown */
+#define ACTOR_FIELD_NAME(name)                 const char *name;
+#define ACTOR_FIELD_NUMBER(name)               int64_t name;
+#define ACTOR(name, type, en, es, description) ACTOR_FIELD_##type(name)
+#include "verdict/actor.def"
 };
 
 /* The allocation a finding is about. */

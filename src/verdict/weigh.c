@@ -90,7 +90,9 @@ const struct sentence *weigh_missing_choice(struct replay *r) {
     const struct launch_facts *l = &r->launches;
     if (l->could.count)
         return SAY_LAUNCHES(MISSING_CHOICE, l->could);
-    return l->unfollowed.count ? SAY_LAUNCHES(MISSING_FOLLOWED, l->unfollowed) : NULL;
+    if (l->unfollowed.count)
+        return SAY_LAUNCHES(MISSING_FOLLOWED, l->unfollowed);
+    return l->undefined.count ? SAY_LAUNCHES(MISSING_INIT, l->undefined) : NULL;
 }
 
 /* Why what the program's own code did to host memory is not known. */
@@ -100,6 +102,17 @@ const struct sentence *weigh_missing_host(struct replay *r) {
         return NULL;
     return SAY(&r->words, MISSING_HOST, A_NUMBER(r->host_open),
                A_SENTENCE(findings_event(r, r->host_first)));
+}
+
+/* A failing call about which the program did not ask, and which it did not make again. */
+const struct sentence *weigh_unhandled(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++) {
+        const struct failure *f = &r->failures[i];
+        if (!f->explained && !f->sticky && !f->harmless && !f->looked && !f->made_again)
+            return SAY(&r->words, FAILED_UNHANDLED, A_SENTENCE(findings_event(r, f->seq)),
+                       A_NAME(hip_error_name((hipError_t)f->status)));
+    }
+    return NULL;
 }
 
 /* ---- one hypothesis -------------------------------------------------------------------------- */
@@ -128,6 +141,8 @@ static const struct sentence *missing(struct judge *j, enum verdict_hypothesis_i
         why = weigh_missing_host(r);
     if (!why && needs[id] & HOST && c->unwatched) /* no option can */
         why = SAY(&r->words, GAP_UNWATCHED, A_NUMBER(c->unwatched));
+    if (!why && id == HYPOTHESIS_UNCHECKED_ERROR)
+        why = weigh_unhandled(r);
     if (why)
         return why;
     if (is_about_order(id) && c->pairs_by_time)

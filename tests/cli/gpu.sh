@@ -38,6 +38,16 @@ for arch in gfx90a gfx942; do
     check "$arch writes what native code writes" same_text "$arch"
 done
 
+# The kernels are in the program, in a compressed bundle.
+check "GPU code is found in a program" says "matmul_qkv" status 0 "$audit" isa --summary "$infer"
+check "also of one target" says "matmul_qkv" status 0 "$audit" isa --summary --target gfx942 "$infer"
+check "a program without any says so" says "not an AMDGPU code object; nor is any code for gfx90a or gfx942 within" status 1 "$audit" isa /bin/true
+
+drawn() { "$infer" --device soft "$@" -p "Once upon" -n 6 --ignore-eos --seed 5 --temperature 1.5 2>/dev/null | head -n 1; }
+same_drawn() { [ "$(GRETA_SOFT_DEVICES=2 drawn --exec isa "$@")" = "$(GRETA_DEVICE_SAMPLING=0 drawn --exec isa)" ]; }
+check "GPU code draws the tokens that the host draws" same_drawn
+check "on two devices, too" same_drawn --devices 0,1
+
 if is_sanitized; then
     skip "the audit of GPU code" "a sanitizer build has none"
     finish
@@ -46,6 +56,17 @@ audited() {
     GCORE_ENFORCE=0 "$audit" run --device soft --out "$1.out" -- \
         "$infer" --device soft --exec isa --inject "$1" -p Once -n 1
 }
+shared() {
+    GRETA_SOFT_DEVICES=2 "$audit" run --device soft --out shared.out -- \
+        "$infer" --device soft --exec isa --devices 0,1 -p Once -n 3
+}
+check "two devices: the audit finds nothing" says "CLEAN: nothing failed" status 0 shared
+watched() {
+    "$audit" run --watch-host --device soft --out watched.out -- "$infer" --device soft --exec isa -p Once -n 1
+}
+check "weights through pinned memory: the audit finds nothing" says "CLEAN: nothing failed" status 0 watched
+pinned() { "$audit" dump watched.out/record.gcr | grep -c 'hipHostMalloc'; }
+check "two buffers are pinned" [ "$(pinned)" -ge 2 ]
 check "positions of two bytes: RoPE's argument pos" \
     says "ROOT_CAUSE SIZE_MISMATCH: kernel rope" status 1 audited pos_size
 check "the logits' copy only reported it" says "messenger  hipMemcpyAsync, tensor logits" cat pos_size.out/report.txt

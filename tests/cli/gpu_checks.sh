@@ -17,6 +17,11 @@ if [ ! -e "$BUILD_DIR/gpu/kernels.bundle" ]; then
     finish
 fi
 
+if is_tsan; then
+    skip "checks of GPU code" "test_hip_kernels and cli_isa_checks have the same threads, and this takes ten minutes"
+    finish
+fi
+
 export GRETA_SOFT_CHECK=all
 for arch in gfx90a gfx942; do
     export GRETA_SOFT_ARCH=$arch

@@ -176,6 +176,8 @@ check "a message from a pipe is answered" status 0 says "Generated tokens: 8" ta
 check "a system message changes the answer" test "$(talk --quiet | head -1)" != \
     "$(talk --quiet --system "There was a king" | head -1)"
 check "a model without a template says what to do" status 1 says "--chat-template NAME" \
+    "$infer" -m "$demo" --chat --prompt hi
+check "the demo model says that it does not converse" status 1 says "was not trained to converse" \
     "$infer" --chat --prompt hi
 for template in llama2 llama3 chatml mistral zephyr; do
     check "template $template" status 0 "$infer" --chat --chat-template $template --system s --prompt hi \
@@ -190,6 +192,48 @@ if command -v script >/dev/null; then
 else
     skip "turns at a terminal" "there is no script(1)"
 fi
+
+# ---- who draws the tokens -----------------------------------------------------------------------
+
+copies() { # TENSOR OPTION… - how many copies to the host there are of it
+    GCORE_D2H_AUDIT=1 "$infer" --max-tokens 6 --ignore-eos --quiet "${@:2}" 2>&1 >/dev/null |
+        grep -c "^\[D2H_AUDIT_START\].* tensor=$1 "
+}
+drawn_on() { # TOKENS LOGITS OPTION…
+    same "$1 $2" "$(copies tokens "${@:3}") $(copies logits "${@:3}")"
+}
+on_host() { GRETA_DEVICE_SAMPLING=0 drawn_on "$@"; }
+check "a token is one copy of its id: greedy" drawn_on 6 0 --greedy
+check "a token is one copy of its id: drawn" drawn_on 6 0 --seed 3 --temperature 1.3 --top-k 20 --min-p 0.01
+check "a repetition penalty is the host's" drawn_on 0 6 --seed 3 --repeat-penalty 1.1
+check "a draw from all is the host's" drawn_on 0 6 --seed 3 --top-k 0
+check "logits are copied when they are asked for" drawn_on 0 6 --greedy --dump-logits d
+check "GRETA_DEVICE_SAMPLING=0 draws on the host" on_host 0 6 --greedy
+same_tokens() { # OPTION…
+    local seed
+    for seed in 1 2 3 4 5; do
+        same "$(GRETA_DEVICE_SAMPLING=0 text --seed $seed -n 40 "$@")" "$(text --seed $seed -n 40 "$@")" || return 1
+    done
+}
+check "both draw the same tokens" same_tokens
+check "both draw the same tokens, kernel by kernel" env GRETA_HIP_GRAPH=0 GRETA_FUSE=0 bash -c "$(declare -f same text same_tokens); infer=$infer; same_tokens --temperature 2 --top-p 0.8"
+check "both draw the same tokens of several sequences" same_tokens --batch-size 3
+
+# ---- several devices -----------------------------------------------------------------------------
+
+shared_by() { GRETA_SOFT_DEVICES=3 text --devices "$1" --seed 4 -n 30 2>&1; }
+same_shared() { same "$(text --seed 4 -n 30)" "$(shared_by "$1")"; }
+check "two devices write what one writes" same_shared 0,1
+check "three devices write what one writes" same_shared 2,1,0
+check "another device writes what the first writes" same_shared 1
+bad_list() { GRETA_SOFT_DEVICES=2 "$infer" --device soft --devices "$1" "${short[@]}"; }
+check "a list that is none" status 2 says "as in 0,1; found '0,'" bad_list 0,
+check "a device that is given twice" status 2 says "device 1 is given twice" bad_list 1,1
+check "a device that is not there" status 3 says "there is no device 2: the HIP runtime shows 2" bad_list 0,2
+more_than_layers() { GRETA_SOFT_DEVICES=8 "$infer" --device soft --devices 0,1,2,3,4 "${short[@]}"; }
+check "more devices than layers" status 2 says "5 devices for a model of 4 layers" more_than_layers
+broken() { GRETA_SOFT_DEVICES=2 "$infer" --device soft --devices 0,1 --inject pos_size "${short[@]}"; }
+check "faults are injected into one device" status 2 says "--inject goes with one device" broken
 
 # ---- dumps and traces --------------------------------------------------------------------------
 

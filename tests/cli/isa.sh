@@ -9,7 +9,7 @@ set -u
 has_plain_build "machine code" || finish
 
 if command -v hipcc >/dev/null; then
-    for program in tiles math calls layers matrices; do
+    for program in tiles math calls layers matrices heap; do
         for level in 0 2 3; do
             check "hipcc -O$level compiles $program for gfx90a" \
                 hipcc "-O$level" --offload-arch=gfx90a "$sources/$program.hip" -o "$program-$level"

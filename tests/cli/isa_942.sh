@@ -18,7 +18,7 @@ if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
         clang-19 -x hip -w "-O$2" -DGFX942 --offload-arch=gfx942 "--rocm-device-lib-path=$PWD/bitcode" \
             --rocm-path=/usr "$sources/$1.hip" -o "$1-$2" -lamdhip64 -lstdc++ -lm
     }
-    for which in tiles-0 math-0 tiles-2 math-2 calls-2 layers-2 matrices-2; do
+    for which in tiles-0 math-0 heap-0 heap-3 tiles-2 math-2 calls-2 layers-2 matrices-2; do
         check "clang-19 compiles $which for gfx942" compile "${which%-*}" "${which#*-}"
         check "and it runs to its own PASS" passes env GRETA_SOFT_ARCH=gfx942 "./$which"
     done

@@ -108,6 +108,50 @@ check "pointers of tables, chosen ones and those that start elsewhere are in ord
     status 1 grep -E "in_order[^ ]* .* through" astray-BUG.out/report.txt
 check "nothing is said of the twin" clean judge astray-FIXED
 
+# ---- past a tensor into the next one of the same block ----
+tensors() {
+    "${CC:-cc}" -std=gnu11 "-I$SOURCE_DIR/include" "$sources/tensors.c" -o tensors "-L$BUILD_DIR/lib" -lgcore \
+        "-Wl,-rpath,$BUILD_DIR/lib" && hipcc -g -O2 --genco --offload-arch=gfx90a "$sources/tensors.hip" -o tensors.co
+}
+check "tensors compiles" tensors
+check "a kernel that leaves its tensor is named, with both tensors, its line and thread" finds \
+    "SIZE_MISMATCH: kernel scale .* (reads|writes) just past the end of tensor key .256 bytes. through its argument (tensor|#0), which is at offset 0 of tensor value .256 bytes. .*tensors.hip:6 .thread 0,0,0 of block 0,0,0." \
+    "$audit" run --device soft --out tensors-BUG.out -- ./tensors tensors.co bug
+check "so is an access that begins in its tensor and ends outside" finds \
+    "quads.* writes just past the end of tensor query .248 bytes. through its argument (tensor|#0), which is at offset 248 of .*tensors.hip:13 .thread 15,0,0" \
+    cat tensors-BUG.out/report.txt
+check "not a kernel that works on the whole block where nothing is named" \
+    status 1 grep -E "kernel whole.* through" tensors-BUG.out/report.txt
+check "nor the twin" clean "$audit" run --device soft --out tensors-FIXED.out -- ./tensors tensors.co
+
+# ---- memory that kernels allocate themselves ----
+check "heap compiles" compile heap PLAIN
+# faults HOW SENTENCE: what the audit says of that bug.
+faults() { finds "$2" "$audit" run --device soft --out "heap-$1.out" -- ./heap-PLAIN "$1"; }
+check "device malloc and free keep what they promise" clean "$audit" run --device soft --out heap.out -- ./heap-PLAIN
+check "an access past a block of four bytes is named" status 1 faults past \
+    "ROOT_CAUSE SIZE_MISMATCH: kernel numbers .* read just past the end of a block of 4 bytes that malloc.. in a kernel returned, in numbers at .*heap.hip:11 .thread 0,0,0"
+check "so is one before it" status 1 faults before \
+    "ROOT_CAUSE BAD_OFFSET: kernel numbers .* read 4 bytes in front of a block of 4 bytes .*heap.hip:11"
+check "and one after it was freed" status 1 faults freed \
+    "ROOT_CAUSE USE_AFTER_FREE: kernel use .* read a block of 800 bytes that malloc.. in a kernel returned, after it was freed, in use at .*heap.hip:25"
+check "and a second free" status 1 faults twice \
+    "ROOT_CAUSE DOUBLE_FREE: kernel again .* frees a block of 24 bytes .* for the second time"
+check "memory of hipMalloc is not the kernel's to free" status 1 finds "free.. of an address that malloc.. in a kernel has not returned" \
+    run ./heap-PLAIN foreign
+
+# ---- addresses that are none ----
+check "pointers compiles" compile pointers PLAIN
+# points HOW SENTENCE: what the audit says of that pointer.
+points() { finds "$2" "$audit" run --device soft --out "pointers-$1.out" -- ./pointers-PLAIN "$1"; }
+check "an atomic that is not aligned is called that" status 1 points misaligned \
+    "ROOT_CAUSE UPSTREAM_KERNEL_FAULT: kernel count .* updates 4 bytes atomically at offset 6 of a block of 256 bytes through its argument counters, which is no multiple of their size, in count at .*pointers.hip:7 .thread 0,0,0 of block 0,0,0"
+check "so is memory of the host" status 1 points host \
+    "ROOT_CAUSE INVALID_POINTER: kernel copy .* read address 0x[0-9a-f]+ through its argument from: memory of the host that .*pointers.hip:11"
+check "and a null pointer with an index" status 1 points null \
+    "ROOT_CAUSE INVALID_POINTER: kernel copy .* read address 0xc through its argument from: a null pointer, .*pointers.hip:11"
+check "nothing is said of the twin" clean "$audit" run --device soft --out pointers.out -- ./pointers-PLAIN
+
 # ---- kernels that do not end; faults without a recording ----
 soft() { env "LD_LIBRARY_PATH=$BUILD_DIR/lib/soft" "$@"; }
 check "endless compiles" compile endless PLAIN

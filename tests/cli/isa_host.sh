@@ -31,7 +31,8 @@ if command -v hipcc >/dev/null; then
     check "and kernels read and write them as the host expects" passes ./images
     check "hipcc compiles a kernel that waits for its whole grid" \
         hipcc -w -O1 --offload-arch=gfx90a "$sources/together.hip" -o together
-    check "and all groups of a cooperative launch run at once" passes ./together
+    check "and all groups of a cooperative launch run at once, those of another while some wait" \
+        passes ./together
     check "hipcc compiles a program that compiles kernels" \
         hipcc -w -O1 --offload-arch=gfx90a "$sources/rtc.hip" -o rtc
     check "and hiprtc does so with the installed clang" passes ./rtc

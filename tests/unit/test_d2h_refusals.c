@@ -189,6 +189,23 @@ static void stream_of_another_device(void **state) {
     expect_refusal(code, GCORE_D2H_WRONG_DEVICE, &r, "[D2H_ERROR] reason=WRONG_DEVICE ");
 }
 
+/* A stream of either may make it, one of a third may not. */
+static void a_copy_between_two_devices(void **state) {
+    (void)state;
+    hipStream_t stream = NULL;
+    struct gcore_d2h_meta m = meta("t", 0, 16, 0);
+    char *here = device_memory(SIZE);
+    assert_int_equal(api.hipSetDevice(1), hipSuccess);
+    void *there = device_memory(SIZE);
+    assert_int_equal(api.hipStreamCreateWithFlags(&stream, 0), hipSuccess);
+    assert_int_equal(api.hipSetDevice(0), hipSuccess);
+    struct gcore_d2h_result r;
+    enum gcore_d2h_code code = gcore_d2d_copy(here + SIZE / 2, here, &m, stream, &r);
+    expect_refusal(code, GCORE_D2H_WRONG_DEVICE, &r, "[D2H_ERROR] reason=WRONG_DEVICE ");
+    assert_int_equal(gcore_d2d_copy(there, here, &m, stream, &r), GCORE_D2H_OK);
+    assert_int_equal(gcore_d2d_copy(there, here, &m, NULL, &r), GCORE_D2H_OK);
+}
+
 static void destroyed_stream(void **state) {
     (void)state;
     hipStream_t stream = NULL;
@@ -586,6 +603,7 @@ int main(void) {
         T(two_host_pointers_with_kind_default),
         T(memory_of_another_device),
         T(stream_of_another_device),
+        T(a_copy_between_two_devices),
         T(destroyed_stream),
         T(capturing_stream),
         T(size_beyond_the_ledgers_allocation),

@@ -12,6 +12,7 @@
 
 #include "codeobj/codeobj.h"
 #include "infer/device.h"
+#include "kernels/cpu/native.h"
 #include "kernels/example.h"
 #include "kernels/hip/image.h"
 #include "kernels/spec.h"
@@ -552,7 +553,7 @@ static const struct texts steps[] = {
     { 1, { 1 }, { 1 } },
     { 1, { 600 }, { 1 } },
     { 3, { 70, 5, 129 }, { 1, 1, 1 } },
-    { 2, { 257, 33 }, { 1, 1 } },
+    { 3, { 256, 257, 33 }, { 1, 1, 1 } }, /* the last position of a range, and the first */
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -635,6 +636,55 @@ static void attention_merge_agrees(void **state) {
         }
 }
 
+/* ---- drawing tokens -------------------------------------------------------------------------- */
+
+/* Exactly: the same tokens. */
+static void tokens_are_drawn_as_native_code_draws_them(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const uint32_t vocabs[] = { 1, 5, 127, 300, 1024, 4095, 4096, 4097, 8192, 20000 };
+    static const uint32_t keep[][4] = { { 1, 40, 2, 128 }, { 128, 1, 64, 5 } };
+    for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++)
+        for (int k = 0; k < 2; k++) {
+            struct kern_shortlist list = example_shortlist(&x, 5, vocabs[v], keep[k]);
+            assert_twins(KERN_shortlist, &list, 0, "", vocabs[v], keep[k][0], 0);
+            struct kern_sample sample = example_sample(&x, 9, vocabs[v], keep[k]);
+            assert_twins(KERN_sample, &sample, 0, "", vocabs[v], keep[k][0], 0);
+        }
+}
+
+/* Where in a row logits of a kind are: none, the first, the last, or all. */
+static void put_logits(struct kern_view *logits, uint32_t vocab, uint32_t row, float logit,
+                       int where) {
+    float *to = (float *)logits->ptr + (size_t)row * vocab;
+    for (uint32_t i = 0; i < vocab; i++)
+        if (where == 3 || (where == 1 && i == 0) || (where == 2 && i == vocab - 1))
+            to[i] = logit;
+}
+
+static void broken_logits_and_equal_ones_give_the_same_answers(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const uint32_t keep[4] = { 1, 40, 3, 100 };
+    static const float logits[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, -NAN, 1e-42f, 3e38f };
+    static const uint32_t vocabs[] = { 700, 4096, 9200 }; /* less than a list, one, and more */
+    for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++)
+        for (int where = 1; where <= 3; where++) {
+            uint32_t vocab = vocabs[v];
+            struct kern_shortlist list = example_shortlist(&x, 8, vocab, keep);
+            for (uint32_t row = 0; row < 8; row++)
+                put_logits(&list.logits, vocab, row, logits[row], where);
+            assert_twins(KERN_shortlist, &list, 0, "", vocab, (uint32_t)where, 0);
+            struct kern_sample a = example_sample(&x, 8, vocab, keep);
+            for (uint32_t row = 0; row < 8; row++)
+                put_logits(&a.logits, vocab, row, logits[row], where);
+            list.logits = a.logits;
+            list.lists = a.lists;
+            list.settings = a.settings;
+            struct greta_soft_work work = { .last = 8 * KERN_LISTS(vocab), .workers = 1 };
+            cpu_shortlist(&work, &list);
+            assert_twins(KERN_sample, &a, 0, "", vocab, (uint32_t)where, 0);
+        }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, need_code, forget)
 
 int main(void) {
@@ -661,6 +711,8 @@ int main(void) {
         TEST(attention_merge_agrees),
         TEST(turns_agree_up_to_distant_positions),
         TEST(attention_of_a_step_agrees),
+        TEST(tokens_are_drawn_as_native_code_draws_them),
+        TEST(broken_logits_and_equal_ones_give_the_same_answers),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

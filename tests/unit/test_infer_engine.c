@@ -121,7 +121,7 @@ static void chunks_agree_with_the_reference(void **state) {
 static uint64_t free_bytes(const engine *g) {
     uint64_t bytes = 0;
     struct err e = { 0 };
-    assert_int_equal(device_free_bytes(&g->device, &bytes, &e), RC_OK);
+    assert_int_equal(device_free_bytes(&g->stages.at[0].device, &bytes, &e), RC_OK);
     return bytes;
 }
 
@@ -140,11 +140,12 @@ static void buffers_take_the_memory_that_the_guard_rail_counts(void **state) {
     uint64_t taken = before - free_bytes(second);
     for (uint32_t l = 0; l < 2; l++)
         for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
-            weights += second->weights.layers[l].tensor[i].bytes;
+            weights += second->stages.at[0].weights.layers[l].tensor[i].bytes;
     for (int i = 0; i < CONFIG_TENSOR_COUNT; i++)
-        weights += second->weights.tensor[i].bytes;
-    uint64_t counted = weights + second->weights.rope_freqs.bytes + forward_bytes(&second->shape) +
-                       kvcache_bytes(&second->config, 256 / KERN_BLOCK, TENSOR_TYPE_F16);
+        weights += second->stages.at[0].weights.tensor[i].bytes;
+    uint64_t counted = weights + second->stages.at[0].weights.rope_freqs.bytes +
+                       forward_bytes(&second->shape) +
+                       kvcache_bytes(&second->config, 2, 256 / KERN_BLOCK, TENSOR_TYPE_F16);
     rounded = 4096 * (FORWARD_BUFFERS + 2 * 2 + 3 * (uint64_t)CONFIG_TENSOR_COUNT);
     assert_in_range(taken, counted, counted + rounded);
     assert_int_equal(engine_close(&second, &e), RC_OK);
@@ -273,15 +274,15 @@ static void layers_are_packed_from_the_second_pass_on(void **state) {
     for (uint32_t pass = 0; pass < 6; pass++) {
         assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
         token_list_close(&result.tokens);
-        assert_int_equal(g->weights.packed, pass > 0);
+        assert_int_equal(g->stages.at[0].weights.packed, pass > 0);
         for (uint32_t l = 0; l < 9; l++)
-            assert_int_equal(g->weights.layers[l].packed, l + 1 < 3 * pass);
+            assert_int_equal(g->stages.at[0].weights.layers[l].packed, l + 1 < 3 * pass);
     }
     assert_int_equal(free_bytes(g), room); /* the places were kept for it */
     assert_int_equal(engine_close(&g, &e), RC_OK);
     o.repack_first_bytes = 0; /* so small a model is packed first */
     assert_int_equal(engine_open(&g, &o, &e), RC_OK);
-    assert_true(g->weights.packed && g->weights.layers[8].packed);
+    assert_true(g->stages.at[0].weights.packed && g->stages.at[0].weights.layers[8].packed);
     assert_int_equal(engine_close(&g, &e), RC_OK);
     unlink(path);
 }
@@ -326,12 +327,12 @@ static void packing_goes_on_where_it_was_interrupted(void **state) {
     assert_int_equal(engine_open(&g, &o, &e), RC_OK);
     assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH); /* packs nothing yet */
     for (unsigned i = 0; i < MATRICES / EACH; i++) {
-        assert_false(g->weights.layers[8].packed);
+        assert_false(g->stages.at[0].weights.layers[8].packed);
         assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_INTERRUPTED);
-        assert_int_equal(g->weights.unpacked, ((int)(i + 1) * EACH - 2) / 7);
+        assert_int_equal(g->stages.at[0].weights.unpacked, ((int)(i + 1) * EACH - 2) / 7);
     }
     assert_int_equal(interrupt_behind(g, tokens, 1 + EACH), ENGINE_LENGTH);
-    assert_true(g->weights.layers[8].packed);
+    assert_true(g->stages.at[0].weights.layers[8].packed);
     struct kept k = model_run_on(g, tokens, 20, 1);
     assert_same(&packed, &k);
     free(k.logits);

@@ -73,9 +73,9 @@ static void run_steps(engine *g, bool frees, struct err *e) {
         if (i == 4 && !frees)
             submit(g, 3);
         if (i == 6 && frees) {
-            struct kern_view *keys = &g->cache.layers[FREED_LAYER].keys;
+            struct kern_view *keys = &g->stages.at[0].cache.layers[FREED_LAYER].keys;
             told->step = g->step;
-            (void)g->device.hip->hipFree(keys->ptr);
+            (void)g->stages.at[0].device.hip->hipFree(keys->ptr);
             keys->ptr = NULL; /* the engine does not free it again */
         }
         told->rc = engine_step(g, &more, e);

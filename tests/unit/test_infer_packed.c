@@ -114,9 +114,9 @@ static void matrices_are_mapped_and_not_copied(void **state) {
     write_model(SHAPE, "Q4_0", 11);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(engine_open(&g, &o, &e), RC_OK);
-        assert_non_null(g->weights.cached);
-        assert_true(g->weights.packed && g->weights.layers[1].packed);
-        assert_int_equal(g->weights.mapped_count, 1 + 1 + 2 * 7);
+        assert_non_null(g->stages.at[0].weights.cached);
+        assert_true(g->stages.at[0].weights.packed && g->stages.at[0].weights.layers[1].packed);
+        assert_int_equal(g->stages.at[0].weights.mapped_count, 1 + 1 + 2 * 7);
         assert_int_equal(engine_close(&g, &e), RC_OK);
     }
 }

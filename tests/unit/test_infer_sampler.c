@@ -9,6 +9,8 @@
 #include "infer/npy.h"
 #include "infer/sampler.h"
 #include "infer/stopper.h"
+#include "kernels/cpu/choose.h"
+#include "kernels/cpu/native.h"
 
 enum { VOCAB = 100 };
 
@@ -177,6 +179,115 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     assert_int_equal(sampler_open(&s, &o, VOCAB, &e), RC_USAGE);
 }
 
+/* ---- on the device --------------------------------------------------------------------------- */
+
+/* What the kernels make of a row. */
+static int32_t draw_by_kernels(const sampler *s, const float *logits, uint32_t vocab) {
+    int32_t settings[KERN_SETTINGS], token = INT32_MIN;
+    int32_t *lists = malloc(KERN_LISTS(vocab) * KERN_LISTED * sizeof *lists);
+    assert_non_null(lists);
+    sampler_settings(s, settings);
+    struct greta_soft_work work = { .last = KERN_LISTS(vocab), .workers = 1 };
+    struct kern_shortlist list = { .rows = 1, .vocab = vocab };
+    struct kern_sample sample = { .rows = 1, .vocab = vocab };
+    list.lists.ptr = sample.lists.ptr = lists;
+    list.logits.ptr = sample.logits.ptr = (void *)(uintptr_t)logits;
+    list.settings.ptr = sample.settings.ptr = settings;
+    sample.tokens.ptr = &token;
+    cpu_shortlist(&work, &list);
+    work.last = 1;
+    cpu_sample(&work, &sample);
+    free(lists);
+    return token;
+}
+
+static void fill(float *logits, uint32_t vocab, uint32_t seed) {
+    for (uint32_t i = 0; i < vocab; i++) {
+        seed = seed * 1664525 + 1013904223;
+        logits[i] = (float)(seed >> 20) / 500; /* many are equal */
+    }
+}
+
+static void the_device_draws_what_the_host_draws(void **state) {
+    (void)state;
+    static const uint32_t vocabs[] = { 1, 100, 4096, 4097, 30000 };
+    for (size_t v = 0; v < 5; v++)
+        for (uint32_t way = 0; way < 12; way++) {
+            struct sampler_options o =
+                options_with(way % 3 ? (float)way / 8 : 0, way % 4 ? 40 : 128, way % 2 ? 0.9f : 1);
+            float *logits = malloc(vocabs[v] * sizeof *logits);
+            sampler *host = NULL, *device = NULL;
+            o.min_p = way == 7 ? 0.1f : 0;
+            o.seed = way;
+            assert_int_equal(sampler_open(&host, &o, vocabs[v], NULL), RC_OK);
+            assert_int_equal(sampler_open(&device, &o, vocabs[v], NULL), RC_OK);
+            assert_true(sampler_suits_device(device, true));
+            for (uint32_t i = 0; i < 20; i++) {
+                int32_t a = -1, b = -2;
+                fill(logits, vocabs[v], way * 100 + i);
+                assert_int_equal(sampler_pick(host, logits, NULL, 0, &a, NULL), RC_OK);
+                int32_t drawn = draw_by_kernels(device, logits, vocabs[v]);
+                assert_int_equal(sampler_take(device, drawn, &b, NULL), RC_OK);
+                assert_int_equal(a, b);
+            }
+            sampler_close(&host);
+            sampler_close(&device);
+            free(logits);
+        }
+}
+
+static void broken_logits_are_an_error_on_the_device_too(void **state) {
+    (void)state;
+    struct sampler_options o = options_with(1, 40, 1);
+    float logits[VOCAB];
+    struct err a = { 0 }, b = { 0 };
+    int32_t id;
+    sampler *s = NULL;
+    assert_int_equal(sampler_open(&s, &o, VOCAB, NULL), RC_OK);
+    for (int bad = 1; bad <= 2; bad++) {
+        rising(logits);
+        for (int i = 0; i < VOCAB; i++)
+            if (bad == 2 || i % 50 == 7)
+                logits[i] = bad == 2 ? -INFINITY : NAN;
+        assert_int_equal(sampler_pick(s, logits, NULL, 0, &id, &a), RC_FORMAT);
+        assert_int_equal(sampler_take(s, draw_by_kernels(s, logits, VOCAB), &id, &b), RC_FORMAT);
+        assert_string_equal(a.msg, b.msg);
+    }
+    sampler_close(&s);
+}
+
+static void what_the_device_cannot_draw_stays_with_the_host(void **state) {
+    (void)state;
+    const struct {
+        uint32_t top_k, vocab;
+        float penalty;
+        bool suits;
+    } cases[] = { { 40, 262144, 1, true },  { 128, 262144, 1, false }, { 128, 131072, 1, true },
+                  { 0, 1000, 1, false },    { 0, 100, 1, true },       { 129, 1000, 1, false },
+                  { 40, 1000, 1.1f, false } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sampler_options o = options_with(1, cases[i].top_k, 1);
+        sampler *s = NULL;
+        o.repeat_penalty = cases[i].penalty;
+        assert_int_equal(sampler_open(&s, &o, cases[i].vocab, NULL), RC_OK);
+        assert_int_equal(sampler_suits_device(s, true), cases[i].suits);
+        assert_int_equal(sampler_suits_device(s, false),
+                         cases[i].suits && cases[i].vocab <= KERN_CHOICES);
+        sampler_close(&s);
+    }
+}
+
+/* Summed up by the series, it is the library's to the last bits. */
+static void weights_are_powers_of_e(void **state) {
+    (void)state;
+    for (double x = 0; x > -720; x -= 0.137) {
+        double expected = exp(x), found = choose_exp(x);
+        assert_true(x > -707 ? fabs(found - expected) <= 4e-16 * expected : found == 0);
+    }
+    assert_true(choose_exp(0) == 1);
+    assert_true(choose_exp(-INFINITY) == 0);
+}
+
 /* ---- stop texts ------------------------------------------------------------------------------ */
 
 /* Feeds text byte by byte; returns what is given out, and whether a stop was found. */
@@ -246,6 +357,10 @@ int main(void) {
         cmocka_unit_test(logits_that_are_no_numbers_are_an_error),
         cmocka_unit_test(impossible_tokens_are_never_drawn),
         cmocka_unit_test(options_out_of_range_are_refused_by_name),
+        cmocka_unit_test(the_device_draws_what_the_host_draws),
+        cmocka_unit_test(broken_logits_are_an_error_on_the_device_too),
+        cmocka_unit_test(what_the_device_cannot_draw_stays_with_the_host),
+        cmocka_unit_test(weights_are_powers_of_e),
         cmocka_unit_test(a_stop_text_is_cut_off_even_when_it_comes_in_pieces),
         cmocka_unit_test(an_npy_file_has_the_header_numpy_wants),
     };

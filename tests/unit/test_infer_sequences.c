@@ -14,7 +14,8 @@
 
 enum { VOCAB = 300, PROMPT_MAX = 150 };
 
-static char path[] = "/tmp/greta-sequences-XXXXXX";
+static char path[] = "/tmp/greta-sequences-XXXXXX", mixed_path[] = "/tmp/greta-sequences-XXXXXX";
+static const char *model = path;
 static uint32_t seed = 1;
 
 static uint32_t draw(uint32_t below) {
@@ -22,32 +23,36 @@ static uint32_t draw(uint32_t below) {
     return (uint32_t)((uint64_t)seed * below >> 32);
 }
 
-static int write_model(void **state) {
-    (void)state;
+static int write_model(char *to, const char *mix) {
     struct err e = { 0 };
     struct synth_options o = { .seed = 5, .threads = 1 };
     bool vocab_given;
-    int fd = mkstemp(path);
+    int fd = mkstemp(to);
     if (fd < 0)
         return -1;
     close(fd);
     return synth_parse_shape("dim=256,layers=2,heads=4,kv_heads=2,hidden=256,vocab=300,ctx=512",
                              &o.shape, &vocab_given, &e) ||
-                   quant_mix_find("Q8_0", &o.mix, &e) || synth_write(path, &o, &e)
+                   quant_mix_find(mix, &o.mix, &e) || synth_write(to, &o, &e)
                ? -1
                : 0;
 }
 
-static int remove_model(void **state) {
+static int write_models(void **state) {
+    (void)state;
+    return write_model(path, "Q8_0") || write_model(mixed_path, "Q4_K_M") ? -1 : 0;
+}
+
+static int remove_models(void **state) {
     (void)state;
     gcore_close();
-    return unlink(path);
+    return unlink(path) || unlink(mixed_path) ? -1 : 0;
 }
 
 static engine *open_engine(uint32_t sequences, uint32_t cache, uint32_t chunk) {
     struct err e = { 0 };
     engine *g = NULL;
-    struct engine_options o = { .model = path,
+    struct engine_options o = { .model = model,
                                 .device = "soft",
                                 .guard_rail = true,
                                 .sequences = sequences,
@@ -173,6 +178,14 @@ static void neighbours_do_not_change_a_token(void **state) {
     mix(5, 0, 37);
 }
 
+/* The same with blocks of 256 weights, and types that differ from matrix to matrix. */
+static void nor_with_mixed_types(void **state) {
+    (void)state;
+    model = mixed_path;
+    mix(7, 0, 50);
+    model = path;
+}
+
 /* So small a cache that sequences are put aside and read again. */
 static void a_full_cache_puts_sequences_aside(void **state) {
     (void)state;
@@ -229,8 +242,8 @@ static void the_cache_takes_what_is_in_use(void **state) {
         assert_int_equal(texts[i].end, ENGINE_LENGTH);
         token_list_close(&texts[i].tokens);
     }
-    assert_in_range(g->cache.blocks * KERN_BLOCK, 1, positions + positions / 4);
-    assert_true(g->cache.blocks < g->blocks / 4);
+    assert_in_range(g->stages.at[0].cache.blocks * KERN_BLOCK, 1, positions + positions / 4);
+    assert_true(g->stages.at[0].cache.blocks < g->blocks / 4);
     close_engine(&g);
 }
 
@@ -277,11 +290,12 @@ static void a_cancelled_sequence_ends_at_the_next_step(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_do_not_change_a_token),
+        cmocka_unit_test(nor_with_mixed_types),
         cmocka_unit_test(a_full_cache_puts_sequences_aside),
         cmocka_unit_test(equal_prompts_share_their_blocks),
         cmocka_unit_test(the_cache_takes_what_is_in_use),
         cmocka_unit_test(continuations_copy_only_the_block_that_is_not_full),
         cmocka_unit_test(a_cancelled_sequence_ends_at_the_next_step),
     };
-    return cmocka_run_group_tests(tests, write_model, remove_model);
+    return cmocka_run_group_tests(tests, write_models, remove_models);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit/test.h"
@@ -147,6 +148,42 @@ static void ctrl_c_ends_an_answer_and_not_the_program(void **state) {
     type("/quit\n");
     assert_int_equal(finish(), 0);
     file_has("cut.json", "the town");
+}
+
+/* What the program has written so far, in bytes. */
+static unsigned long written(void) {
+    char path[64];
+    unsigned long bytes = 0;
+    snprintf(path, sizeof path, "/proc/%d/io", (int)terminal.child);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    assert_int_equal(fscanf(in, "rchar: %*u wchar: %lu", &bytes), 1);
+    fclose(in);
+    return bytes;
+}
+
+/* Until the program has written what the terminal takes, and waits. */
+static void let_it_fill(void) {
+    for (unsigned long before = 0, now = written(); now != before; now = written()) {
+        before = now;
+        nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+    }
+}
+
+static void ctrl_c_while_the_terminal_takes_no_more(void **state) {
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* an answer of that length takes minutes */
+#endif
+    start(endless);
+    expect("> ");
+    type("hello\n");
+    expect("the town");
+    let_it_fill();
+    type("\003");
+    expect("> ");
+    type("/quit\n");
+    assert_int_equal(finish(), 0);
 }
 
 static void ctrl_c_at_the_prompt_forgets_the_line(void **state) {
@@ -316,6 +353,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_can_be_edited_and_come_back),
         cmocka_unit_test(ctrl_c_ends_an_answer_and_not_the_program),
+        cmocka_unit_test(ctrl_c_while_the_terminal_takes_no_more),
         cmocka_unit_test(ctrl_c_at_the_prompt_forgets_the_line),
         cmocka_unit_test(the_same_without_editing),
         cmocka_unit_test(sigterm_ends_a_conversation),

@@ -1,5 +1,6 @@
-/* docs/report.schema.json describes the counts of coverage.def, all of them and no others.
- * `test_report_fields --write`, in the source tree, writes that part of it again. */
+/* docs/report.schema.json describes the counts of coverage.def and the facts of actor.def, all of
+ * them and no others. `test_report_fields --write`, in the source tree, writes those parts of it
+ * again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,16 @@ static const char *const rows[] = {
 #include "verdict/coverage.def"
 };
 enum { ROWS = sizeof rows / sizeof *rows };
+
+static const struct {
+    const char *name, *type, *minimum, *description;
+} facts[] = {
+#define NAME                                   "string", ""
+#define NUMBER                                 "integer", "          \"minimum\": 0,\n"
+#define ACTOR(name, type, en, es, description) { #name, type, description },
+#include "verdict/actor.def"
+};
+enum { FACTS = sizeof facts / sizeof *facts };
 
 static const char file[] = "docs/report.schema.json";
 
@@ -28,6 +39,31 @@ static char *lines(const char *format) {
     return text;
 }
 
+/* Facts are the last properties of "actor", and the last of those that are required. */
+static char *expected_facts(char *text) {
+    static const struct document_place properties = { "\"replay\": {", "\n        }",
+                                                      "\n      },\n" },
+                                       required = { "\"replay\": {", "\"t_ns\"", "\n      ]" };
+    char *described = NULL, *named = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&described, &size);
+    for (size_t i = 0; i < FACTS; i++)
+        fprintf(out,
+                ",\n        \"%s\": {\n          \"type\": [\n            \"%s\",\n            "
+                "\"null\"\n          ],\n%s          \"description\": \"%s\"\n        }",
+                facts[i].name, facts[i].type, facts[i].minimum, facts[i].description);
+    fclose(out);
+    out = open_memstream(&named, &size);
+    for (size_t i = 0; i < FACTS; i++)
+        fprintf(out, ",\n        \"%s\"", facts[i].name);
+    fclose(out);
+    text = document_replace(text, file, &properties, described);
+    text = document_replace(text, file, &required, named);
+    free(named);
+    free(described);
+    return text;
+}
+
 /* Counts are the last properties of "coverage", and the first of those that are required. */
 static char *expected(void) {
     static const struct document_place properties = { "\"ends_left_out\": {", "\n        }",
@@ -41,14 +77,15 @@ static char *expected(void) {
     text = document_replace(text, file, &required, named);
     free(named);
     free(described);
-    return text;
+    return expected_facts(text);
 }
 
-static void the_schema_describes_every_count(void **state) {
+static void the_schema_describes_every_field(void **state) {
     (void)state;
     char *now = document_read(file), *text = expected();
     if (strcmp(now, text) != 0)
-        fail_msg("%s differs from coverage.def; run `build/tests/test_report_fields --write` in "
+        fail_msg("%s differs from coverage.def or actor.def; run `build/tests/test_report_fields "
+                 "--write` in "
                  "the source tree",
                  file);
     free(text);
@@ -57,7 +94,7 @@ static void the_schema_describes_every_count(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_schema_describes_every_count),
+        cmocka_unit_test(the_schema_describes_every_field),
     };
     if (argc > 1 && !strcmp(argv[1], "--write")) {
         char *text = expected();

@@ -18,6 +18,9 @@ static bool survives(void *argument) {
     called = refused = 0;
     soft_call_everything(argument, count);
     MUST(called > 400 && refused > 300);
+    /* hipStreamBeginCapture_spt(NULL) is a right call: it captures the thread's default stream. */
+    hipGraph_t graph = NULL;
+    (void)hip->hipStreamEndCapture(hipStreamPerThread, &graph);
     OK(hip->hipSetDevice(0)); /* and the device still works */
     int value = 0, *p = soft_device_ints(1);
     OK(hip->hipMemset(p, 1, sizeof *p));
@@ -33,9 +36,18 @@ static bool memory_that_is_no_handle(void) {
     return survives(memory + sizeof memory / 2);
 }
 
+static bool nothing(void) {
+    return survives(NULL);
+}
+
 static bool memory_full_of_rubbish(void) {
     memset(memory, 0xA5, sizeof memory);
     return survives(memory + sizeof memory / 2);
+}
+
+static void null_and_zero_crash_no_function(void **state) {
+    (void)state;
+    soft_expect(nothing, NULL);
 }
 
 static void memory_that_is_no_handle_crashes_no_function(void **state) {
@@ -77,6 +89,7 @@ static void fields_of_other_memory_types_are_not_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_and_zero_crash_no_function),
         cmocka_unit_test(memory_that_is_no_handle_crashes_no_function),
         cmocka_unit_test(fields_of_other_memory_types_are_not_read),
     };

@@ -402,6 +402,11 @@ static bool both_sides_see_managed_memory(void) {
     MUST(m[0] == 19999);
     FAILS(hipErrorInvalidValue, hip->hipMemPrefetchAsync(m, COUNT * sizeof *m + 1, 0, NULL));
     FAILS(hipErrorInvalidValue, hip->hipMemPrefetchAsync(&back, 4, 0, NULL));
+    const hipMemLocation device = { hipMemLocationTypeDevice, 0 }, nowhere = { 0 };
+    OK(hip->hipMemPrefetchAsync_v2(m, COUNT * sizeof *m, device, 0, NULL));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemPrefetchAsync_v2(m, COUNT * sizeof *m, nowhere, 0, NULL));
+    FAILS(hipErrorInvalidValue, hip->hipMemPrefetchAsync_v2(m, COUNT * sizeof *m, device, 1, NULL));
     OK(hip->hipFree(m));
     return true;
 }

@@ -39,6 +39,7 @@ const struct option_table cmd_dump_options = {
     .before = "Usage: greta_audit dump [options] RECORDING\n"
               "\n"
               "Prints a recording: its header, one line per event, and what is missing.\n"
+              "RECORDING is a file, or the folder in which `greta_audit run` put it.\n"
               "\n",
 };
 

@@ -196,15 +196,31 @@ static int print_at(const unsigned char *bytes, size_t size, const struct option
     return found;
 }
 
-/* In a program the bundles are somewhere within. */
-static int print_within(const unsigned char *bytes, size_t size, const struct options *o,
-                        struct err *e) {
-    static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
+/* Wherever the magic is in the bytes; often it is there by chance, so that errors say nothing. */
+static int print_all(const unsigned char *bytes, size_t size, const char *magic,
+                     const struct options *o) {
+    struct err ignored = { 0 };
     int found = 0;
     for (const unsigned char *at = bytes;
-         (at = memmem(at, size - (size_t)(at - bytes), magic, sizeof magic - 1)); at++)
-        found += print_at(at, size - (size_t)(at - bytes), o, e);
+         (at = memmem(at, size - (size_t)(at - bytes), magic, strlen(magic))); at++)
+        found += print_at(at, size - (size_t)(at - bytes), o, &ignored);
     return found;
+}
+
+/* Prints all code in a file: it is GPU code, or a program with bundles or code objects within. */
+static enum rc print_file(const unsigned char *bytes, size_t size, const struct options *o,
+                          struct err *e) {
+    struct err why = { 0 };
+    int found = print_at(bytes, size, o, &why) +
+                print_all(bytes + 1, size - 1, "__CLANG_OFFLOAD_BUNDLE__", o) +
+                print_all(bytes + 1, size - 1, "CCOB", o);
+    if (!found)
+        found = print_all(bytes + 1, size - 1, "\177ELF", o);
+    if (found)
+        return RC_OK;
+    return err_set(e, RC_FORMAT, "%s; nor is any code for %s within",
+                   why.rc == RC_OK ? "no GPU code" : why.msg,
+                   o->target ? o->target : "gfx90a or gfx942");
 }
 
 int cmd_isa(int argc, char **argv) {
@@ -220,14 +236,12 @@ int cmd_isa(int argc, char **argv) {
     if (files.count != 1)
         return option_wrong(t, files.count ? "one file at a time, found also" : "name a file",
                             files.count ? files.words[1] : NULL);
-    if (read_file(files.words[0], &bytes, &size, &e) == RC_OK) {
-        if (print_at(bytes, size, &o, &e) + print_within(bytes + 1, size - 1, &o, &e) > 0)
-            e.rc = RC_OK;
-        else if (e.rc == RC_OK)
-            err_fill(&e, RC_FORMAT, "no GPU code in it");
+    enum rc rc = read_file(files.words[0], &bytes, &size, &e);
+    if (rc == RC_OK) {
+        rc = print_file(bytes, size, &o, &e);
         free(bytes);
     }
-    if (e.rc == RC_OK)
+    if (rc == RC_OK)
         return EXIT_CLEAN;
     fprintf(stderr, "greta_audit isa: %s: %s\n", files.words[0], e.msg);
     return EXIT_FOUND;

@@ -41,6 +41,7 @@ const struct option_table cmd_report_options = {
     .before = "Usage: greta_audit report [options] RECORDING\n"
               "\n"
               "Says what went wrong in a recorded run, on what evidence, and what is ruled out.\n"
+              "RECORDING is a file, or the folder in which `greta_audit run` put it.\n"
               "\n",
     .after =
         "\n"

@@ -34,7 +34,7 @@ static void print_setting(const char *what, const char *then, const char *now, F
         fprintf(out, "Note: %s: %s in the baseline, %s now\n", what, then, now);
 }
 
-/* Both may be right: who compares two models, settings or machines should only know it. */
+/* Comparing two models, settings or machines may be what is wanted: the reader only has to know. */
 static void print_differences(const json_tree *baseline, const struct report *r, FILE *out) {
     const struct json_node *root = json_tree_root(baseline);
     const struct json_node *model = json_tree_get(root, "model");

@@ -250,7 +250,11 @@ enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e) {
     const tokenizer *t = engine_tokenizer(a->engine);
     enum rc rc = o->chat_template ? chat_template_find(&c.template, o->chat_template, t, e)
                                   : chat_template_detect(&c.template, t, e);
-    if (rc == RC_UNSUPPORTED)
+    if (rc == RC_UNSUPPORTED && !o->model)
+        rc = err_set(e, RC_UNSUPPORTED,
+                     "the demo model continues stories and was not trained to converse: name a "
+                     "model with --model, or leave out --chat");
+    else if (rc == RC_UNSUPPORTED)
         rc = err_prefix(e, "--chat needs --chat-template NAME");
     if (c.interactive)
         program_expect_ctrl_c();

@@ -72,8 +72,18 @@ enum rc app_read_prompt(struct app *a, struct err *e) {
 
 /* ---- generating ----------------------------------------------------------------------------- */
 
+/* Past stdio, which takes it for an error if Ctrl-C comes while a slow terminal takes no more. */
 void app_print(struct app *a, const char *text, size_t len) {
-    if (len && (fwrite(text, 1, len, stdout) != len || fflush(stdout)) && !a->output_errno)
+    bool failed = fflush(stdout) != 0;
+    while (len && !failed) {
+        ssize_t n = write(STDOUT_FILENO, text, len);
+        failed = n < 0 && errno != EINTR;
+        if (n > 0) {
+            text += n;
+            len -= (size_t)n;
+        }
+    }
+    if (failed && !a->output_errno)
         a->output_errno = errno ? errno : EIO;
 }
 
@@ -118,7 +128,7 @@ static void on_text(uint32_t sequence, const char *text, size_t len, void *user)
 static enum rc on_logits(uint32_t position, int32_t token, const float *logits, void *user,
                          struct err *e) {
     struct app *a = user;
-    return a->dump.open ? dump_row(&a->dump, position, token, logits, e) : RC_OK;
+    return dump_row(&a->dump, position, token, logits, e);
 }
 
 static bool is_interrupted(void *user) {
@@ -151,7 +161,7 @@ static struct engine_request request_of(struct app *a, const struct token_list *
         .stop_count = o->stop.count,
         .ignore_end = o->ignore_eos,
         .text = on_text,
-        .logits = on_logits,
+        .logits = a->dump.open ? on_logits : NULL,
         .interrupted = is_interrupted,
         .progress = on_progress,
         .user = a,

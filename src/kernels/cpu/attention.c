@@ -203,29 +203,6 @@ static void add_values(const struct job *j, size_t c, struct ops_matrix sums, co
     }
 }
 
-/* A chunk of queries, and those positions of a tile that its token sees. */
-static void attend_chunk(const struct job *j, size_t c, uint64_t tile) {
-    const uint64_t pos = j->run.pos + c / j->chunks;
-    const size_t from = most(first_seen(j, pos), tile) - tile;
-    const size_t to = least(most(pos + 1, tile), tile + TILE) - tile;
-    if (from >= to)
-        return;
-    const size_t start = from / OPS_LANES * OPS_LANES, positions = pad(to - start);
-    struct ops_matrix keys = { j->keys.at + start * j->keys.stride, j->keys.stride };
-    j->o->score(j->scores, j->queries + c * j->lanes * j->width, keys, j->lanes, positions,
-                j->width);
-    if (j->a->cap != 0)
-        j->o->soft_cap(j->scores, j->a->cap, j->lanes * positions);
-    strike(j->scores, j->lanes, 0, from - start);
-    strike(j->scores, j->lanes, to - start, positions);
-    float *shrink = j->shrink + c * j->span;
-    j->o->soften(j->scores, j->highest + c * j->span, j->total + c * j->span, shrink, j->lanes,
-                 positions);
-    struct ops_matrix sums = { j->sums + c * j->lanes * j->width, j->width };
-    struct ops_matrix weights = { j->scores + (from - start) * j->lanes, j->lanes };
-    add_values(j, c, sums, shrink, weights, from, to);
-}
-
 /* Sends for rows of the cache that are wanted soon. */
 static void send_for(const struct job *j, const struct kern_view *cache, uint64_t pos,
                      uint64_t count) {
@@ -237,6 +214,38 @@ static void send_for(const struct job *j, const struct kern_view *cache, uint64_
             for (size_t at = 0; at < bytes; at += 64)
                 __builtin_prefetch((const char *)rows.at + i * rows.bytes + at);
     }
+}
+
+/* The keys of the tile after this one. */
+static void send_for_next(const struct job *j, uint64_t tile) {
+    const uint64_t next = tile + TILE, end = end_of(&j->run);
+    if (next < end)
+        send_for(j, &j->a->keys, next, least(TILE, end - next));
+}
+
+/* A chunk of queries, and those positions of a tile that its token sees. */
+static void attend_chunk(const struct job *j, size_t c, uint64_t tile) {
+    const uint64_t pos = j->run.pos + c / j->chunks;
+    const size_t from = most(first_seen(j, pos), tile) - tile;
+    const size_t to = least(most(pos + 1, tile), tile + TILE) - tile;
+    if (from >= to)
+        return;
+    const size_t start = from / OPS_LANES * OPS_LANES, positions = pad(to - start);
+    struct ops_matrix keys = { j->keys.at + start * j->keys.stride, j->keys.stride };
+    j->o->score(j->scores, j->queries + c * j->lanes * j->width, keys, j->lanes, positions,
+                j->width);
+    if (c == 0)
+        send_for_next(j, tile);
+    if (j->a->cap != 0)
+        j->o->soft_cap(j->scores, j->a->cap, j->lanes * positions);
+    strike(j->scores, j->lanes, 0, from - start);
+    strike(j->scores, j->lanes, to - start, positions);
+    float *shrink = j->shrink + c * j->span;
+    j->o->soften(j->scores, j->highest + c * j->span, j->total + c * j->span, shrink, j->lanes,
+                 positions);
+    struct ops_matrix sums = { j->sums + c * j->lanes * j->width, j->width };
+    struct ops_matrix weights = { j->scores + (from - start) * j->lanes, j->lanes };
+    add_values(j, c, sums, shrink, weights, from, to);
 }
 
 static void place_values(struct job *j, uint64_t tile, uint64_t count) {
@@ -251,13 +260,12 @@ static void place_values(struct job *j, uint64_t tile, uint64_t count) {
         j->values[at / j->piece] = find_rows(j, &j->a->values, tile + at);
 }
 
-/* The values of this tile and the keys of the next come in while scores are computed. */
+/* The values of this tile come in while scores are computed, and the keys of the next while values
+ * are added up: a processor has room for some 190 loads that are under way, and all of these at
+ * once would be 256 of heads of 64. */
 static void attend_tile(struct job *j, uint64_t tile, uint64_t count) {
-    const uint64_t next = tile + count, end = end_of(&j->run);
     load_rows(j, &j->a->keys, &j->a->k, tile, count, j->keys);
     send_for(j, &j->a->values, tile, count);
-    if (next < end)
-        send_for(j, &j->a->keys, next, least(TILE, end - next));
     place_values(j, tile, count);
     for (size_t c = 0; c < chunk_count(j); c++)
         attend_chunk(j, c, tile);

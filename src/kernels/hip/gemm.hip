@@ -1,7 +1,7 @@
 /* gemm.hip - weights times more than a few tokens: a group takes 128 rows and 64 tokens.
  *
  * With matrix cores a wave has 32 rows for itself and all 64 tokens. It keeps its weights in registers,
- * as share.hip decodes them; activations go through LDS, where two stages take turns: while one is
+ * as weights.hip decodes them; activations go through LDS, where two stages take turns: while one is
  * multiplied, the next is loaded. Row r of a product of 32 x 32 is a row of weights, column c a token:
  * sum i of a lane belongs to row i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32.
  *

@@ -1,4 +1,4 @@
-/* gguf_internal.h - what gguf.c, gguf_parse.c and gguf_value.c share. Not for other modules. */
+/* gguf_internal.h - what the files of this folder share. Not for other modules. */
 #ifndef MODEL_GGUF_INTERNAL_H
 #define MODEL_GGUF_INTERNAL_H
 
@@ -30,5 +30,9 @@ const struct gguf_key *gguf_file_find_key(const struct gguf_file *f, const char 
 
 /* The conversions behind gguf_get_*: k was found in the file called path. */
 enum rc gguf_value_u64(const char *path, const struct gguf_key *k, uint64_t *out, struct err *e);
+enum rc gguf_value_f64(const char *path, const struct gguf_key *k, double *out, struct err *e);
+/* RC_FORMAT: the key holds something else than what was expected. */
+enum rc gguf_wrong_kind(const char *path, const struct gguf_key *k, const char *expected,
+                        struct err *e);
 
 #endif

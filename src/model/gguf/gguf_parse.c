@@ -30,15 +30,6 @@ struct cursor {
     char field[128]; /* what is being read, for messages: "key 'general.name'" */
 };
 
-static const uint8_t type_bytes[GGUF_TYPE_COUNT] = {
-    [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
-    [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
-};
-
-uint32_t gguf_type_bytes(enum gguf_type type) {
-    return (unsigned)type < GGUF_TYPE_COUNT ? type_bytes[type] : 0;
-}
-
 static void __attribute__((format(printf, 3, 4)))
 describe(struct cursor *c, uint64_t offset, const char *fmt, ...) {
     char what[256];
@@ -119,7 +110,7 @@ static enum rc read_scalar(struct cursor *c, struct gguf_value *v) {
         double f64;
     } raw;
     uint64_t start = c->pos;
-    enum rc rc = read_number(c, "its value", &raw, type_bytes[v->type]);
+    enum rc rc = read_number(c, "its value", &raw, gguf_type_bytes(v->type));
     if (rc)
         return rc;
     switch (v->type) {
@@ -200,7 +191,7 @@ static enum rc read_nested_array(struct cursor *c, struct gguf_array *a, uint64_
 }
 
 static enum rc read_number_array(struct cursor *c, struct gguf_array *a, uint64_t start) {
-    uint32_t width = type_bytes[a->type];
+    uint32_t width = gguf_type_bytes(a->type);
     if (a->count > bytes_left(c) / width)
         return fail(c, start, "%" PRIu64 " elements of %u bytes cannot fit in %" PRIu64 " bytes",
                     a->count, width, bytes_left(c));

@@ -1,8 +1,7 @@
-/* Typed access to metadata: kinds and ranges checked, numbers widened. */
+/* Values of metadata: kinds and ranges checked, numbers widened. */
 #include "model/gguf/gguf_internal.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const type_names[GGUF_TYPE_COUNT] = {
@@ -12,6 +11,15 @@ static const char *const type_names[GGUF_TYPE_COUNT] = {
     [GGUF_F64] = "f64",
 };
 
+static const uint8_t type_bytes[GGUF_TYPE_COUNT] = {
+    [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
+    [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
+};
+
+uint32_t gguf_type_bytes(enum gguf_type type) {
+    return (unsigned)type < GGUF_TYPE_COUNT ? type_bytes[type] : 0;
+}
+
 const char *gguf_type_name(enum gguf_type type) {
     return (unsigned)type < GGUF_TYPE_COUNT ? type_names[type] : "?";
 }
@@ -20,17 +28,13 @@ bool gguf_string_is(struct gguf_string s, const char *text) {
     return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
 }
 
-static enum rc wrong_kind(const char *path, const struct gguf_key *k, const char *expected,
-                          struct err *e) {
+enum rc gguf_wrong_kind(const char *path, const struct gguf_key *k, const char *expected,
+                        struct err *e) {
     bool array = k->value.type == GGUF_ARRAY;
     return err_set(e, RC_FORMAT, "%s: key '%.*s' at offset %" PRIu64 ": expected %s, found %s%s",
                    path, (int)(k->name.len < 128 ? k->name.len : 128), k->name.data, k->offset,
                    expected, array ? "array of " : "",
                    gguf_type_name(array ? k->value.array.type : k->value.type));
-}
-
-static enum rc absent(const gguf *g, const char *key, struct err *e) {
-    return err_set(e, RC_FORMAT, "%s: key '%s' is missing", gguf_path(g), key);
 }
 
 static bool is_unsigned(enum gguf_type t) {
@@ -47,7 +51,7 @@ enum rc gguf_value_u64(const char *path, const struct gguf_key *k, uint64_t *out
         return RC_OK;
     }
     if (!is_signed(k->value.type))
-        return wrong_kind(path, k, "an integer", e);
+        return gguf_wrong_kind(path, k, "an integer", e);
     if (k->value.i < 0)
         return err_set(
             e, RC_FORMAT,
@@ -57,7 +61,7 @@ enum rc gguf_value_u64(const char *path, const struct gguf_key *k, uint64_t *out
     return RC_OK;
 }
 
-static enum rc value_f64(const char *path, const struct gguf_key *k, double *out, struct err *e) {
+enum rc gguf_value_f64(const char *path, const struct gguf_key *k, double *out, struct err *e) {
     if (k->value.type == GGUF_F32 || k->value.type == GGUF_F64)
         *out = k->value.f;
     else if (is_unsigned(k->value.type))
@@ -65,83 +69,7 @@ static enum rc value_f64(const char *path, const struct gguf_key *k, double *out
     else if (is_signed(k->value.type))
         *out = (double)k->value.i;
     else
-        return wrong_kind(path, k, "a number", e);
-    return RC_OK;
-}
-
-enum rc gguf_try_u64(const gguf *g, const char *key, uint64_t *out, struct err *e) {
-    const struct gguf_key *k = gguf_find_key(g, key);
-    return k ? gguf_value_u64(gguf_path(g), k, out, e) : RC_OK;
-}
-
-enum rc gguf_try_u32(const gguf *g, const char *key, uint32_t *out, struct err *e) {
-    uint64_t wide = *out;
-    enum rc rc = gguf_try_u64(g, key, &wide, e);
-    if (rc)
-        return rc;
-    if (wide > UINT32_MAX)
-        return err_set(e, RC_FORMAT, "%s: key '%s': %" PRIu64 " does not fit in 32 bits",
-                       gguf_path(g), key, wide);
-    *out = (uint32_t)wide;
-    return RC_OK;
-}
-
-enum rc gguf_try_f64(const gguf *g, const char *key, double *out, struct err *e) {
-    const struct gguf_key *k = gguf_find_key(g, key);
-    return k ? value_f64(gguf_path(g), k, out, e) : RC_OK;
-}
-
-enum rc gguf_try_bool(const gguf *g, const char *key, bool *out, struct err *e) {
-    const struct gguf_key *k = gguf_find_key(g, key);
-    if (!k)
-        return RC_OK;
-    if (k->value.type != GGUF_BOOL)
-        return wrong_kind(gguf_path(g), k, "a boolean", e);
-    *out = k->value.b;
-    return RC_OK;
-}
-
-enum rc gguf_try_string(const gguf *g, const char *key, struct gguf_string *out, struct err *e) {
-    const struct gguf_key *k = gguf_find_key(g, key);
-    if (!k)
-        return RC_OK;
-    if (k->value.type != GGUF_STRING)
-        return wrong_kind(gguf_path(g), k, "a string", e);
-    *out = k->value.string;
-    return RC_OK;
-}
-
-enum rc gguf_get_u64(const gguf *g, const char *key, uint64_t *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_u64(g, key, out, e) : absent(g, key, e);
-}
-
-enum rc gguf_get_u32(const gguf *g, const char *key, uint32_t *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_u32(g, key, out, e) : absent(g, key, e);
-}
-
-enum rc gguf_get_f64(const gguf *g, const char *key, double *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_f64(g, key, out, e) : absent(g, key, e);
-}
-
-enum rc gguf_get_bool(const gguf *g, const char *key, bool *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_bool(g, key, out, e) : absent(g, key, e);
-}
-
-enum rc gguf_get_string(const gguf *g, const char *key, struct gguf_string *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_string(g, key, out, e) : absent(g, key, e);
-}
-
-enum rc gguf_get_array(const gguf *g, const char *key, enum gguf_type type,
-                       const struct gguf_array **out, struct err *e) {
-    const struct gguf_key *k = gguf_find_key(g, key);
-    if (!k)
-        return absent(g, key, e);
-    if (k->value.type != GGUF_ARRAY || k->value.array.type != type) {
-        char expected[32];
-        snprintf(expected, sizeof expected, "array of %s", gguf_type_name(type));
-        return wrong_kind(gguf_path(g), k, expected, e);
-    }
-    *out = &k->value.array;
+        return gguf_wrong_kind(path, k, "a number", e);
     return RC_OK;
 }
 

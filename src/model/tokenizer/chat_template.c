@@ -21,7 +21,15 @@ static const struct chat_form chat_forms[CHAT_TEMPLATE_COUNT] = {
 #define CHAT_TEMPLATE(id, name, flags, s0, s1, u0, u1, a0, a1, answer)                             \
     [CHAT_##id] = { name, flags, { { s0, s1 }, { u0, u1 }, { a0, a1 } }, answer },
 #include "model/tokenizer/chat_template.def"
-#undef CHAT_TEMPLATE
+};
+
+static const struct chat_sign {
+    enum chat_template form;
+    const char *text[2], *token[2];
+} chat_signs[] = {
+#define CHAT_SIGN(id, text0, text1, token0, token1)                                                \
+    { CHAT_##id, { text0, text1 }, { token0, token1 } },
+#include "model/tokenizer/chat_template.def"
 };
 
 const char *chat_template_name(enum chat_template which) {
@@ -65,39 +73,31 @@ static bool text_has(struct gguf_string text, const char *what) {
     return memmem(text.data, text.len, what, strlen(what)) != NULL;
 }
 
+/* Does the model show both signs? Where its file has no template, the vocabulary has to tell. */
+static bool shows(const tokenizer *t, struct gguf_string text, const struct chat_sign *s) {
+    const char *const *sign = text.len ? s->text : s->token;
+    for (int i = 0; i < 2; i++)
+        if (*sign[i] && !(text.len ? text_has(text, sign[i]) : has_token(t, sign[i])))
+            return false;
+    return *sign[0] != '\0';
+}
+
 enum rc chat_template_detect(enum chat_template *out, const tokenizer *t, struct err *e) {
     struct gguf_string text = tokenizer_chat_template(t);
-    bool none = text.len == 0; /* then the vocabulary has to tell */
-    if (none ? has_token(t, "<|im_sep|>") : text_has(text, "<|im_sep|>"))
-        *out = CHAT_PHI4;
-    else if (none ? has_token(t, "<|im_start|>") : text_has(text, "<|im_start|>"))
-        *out = CHAT_CHATML;
-    else if (none ? has_token(t, "<|start_header_id|>") : text_has(text, "<|start_header_id|>"))
-        *out = CHAT_LLAMA3;
-    else if (text_has(text, "<<SYS>>"))
-        *out = CHAT_LLAMA2;
-    else if (none ? has_token(t, "[INST]") : text_has(text, "[INST]"))
-        *out = mistral_of(t);
-    else if (none ? has_token(t, "<start_of_turn>") : text_has(text, "<start_of_turn>"))
-        *out = CHAT_GEMMA;
-    else if (none ? has_token(t, "<|assistant|>") && has_token(t, "<|end|>")
-                  : text_has(text, "<|assistant|>") && text_has(text, "<|end|>"))
-        *out = CHAT_PHI3;
-    else if (text_has(text, "### Instruction\\n") && text_has(text, "### Response\\n"))
-        *out = CHAT_STARCODER2;
-    else if (none ? has_token(t, "<|assistant|>")
-                  : text_has(text, "<|user|>") && text_has(text, "eos_token"))
-        *out = CHAT_ZEPHYR;
-    else if (none)
+    for (size_t i = 0; i < sizeof chat_signs / sizeof *chat_signs; i++)
+        if (shows(t, text, &chat_signs[i])) {
+            enum chat_template form = chat_signs[i].form;
+            *out = form == CHAT_MISTRAL_V1 ? mistral_of(t) : form;
+            return RC_OK;
+        }
+    if (!text.len)
         return err_set(e, RC_UNSUPPORTED,
                        "the model has no tokenizer.chat_template and no token that tells which "
                        "one it was trained with; name one");
-    else
-        return err_set(e, RC_UNSUPPORTED,
-                       "tokenizer.chat_template is none that greta knows; it begins '%.*s'. "
-                       "Name one that comes close",
-                       (int)(text.len < 80 ? text.len : 80), text.data);
-    return RC_OK;
+    return err_set(e, RC_UNSUPPORTED,
+                   "tokenizer.chat_template is none that greta knows; it begins '%.*s'. "
+                   "Name one that comes close",
+                   (int)(text.len < 80 ? text.len : 80), text.data);
 }
 
 static enum rc pieces_add(struct chat_pieces *p, enum chat_piece_kind kind, const char *text,

@@ -15,7 +15,6 @@
 enum chat_template {
 #define CHAT_TEMPLATE(id, ...) CHAT_##id,
 #include "model/tokenizer/chat_template.def"
-#undef CHAT_TEMPLATE
     CHAT_TEMPLATE_COUNT,
 };
 

@@ -10,6 +10,7 @@
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
+#include "soft/runtime/schedule.h"
 #include "soft/runtime/start.h"
 #include "soft/runtime/stream.h"
 
@@ -133,12 +134,22 @@ static hipError_t check_peers(int dst, int src) {
     return r == hipSuccess ? soft_check_device(src) : r;
 }
 
+/* In order with all work of both devices. */
 hipError_t soft_hipMemcpyPeer(void *dst, int dst_device, const void *src, int src_device,
                               size_t bytes) {
     struct soft_copy c = plain(dst, src, bytes);
     hipError_t r = check_peers(dst_device, src_device);
-    return r == hipSuccess ? copy("hipMemcpyPeer", &c, hipMemcpyDeviceToDevice, NULL, WAIT_AS_SYNC)
-                           : r;
+    if (r == hipSuccess)
+        r = soft_capture_refuse_unsafe();
+    if (r != hipSuccess)
+        return r;
+    soft_schedule_drain(dst_device);
+    soft_schedule_drain(src_device);
+    r = copy("hipMemcpyPeer", &c, hipMemcpyDeviceToDevice, NULL, WAIT_AS_SYNC);
+    if (r != hipSuccess)
+        return r;
+    soft_schedule_drain(soft_current_device());
+    return soft_error_observe();
 }
 
 hipError_t soft_hipMemcpyPeerAsync(void *dst, int dst_device, const void *src, int src_device,

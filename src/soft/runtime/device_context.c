@@ -1,7 +1,7 @@
 /* device_context.c - peer access, and the contexts of the driver API.
  *
  * HIP has one context per device, the primary one; the hipCtx functions only hand it out and keep a
- * stack a thread. A handle is the address of the device's entry in `contexts`. Thread-safe. */
+ * stack per thread. A handle is the address of the device's entry in `contexts`. Thread-safe. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -29,7 +29,7 @@ struct soft_event {
     /* Recorded into a capture: graph/capture.h */
     void *_Atomic capture_graph;
     void *capture_nodes;
-    /* hipEventInterprocess, else NULL and 0; the file is for who opens a handle */
+    /* hipEventInterprocess, else NULL and 0; the file is for the process that opens a handle */
     struct soft_event_shared *shared;
     int file;
 };

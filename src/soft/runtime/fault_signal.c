@@ -23,8 +23,10 @@
 
 #include <greta/soft.h>
 
+#include "codeobj/bundle.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/fault_signal.h"
+#include "soft/runtime/heap.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/memory.h"
@@ -213,6 +215,13 @@ static void find_allocation(struct greta_soft_fault *f) {
     f->allocation_base = b.addr;
     f->allocation_size = b.size;
     f->allocation_freed = b.state == SOFT_FREED;
+    struct soft_heap_piece piece;
+    if (!soft_heap_find(f->address, &piece))
+        return;
+    f->allocation_base = piece.start;
+    f->allocation_size = piece.bytes;
+    f->allocation_freed = piece.freed;
+    f->space = piece.freed ? GRETA_SOFT_SPACE_HEAP_FREED : GRETA_SOFT_SPACE_HEAP;
 }
 
 static void tell(const struct soft_op *op, const struct greta_soft_fault *f) {
@@ -270,6 +279,21 @@ static void set_space(struct greta_soft_fault *f, const struct soft_machine_stop
     }
 }
 
+/* What else is known of an access of device memory that was refused. */
+static void set_why(struct greta_soft_fault *f, const struct soft_machine_stop *stop) {
+    struct soft_block b;
+    char byte;
+    if (soft_memory_find(f->address, &b) && b.state == SOFT_LIVE) {
+        if (stop->where.kind == ISA_ATOMIC && f->address % stop->where.bytes) {
+            f->space = GRETA_SOFT_SPACE_MISALIGNED;
+            f->space_bytes = stop->where.bytes;
+        }
+    } else if (!soft_memory_is_device_address(f->address) &&
+               codeobj_peek_memory(&byte, (const void *)(uintptr_t)f->address, 1) == 1) {
+        f->space = GRETA_SOFT_SPACE_HOST;
+    }
+}
+
 void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_stop *stop) {
     static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_FAULT_READ,
                                  [ISA_STORE] = GRETA_SOFT_FAULT_WRITE,
@@ -291,10 +315,14 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     memcpy(f.block, stop->group, sizeof f.block);
     memcpy(f.thread, stop->thread, sizeof f.thread);
     set_space(&f, stop, access);
-    if (access && !f.space)
-        f.argument = blame_machine_argument(op, f.address, &f.argument_name);
     if (!f.space)
         find_allocation(&f);
+    if (f.space == GRETA_SOFT_SPACE_HEAP_FREED && stop->where.op == ISA_OP_s_sendmsg)
+        f.space = GRETA_SOFT_SPACE_HEAP_TWICE;
+    if (access && !f.space) {
+        f.argument = blame_machine_argument(op, f.address, &f.argument_name);
+        set_why(&f, stop);
+    }
     if (stop->where.pc &&
         soft_module_place(op->u.launch.function, stop->where.pc, place, sizeof place))
         f.place = place;

@@ -58,7 +58,8 @@ hipError_t soft_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advi
 }
 
 /* The place in the stream counts all the same. */
-hipError_t soft_hipMemPrefetchAsync(const void *ptr, size_t count, int device, hipStream_t stream) {
+static hipError_t prefetch(const void *ptr, size_t count, int device, hipStream_t stream,
+                           const char *what) {
     struct soft_stream *st;
     struct soft_block b;
     hipError_t r = check_place(device);
@@ -70,8 +71,21 @@ hipError_t soft_hipMemPrefetchAsync(const void *ptr, size_t count, int device, h
         return r;
     b.advice.prefetched = device;
     soft_memory_advise(b.addr, &b.advice);
-    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipMemPrefetchAsync");
+    struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, what);
     return op ? soft_submit(st, op, NULL) : hipErrorOutOfMemory;
+}
+
+hipError_t soft_hipMemPrefetchAsync(const void *ptr, size_t count, int device, hipStream_t stream) {
+    return prefetch(ptr, count, device, stream, "hipMemPrefetchAsync");
+}
+
+hipError_t soft_hipMemPrefetchAsync_v2(const void *ptr, size_t count, hipMemLocation location,
+                                       unsigned int flags, hipStream_t stream) {
+    enum { HOST = 2 }; /* hipMemLocationTypeHost, which headers before ROCm 7 do not have */
+    if (flags || (location.type != hipMemLocationTypeDevice && (int)location.type != HOST))
+        return hipErrorInvalidValue;
+    int device = location.type == hipMemLocationTypeDevice ? location.id : hipCpuDeviceId;
+    return prefetch(ptr, count, device, stream, "hipMemPrefetchAsync_v2");
 }
 
 /* Devices one after the other, the rest of the room hipInvalidDeviceId. */

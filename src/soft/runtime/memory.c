@@ -11,7 +11,7 @@
  *
  * Guards and quarantine. A block lies between unmapped guards at least as large as itself (up to
  * GUARD_MAX). Where native kernels are checked it ends at a page's end, so that the first byte
- * behind it faults; its address is then aligned to the largest power of two that divides its size,
+ * past it faults; its address is then aligned to the largest power of two that divides its size,
  * up to ALIGNMENT. In a program with machine code, and with GRETA_SOFT_CHECK=off, it begins at a
  * page. Addresses are handed out upwards by a cursor that starts again from below when it has come
  * to the end of the range, some four million small blocks later; it passes by what is alive. So an
@@ -29,35 +29,34 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/rangemap.h"
-#include "base/spin.h"
 #include "soft/runtime/defined.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/memory.h"
+#include "soft/runtime/memory_table.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/slack.h"
+#include "soft/runtime/tensor.h"
 
-enum { PAGE = 4096, ALIGNMENT = 256, HISTORY_MAX = 1 << 16 };
-static const uint64_t huge_page = 2u << 20;
+enum {
+    PAGE = SOFT_MEMORY_PAGE,
+    ALIGNMENT = 256,
+    HISTORY_MAX = 1 << 16,
+};
+static const uint64_t huge_page = SOFT_MEMORY_HUGE_PAGE;
 static const uint64_t guard_min = 64u << 10, guard_max = 1u << 30;
 
 struct soft_layout soft_layout;
 
-static struct spin table_lock;
+struct spin soft_memory_lock;
 _Atomic uint64_t soft_memory_generation;
-static struct rangemap table; /* address -> struct soft_block */
+struct rangemap soft_memory_table; /* address -> struct soft_block */
 static struct {
     struct soft_block *oldest, *newest; /* freed blocks */
     unsigned count;
 } history;
 static uint64_t cursor[SOFT_DEVICES_MAX]; /* where the next block goes, if there is room */
-static uint64_t virtual_cursor;           /* where the next range for hipMemMap goes */
 static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
 static uint64_t graph_used[SOFT_DEVICES_MAX], graph_high[SOFT_DEVICES_MAX]; /* blocks of graphs */
-
-static uint64_t round_up(uint64_t n, uint64_t to) {
-    return (n + to - 1) / to * to;
-}
 
 static uint64_t range_start(int device) {
     return soft_layout.base + (uint64_t)device * soft_layout.device_span + huge_page;
@@ -68,11 +67,6 @@ static uint64_t range_end(int device) {
 
 static void *reserve(uint64_t bytes) {
     return mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
-/* Behind the devices' ranges lies one of the same size, for hipMemMap. */
-static uint64_t virtual_start(void) {
-    return soft_layout.base + soft_layout.span - soft_layout.device_span;
 }
 
 /* Address space per device: plenty, so that freed addresses stay unused for long; less where the
@@ -95,13 +89,13 @@ enum rc soft_memory_init(struct err *e) {
         uint64_t total = span * (devices + 1);
         void *program = reserve(total + huge_page), *alias = reserve(total + huge_page);
         if (program != MAP_FAILED && alias != MAP_FAILED) {
-            soft_layout.base = round_up((uint64_t)(uintptr_t)program, huge_page);
-            soft_layout.alias = round_up((uint64_t)(uintptr_t)alias, huge_page) - soft_layout.base;
+            soft_layout.base = soft_memory_round_up((uint64_t)(uintptr_t)program, huge_page);
+            soft_layout.alias =
+                soft_memory_round_up((uint64_t)(uintptr_t)alias, huge_page) - soft_layout.base;
             soft_layout.span = total;
             soft_layout.device_span = span;
             for (unsigned i = 0; i < devices; i++)
                 cursor[i] = range_start((int)i);
-            virtual_cursor = virtual_start();
             return RC_OK;
         }
         if (program != MAP_FAILED)
@@ -130,7 +124,7 @@ static bool map_private(uint64_t map, uint64_t size) {
     void *at = soft_reach(map);
     if (mprotect(at, size, PROT_READ | PROT_WRITE))
         return false;
-    if (size >= 2 * huge_page)
+    if (size >= huge_page)
         madvise(at, size, MADV_HUGEPAGE);
     return true;
 }
@@ -169,35 +163,35 @@ static uint64_t cost(const struct soft_block *b) {
     return elsewhere ? 0 : b->map_size;
 }
 
-/* ---- addresses, under table_lock ------------------------------------------------------------ */
+/* ---- addresses; all under soft_memory_lock --------------------------------------------------- */
 
 static uint64_t guard_for(uint64_t size) {
     return size < guard_min ? guard_min : size > guard_max ? guard_max : size;
 }
 
 /* Drops a freed block from the history; its addresses may be used again. */
-static void forget(struct soft_block *b) {
+void soft_memory_forget(struct soft_block *b) {
     *(b->prev_freed ? &b->prev_freed->next_freed : &history.oldest) = b->next_freed;
     *(b->next_freed ? &b->next_freed->prev_freed : &history.newest) = b->prev_freed;
     history.count--;
-    rangemap_remove(&table, b->addr, NULL);
+    rangemap_remove(&soft_memory_table, b->addr, NULL);
     free(b);
 }
 
-static void remember(struct soft_block *b) {
+void soft_memory_remember(struct soft_block *b) {
     b->next_freed = NULL;
     b->prev_freed = history.newest;
     *(history.newest ? &history.newest->next_freed : &history.oldest) = b;
     history.newest = b;
     b->in_history = true;
     if (++history.count > HISTORY_MAX)
-        forget(history.oldest);
+        soft_memory_forget(history.oldest);
 }
 
 /* The block whose pages or guard are in the way of [at, at + need), or NULL. at is never inside
  * another block's guard: it is the start of the range, or where a guard ends. */
 static struct soft_block *in_the_way(int device, uint64_t at, uint64_t need) {
-    struct range *r = rangemap_find_first_at_or_after(&table, at);
+    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, at);
     struct soft_block *b = r ? r->value : NULL;
     return b && b->map < range_end(device) && b->map < at + need ? b : NULL;
 }
@@ -210,7 +204,7 @@ static uint64_t take_addresses(int device, uint64_t map_size) {
     uint64_t need = map_size + guard_for(map_size);
     uint64_t at = cursor[device], end = range_end(device);
     for (int rounds = 0;;) {
-        at = round_up(at, align);
+        at = soft_memory_round_up(at, align);
         if (at >= end || end - at < need) {
             if (rounds++)
                 return 0;
@@ -223,7 +217,7 @@ static uint64_t take_addresses(int device, uint64_t map_size) {
             return at;
         }
         if (b->in_history)
-            forget(b);
+            soft_memory_forget(b);
         else
             at = b->map + b->map_size + guard_for(b->map_size);
     }
@@ -254,14 +248,13 @@ static uint64_t block_address(uint64_t map, uint64_t map_size, uint64_t size) {
 
 /* ---- unmapping ------------------------------------------------------------------------------ */
 
-/* True if nothing in [from, to) is accessible, about to be, or handed out next. Under table_lock.
- */
+/* True if nothing in [from, to) is accessible, about to be, or handed out next. Under the lock. */
 static bool is_deserted(int device, uint64_t from, uint64_t to) {
     if (from < range_start(device) || to > range_end(device) ||
         (cursor[device] >= from && cursor[device] < to))
         return false;
-    struct range *r = rangemap_find_first_at_or_after(&table, from);
-    for (; r && r->addr < to; r = rangemap_next(&table, r))
+    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, from);
+    for (; r && r->addr < to; r = rangemap_next(&soft_memory_table, r))
         if (((const struct soft_block *)r->value)->state != SOFT_FREED)
             return false;
     return true;
@@ -271,12 +264,13 @@ static bool is_deserted(int device, uint64_t from, uint64_t to) {
  * range would cost half a gigabyte of them. So whoever frees the last block there drops it all.
  * That is done under the lock, so that nobody moves in meanwhile. */
 static bool unmap_surroundings(const struct soft_block *b) {
-    uint64_t from = b->map / huge_page * huge_page, to = round_up(b->map + b->map_size, huge_page);
-    spin_lock(&table_lock);
+    uint64_t from = b->map / huge_page * huge_page,
+             to = soft_memory_round_up(b->map + b->map_size, huge_page);
+    spin_lock(&soft_memory_lock);
     bool alone = is_deserted(b->device, from, to);
     if (alone)
         unmap_at(soft_reach(from), to - from);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return alone;
 }
 
@@ -289,8 +283,8 @@ static void unmap_block(const struct soft_block *b) {
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static struct soft_block *new_block(int device, enum soft_block_kind kind, uint64_t size,
-                                    unsigned flags) {
+struct soft_block *soft_memory_new_block(int device, enum soft_block_kind kind, uint64_t size,
+                                         unsigned flags) {
     struct soft_block *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
@@ -302,48 +296,48 @@ static struct soft_block *new_block(int device, enum soft_block_kind kind, uint6
                               .advice = { .preferred = hipInvalidDeviceId,
                                           .accessed_by = hipInvalidDeviceId,
                                           .prefetched = hipInvalidDeviceId },
-                              .map_size = round_up(size, PAGE) };
+                              .map_size = soft_memory_round_up(size, PAGE) };
     return b;
 }
 
-/* What soft_memory_find() answers has changed. Under table_lock. */
-static void note_change(void) {
+/* What soft_memory_find() answers has changed. Under soft_memory_lock. */
+void soft_memory_note_change(void) {
     atomic_fetch_add_explicit(&soft_memory_generation, 1, memory_order_release);
 }
 
-static bool table_insert(struct soft_block *b) {
-    spin_lock(&table_lock);
-    bool ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
-    note_change();
-    spin_unlock(&table_lock);
+bool soft_memory_insert(struct soft_block *b) {
+    spin_lock(&soft_memory_lock);
+    bool ok = rangemap_insert(&soft_memory_table, b->addr, b->size, b, NULL) == RC_OK;
+    soft_memory_note_change();
+    spin_unlock(&soft_memory_lock);
     return ok;
 }
 
 /* Books map_size bytes and an address range for b; false if the device has neither. */
-static bool place(struct soft_block *b) {
+bool soft_memory_place(struct soft_block *b) {
     bool ok = false;
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     if (soft_settings()->memory - used[b->device] >= cost(b)) {
         b->map = take_addresses(b->device, b->map_size);
         if (b->map) {
             b->addr = b->kind == SOFT_IMPORTED ? b->map + b->offset
                                                : block_address(b->map, b->map_size, b->size);
-            ok = rangemap_insert(&table, b->addr, b->size, b, NULL) == RC_OK;
+            ok = rangemap_insert(&soft_memory_table, b->addr, b->size, b, NULL) == RC_OK;
         }
         if (ok)
             used[b->device] += cost(b);
-        note_change();
+        soft_memory_note_change();
     }
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return ok;
 }
 
-static void displace(struct soft_block *b) {
-    spin_lock(&table_lock);
-    rangemap_remove(&table, b->addr, NULL);
-    note_change();
+void soft_memory_displace(struct soft_block *b) {
+    spin_lock(&soft_memory_lock);
+    rangemap_remove(&soft_memory_table, b->addr, NULL);
+    soft_memory_note_change();
     used[b->device] -= cost(b);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     free(b);
 }
 
@@ -359,7 +353,7 @@ static hipError_t alloc_host(struct soft_block *b, struct soft_block **out) {
     b->map = (uint64_t)(uintptr_t)at + PAGE;
     b->addr = block_address(b->map, b->map_size, b->size);
     soft_slack_fill(b);
-    if (!table_insert(b)) {
+    if (!soft_memory_insert(b)) {
         munmap(at, whole);
         free(b);
         return hipErrorOutOfMemory;
@@ -372,18 +366,18 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
                              bool pending, struct soft_block **out) {
     if (size > (uint64_t)1 << 46)
         return hipErrorOutOfMemory;
-    struct soft_block *b = new_block(device, kind, size, flags);
+    struct soft_block *b = soft_memory_new_block(device, kind, size, flags);
     if (!b)
         return hipErrorOutOfMemory;
     if (kind == SOFT_PINNED && !soft_settings()->watch_host)
         return alloc_host(b, out);
     b->state = SOFT_PENDING; /* before others can see it in the table */
-    if (!place(b)) {
+    if (!soft_memory_place(b)) {
         free(b);
         return hipErrorOutOfMemory;
     }
     if (!pending && soft_memory_commit(b) != hipSuccess) {
-        displace(b);
+        soft_memory_displace(b);
         return hipErrorOutOfMemory;
     }
     *out = b;
@@ -394,19 +388,20 @@ hipError_t soft_memory_commit(struct soft_block *b) {
     if (!map_block(b))
         return hipErrorOutOfMemory;
     soft_slack_fill(b);
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     b->state = SOFT_LIVE;
-    note_change();
-    spin_unlock(&table_lock);
+    soft_memory_note_change();
+    spin_unlock(&soft_memory_lock);
     return hipSuccess;
 }
 
 static void free_host(struct soft_block *b) {
     struct soft_slacks found;
-    spin_lock(&table_lock);
-    rangemap_remove(&table, b->addr, NULL);
-    note_change();
-    spin_unlock(&table_lock);
+    soft_tensor_forget(b->addr, b->size);
+    spin_lock(&soft_memory_lock);
+    rangemap_remove(&soft_memory_table, b->addr, NULL);
+    soft_memory_note_change();
+    spin_unlock(&soft_memory_lock);
     soft_slack_look(b, 0, &found);
     soft_slack_tell(&found);
     if (b->kind == SOFT_PINNED)
@@ -417,16 +412,16 @@ static void free_host(struct soft_block *b) {
 /* False if the block is none of a graph, or waits already. */
 static bool withdraw(struct soft_block *b) {
     struct soft_slacks found = { 0 };
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     bool is_in_use = b->of_graph && b->state == SOFT_LIVE;
     if (is_in_use) {
         soft_slack_look(b, 0, &found);
         b->state = SOFT_PENDING;
         b->claimed = false;
         graph_used[b->device] -= b->size;
-        note_change();
+        soft_memory_note_change();
     }
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     if (is_in_use) {
         soft_slack_tell(&found);
         soft_defined_forget(b->addr);
@@ -443,29 +438,30 @@ void soft_memory_free(struct soft_block *b) {
     if (withdraw(b))
         return;
     struct soft_slacks found = { 0 };
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     bool mine = b->state != SOFT_FREED;
     if (b->state == SOFT_LIVE)
         soft_slack_look(b, 0, &found);
     if (mine) {
         b->state = SOFT_FREED;
-        note_change();
+        soft_memory_note_change();
         used[b->device] -= cost(b);
     }
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     if (!mine)
         return;
+    soft_tensor_forget(b->addr, b->size);
     soft_slack_tell(&found);
     soft_defined_forget(b->addr);
     unmap_block(b);
-    spin_lock(&table_lock); /* only now may its addresses be given away */
-    remember(b);
-    spin_unlock(&table_lock);
+    spin_lock(&soft_memory_lock); /* only now may its addresses be given away */
+    soft_memory_remember(b);
+    spin_unlock(&soft_memory_lock);
 }
 
 struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds) {
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find(&soft_memory_table, addr);
     struct soft_block *b = r && r->addr == addr ? r->value : NULL;
     if (b && (b->state == SOFT_FREED || b->claimed || b->keep || !(kinds & 1u << b->kind) ||
               (b->of_graph && !b->handed_out)))
@@ -474,15 +470,15 @@ struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds) {
         b->claimed = true;
         b->handed_out = false;
     }
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return b;
 }
 
 void soft_memory_unclaim(struct soft_block *b) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     b->claimed = false;
     b->handed_out = b->of_graph;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
 }
 
 /* ---- blocks of graphs ------------------------------------------------------------------------ */
@@ -492,27 +488,27 @@ hipError_t soft_memory_alloc_for_graph(int device, uint64_t size, uint64_t *addr
     hipError_t r = soft_memory_alloc(device, SOFT_DEVICE, size, 0, true, &b);
     if (r != hipSuccess)
         return r;
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     b->of_graph = true;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     *addr = b->addr;
     return hipSuccess;
 }
 
-/* The graph's block at addr; NULL if it is no longer one. Under table_lock. */
+/* The graph's block at addr; NULL if it is no longer one. Under soft_memory_lock. */
 static struct soft_block *graph_block(uint64_t addr) {
-    struct range *r = rangemap_find(&table, addr);
+    struct range *r = rangemap_find(&soft_memory_table, addr);
     struct soft_block *b = r && r->addr == addr ? r->value : NULL;
     return b && b->of_graph && b->state != SOFT_FREED ? b : NULL;
 }
 
 static bool set_handed_out(uint64_t addr, bool to) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     struct soft_block *b = graph_block(addr);
     bool changes = b && b->handed_out != to;
     if (changes)
         b->handed_out = to;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return changes;
 }
 
@@ -525,29 +521,29 @@ bool soft_memory_take_back(uint64_t addr) {
 }
 
 hipError_t soft_memory_commit_for_graph(uint64_t addr) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     struct soft_block *b = graph_block(addr);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     hipError_t r = b ? soft_memory_commit(b) : hipErrorOutOfMemory;
     if (r != hipSuccess)
         return r;
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     graph_used[b->device] += b->size;
     if (graph_used[b->device] > graph_high[b->device])
         graph_high[b->device] = graph_used[b->device];
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return hipSuccess;
 }
 
 void soft_memory_withdraw(uint64_t addr) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     struct soft_block *b = graph_block(addr);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     if (b)
         withdraw(b);
 }
 
-/* From now on it is a block like others. Under table_lock. */
+/* From now on it is a block like others. Under soft_memory_lock. */
 static void leave_graph(struct soft_block *b) {
     if (b->of_graph && b->state == SOFT_LIVE)
         graph_used[b->device] -= b->size;
@@ -555,38 +551,38 @@ static void leave_graph(struct soft_block *b) {
 }
 
 void soft_memory_leave_graph(uint64_t addr) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     struct soft_block *b = graph_block(addr);
     bool unused = b && !b->handed_out && !b->claimed;
     if (b)
         leave_graph(b);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     if (unused)
         soft_memory_free(b);
 }
 
 void soft_memory_graph_usage(int device, uint64_t *now, uint64_t *high) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     *now = graph_used[device];
     *high = graph_high[device];
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
 }
 
 void soft_memory_graph_forget_high(int device) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     graph_high[device] = graph_used[device];
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
 }
 
-/* ---- blocks of the program --------------------------------------------------------------------
- */
+/* ---- blocks of the program ------------------------------------------------------------------- */
 
 hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
-    struct soft_block *b = new_block(soft_current_device(), SOFT_REGISTERED, size, flags);
+    struct soft_block *b =
+        soft_memory_new_block(soft_current_device(), SOFT_REGISTERED, size, flags);
     if (!b)
         return hipErrorOutOfMemory;
     b->addr = b->map = (uint64_t)(uintptr_t)host;
-    if (table_insert(b))
+    if (soft_memory_insert(b))
         return hipSuccess;
     free(b);
     return hipErrorHostMemoryAlreadyRegistered;
@@ -595,14 +591,14 @@ hipError_t soft_memory_register(void *host, uint64_t size, unsigned flags) {
 /* The first block of the device at or after *at that is not freed; moves *at past it. */
 static struct soft_block *next_live(int device, uint64_t *at) {
     struct soft_block *found = NULL;
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find_first_at_or_after(&table, *at);
-    for (; r && !found; r = rangemap_next(&table, r)) {
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, *at);
+    for (; r && !found; r = rangemap_next(&soft_memory_table, r)) {
         struct soft_block *b = r->value;
         if (b->device == device && b->state != SOFT_FREED && b->kind != SOFT_GLOBAL && !b->keep)
             found = b;
     }
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     if (found)
         *at = found->addr + found->size;
     return found;
@@ -611,113 +607,11 @@ static struct soft_block *next_live(int device, uint64_t *at) {
 void soft_memory_reset(int device) {
     uint64_t at = 0;
     for (struct soft_block *b; (b = next_live(device, &at));) {
-        spin_lock(&table_lock);
+        spin_lock(&soft_memory_lock);
         leave_graph(b);
-        spin_unlock(&table_lock);
+        spin_unlock(&soft_memory_lock);
         soft_memory_free(b);
     }
-}
-
-/* ---- pages that others map, and blocks in several processes ---------------------------------- */
-
-uint64_t soft_memory_reserve(uint64_t size, uint64_t align) {
-    uint64_t end = soft_layout.base + soft_layout.span, at = 0;
-    align = align > huge_page ? align : huge_page;
-    spin_lock(&table_lock);
-    uint64_t from = round_up(virtual_cursor, align);
-    if (from < end && size < end - from - huge_page) {
-        at = from;
-        virtual_cursor = round_up(from + size, huge_page) + huge_page; /* a guard after it */
-    }
-    spin_unlock(&table_lock);
-    return at;
-}
-
-/* Freed blocks of the history that are in the way go. Under table_lock. */
-static void forget_freed(uint64_t addr, uint64_t size) {
-    for (struct range *r; (r = rangemap_find_first_at_or_after(&table, addr));) {
-        struct soft_block *b = r->value;
-        if (b->addr >= addr + size || !b->in_history)
-            return;
-        forget(b);
-    }
-}
-
-struct soft_block *soft_memory_adopt(int device, uint64_t addr, uint64_t size) {
-    struct soft_block *b = new_block(device, SOFT_VIRTUAL, size, 0);
-    if (!b)
-        return NULL;
-    b->addr = b->map = addr;
-    b->claimed = true; /* hipFree is not for it */
-    spin_lock(&table_lock);
-    forget_freed(addr, size);
-    spin_unlock(&table_lock);
-    if (table_insert(b))
-        return b;
-    free(b);
-    return NULL;
-}
-
-void soft_memory_disown(struct soft_block *b) {
-    spin_lock(&table_lock);
-    b->state = SOFT_FREED;
-    note_change();
-    remember(b);
-    spin_unlock(&table_lock);
-}
-
-static bool copy_to_file(int file, const void *from, uint64_t bytes) {
-    for (uint64_t done = 0; done < bytes;) {
-        ssize_t n = pwrite(file, (const char *)from + done, bytes - done, (off_t)done);
-        if (n <= 0)
-            return false;
-        done += (uint64_t)n;
-    }
-    return true;
-}
-
-hipError_t soft_memory_share(struct soft_block *b, int *file, uint64_t *offset) {
-    void *at = soft_reach(b->map);
-    int fd = memfd_create("greta-shared", MFD_CLOEXEC);
-    bool ok =
-        fd >= 0 && !ftruncate(fd, (off_t)b->map_size) && copy_to_file(fd, at, b->map_size) &&
-        mmap(at, b->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED;
-    if (!ok) {
-        if (fd >= 0)
-            close(fd);
-        return hipErrorOutOfMemory;
-    }
-    b->shared = true;
-    *file = fd;
-    *offset = b->addr - b->map;
-    return hipSuccess;
-}
-
-hipError_t soft_memory_import(int device, int file, uint64_t offset, uint64_t size,
-                              struct soft_block **out) {
-    if (offset >= PAGE || size > (uint64_t)1 << 46)
-        return hipErrorInvalidValue;
-    struct soft_block *b = new_block(device, SOFT_IMPORTED, size, 0);
-    if (!b)
-        return hipErrorOutOfMemory;
-    b->map_size = round_up(offset + size, PAGE);
-    b->offset = offset;
-    b->state = SOFT_PENDING;
-    if (!place(b)) {
-        free(b);
-        return hipErrorOutOfMemory;
-    }
-    if (mmap(soft_reach(b->map), b->map_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
-             0) == MAP_FAILED) {
-        displace(b);
-        return hipErrorOutOfMemory;
-    }
-    spin_lock(&table_lock);
-    b->state = SOFT_LIVE;
-    note_change();
-    spin_unlock(&table_lock);
-    *out = b;
-    return hipSuccess;
 }
 
 /* ---- slack ---------------------------------------------------------------------------------- */
@@ -729,14 +623,14 @@ static bool is_in_pages(const struct range *r, uint64_t addr) {
 
 void soft_memory_look(uint64_t addr, uint64_t tag) {
     struct soft_slacks found = { 0 };
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find_first_at_or_after(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, addr);
     if (!is_in_pages(r, addr))
-        r = rangemap_find_last_before(&table, addr);
+        r = rangemap_find_last_before(&soft_memory_table, addr);
     struct soft_block *b = is_in_pages(r, addr) ? r->value : NULL;
     if (b && b->state == SOFT_LIVE)
         soft_slack_look(b, tag, &found);
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     soft_slack_tell(&found);
 }
 
@@ -744,8 +638,8 @@ void soft_memory_look_at_all(bool fill) {
     struct soft_slacks found = { 0 };
     uint64_t at = 0;
     for (bool more = true; more;) {
-        spin_lock(&table_lock);
-        struct range *r = rangemap_find_first_at_or_after(&table, at);
+        spin_lock(&soft_memory_lock);
+        struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, at);
         struct soft_block *b = r ? r->value : NULL;
         found.count = 0;
         if (b && b->state == SOFT_LIVE && fill)
@@ -754,7 +648,7 @@ void soft_memory_look_at_all(bool fill) {
             soft_slack_look(b, 0, &found);
         more = b && b->addr + b->size > at;
         at = b ? b->addr + b->size : at;
-        spin_unlock(&table_lock);
+        spin_unlock(&soft_memory_lock);
         soft_slack_tell(&found);
     }
 }
@@ -762,33 +656,33 @@ void soft_memory_look_at_all(bool fill) {
 /* ---- questions ------------------------------------------------------------------------------ */
 
 bool soft_memory_find(uint64_t addr, struct soft_block *out) {
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find(&soft_memory_table, addr);
     struct soft_block *b = r ? r->value : NULL;
     bool found = b && b->state != SOFT_FREED;
     if (found)
         *out = *b;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return found;
 }
 
 struct soft_block *soft_memory_at(uint64_t addr) {
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find(&soft_memory_table, addr);
     struct soft_block *b = r && r->addr == addr ? r->value : NULL;
     if (b && b->state == SOFT_FREED)
         b = NULL;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return b;
 }
 
 void soft_memory_advise(uint64_t addr, const struct soft_advice *advice) {
-    spin_lock(&table_lock);
-    struct range *r = rangemap_find(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find(&soft_memory_table, addr);
     struct soft_block *b = r ? r->value : NULL;
     if (b && b->state != SOFT_FREED)
         b->advice = *advice;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
 }
 
 static uint64_t distance(const struct soft_block *b, uint64_t addr) {
@@ -800,20 +694,20 @@ static uint64_t distance(const struct soft_block *b, uint64_t addr) {
 }
 
 bool soft_memory_nearest(uint64_t addr, struct soft_block *out) {
-    spin_lock(&table_lock);
-    struct range *right = rangemap_find_first_at_or_after(&table, addr);
-    struct range *left = rangemap_find_last_before(&table, addr);
+    spin_lock(&soft_memory_lock);
+    struct range *right = rangemap_find_first_at_or_after(&soft_memory_table, addr);
+    struct range *left = rangemap_find_last_before(&soft_memory_table, addr);
     struct soft_block *r = right ? right->value : NULL, *l = left ? left->value : NULL;
     struct soft_block *nearest = distance(l, addr) <= distance(r, addr) ? l : r;
     if (nearest)
         *out = *nearest;
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     return nearest != NULL;
 }
 
 void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total) {
-    spin_lock(&table_lock);
+    spin_lock(&soft_memory_lock);
     *free_bytes = soft_settings()->memory - used[device];
-    spin_unlock(&table_lock);
+    spin_unlock(&soft_memory_lock);
     *total = soft_settings()->memory;
 }

@@ -2,7 +2,7 @@
  *
  * Workers wait for the job number to change: for a while by looking (SPIN_NS: kernels of one model
  * step follow each other within microseconds; as long as somebody holds the pool, HOLD_NS), then
- * asleep. Who brings a job wakes those that sleep once: until they are awake, no job asks again.
+ * asleep. A job wakes the workers that sleep once: until they are awake, no other job does.
  * The thread that brings a job takes part in it. A worker may come late, so it enters first
  * (inside++) and then looks whether the job is still open; the owner closes the job and then waits
  * until nobody is inside. Both sides use sequentially consistent operations, so at least one sees
@@ -85,7 +85,7 @@ static void work(unsigned worker) {
         pool.parts[worker].computing_ns = clock_now_ns() - start;
 }
 
-/* Many pieces a worker: what a core is slower by, or taken away for, the others do. */
+/* Many pieces per worker, so that others make up for a core that is slow or taken away. */
 static void divide(uint64_t count) {
     enum { PIECES = 64 };
     const unsigned n = pool.workers;

@@ -2,6 +2,7 @@
  * sticky error. */
 #include "soft/runtime/error.h"
 #include "soft/runtime/handle.h"
+#include "soft/runtime/heap.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/mempool.h"
 #include "soft/runtime/runtime.h"
@@ -20,6 +21,7 @@ hipError_t soft_hipDeviceReset(void) {
     int device = soft_current_device();
     soft_schedule_drain(device);
     soft_handles_each(soft_streams(), close_stream, &device);
+    soft_heap_reset(device);
     soft_memory_reset(device);
     soft_mempool_reset(device);
     soft_error_reset(device);

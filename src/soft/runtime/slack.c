@@ -222,7 +222,7 @@ static void print_caught(const struct soft_op *op, const struct greta_soft_caugh
         [GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH] = "undefined value decides a branch",
         [GRETA_SOFT_CAUGHT_UNDEFINED_STORE] = "undefined value stored to device memory",
         [GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED] = "too many accesses to look for races to the end",
-        [GRETA_SOFT_CAUGHT_ASTRAY] = "access through an argument into another allocation",
+        [GRETA_SOFT_CAUGHT_ASTRAY] = "access through an argument into other memory",
     };
     const struct greta_soft_caught_at *a = &c->at[0], *b = &c->at[1];
     if (!a->pc) {

@@ -413,28 +413,27 @@ hipError_t soft_hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t *pRootNode
     return !g ? hipErrorInvalidValue : memory ? hipSuccess : hipErrorOutOfMemory;
 }
 
-hipError_t soft_hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *pDependencies,
-                                            size_t *pNumDependencies) {
-    if (!pNumDependencies)
+/* What a node depends on, or what depends on it. */
+static hipError_t give_neighbours(hipGraphNode_t node, bool dependents, hipGraphNode_t *out,
+                                  size_t *count) {
+    if (!count)
         return hipErrorInvalidValue;
     soft_graph_lock();
     struct graph_node *n = soft_node_of(node);
     if (n)
-        give_list(&n->dependencies, pDependencies, pNumDependencies);
+        give_list(dependents ? &n->dependents : &n->dependencies, out, count);
     soft_graph_unlock();
     return n ? hipSuccess : hipErrorInvalidValue;
 }
 
+hipError_t soft_hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *pDependencies,
+                                            size_t *pNumDependencies) {
+    return give_neighbours(node, false, pDependencies, pNumDependencies);
+}
+
 hipError_t soft_hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t *pDependentNodes,
                                               size_t *pNumDependentNodes) {
-    if (!pNumDependentNodes)
-        return hipErrorInvalidValue;
-    soft_graph_lock();
-    struct graph_node *n = soft_node_of(node);
-    if (n)
-        give_list(&n->dependents, pDependentNodes, pNumDependentNodes);
-    soft_graph_unlock();
-    return n ? hipSuccess : hipErrorInvalidValue;
+    return give_neighbours(node, true, pDependentNodes, pNumDependentNodes);
 }
 
 /* 5.x counts the types from 1. */

@@ -10,7 +10,7 @@
  *   hostcall_message.c  printf messages, which come in several packets
  *   hostcall_format.c   a message's text
  *
- * Thread-safe, except that messages belong to who serves packets. */
+ * Thread-safe, except that messages belong to the thread that serves packets. */
 #ifndef SOFT_RUNTIME_HOSTCALL_H
 #define SOFT_RUNTIME_HOSTCALL_H
 

@@ -1,8 +1,10 @@
 /* machine.h - kernels that are machine code: from a launch to waves of the interpreter (src/isa).
  *
  *   machine_launch.c  the launch: kernarg segment, dispatch packet, workgroups on all cores
+ *   machine_turns.c   workgroups that take turns, because they wait for each other
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
+ *   machine_heap.c    malloc() and free() in device code
  *   machine_check.c   what checks find in a kernel: races, barriers
  *   machine_follow.c  through which argument a kernel's instructions go
  *   machine_through.c accesses through an argument that leave its memory
@@ -19,6 +21,7 @@
 #include "isa/isa.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
+#include "soft/runtime/pool.h"
 
 /* A kernel of a loaded code object. Belongs to its module and does not change. */
 struct soft_machine {
@@ -94,10 +97,12 @@ struct machine_worker {
     struct isa_wave *waves[MACHINE_WAVES_MAX];
     enum machine_turn turns[MACHINE_WAVES_MAX];
     unsigned wave_count; /* of the group */
+    unsigned used_up;    /* how often waves of the group have used up their budget */
     unsigned char *lds;
     struct soft_block *scratch; /* of all waves of a group; NULL: none yet */
     struct machine_range ranges[MACHINE_RANGES];
     unsigned next_range;
+    struct machine_range piece; /* of a kernel's own heap, which may be freed at any time */
     struct isa_memory memory;
     struct isa_group group;
     struct machine_touches *touches; /* of the launch; NULL: nobody wants to know */
@@ -105,6 +110,11 @@ struct machine_worker {
     struct machine_checks *checks; /* of the group it runs */
     uint64_t
         *used; /* [ISA_OP_COUNT], how often it executed each in this launch; NULL: nobody asks */
+};
+
+/* Workgroups that have not begun. */
+struct machine_left {
+    uint64_t first, last;
 };
 
 /* The launch as its workgroups see it. */
@@ -119,13 +129,17 @@ struct machine_launch {
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */
-    struct machine_own *own;          /* of arguments, by number; NULL: not checked */
+    _Atomic bool some_aside;          /* some group was put aside: no other begins but in turns */
+    struct machine_worker *aside;     /* those groups, and those that are left */
+    struct machine_left *left;
+    size_t left_count;
+    struct machine_own *own;  /* of arguments, by number; NULL: not checked */
     uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: nobody asks */
     _Atomic unsigned reached; /* 1 << enum isa_taint_use: what approximate values became */
     struct isa_race *race;    /* NULL: races are not looked for */
     uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
     _Atomic bool stopped;
-    struct spin lock; /* of stop and told */
+    struct spin lock; /* of stop, told, aside and left */
     struct soft_machine_stop *stop;
 };
 
@@ -141,7 +155,30 @@ bool machine_group_start(struct machine_launch *l, struct machine_worker *worker
  * waits for other groups, or nothing because it has ended or the launch is stopped. */
 enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker);
 void machine_group_release(struct machine_worker *worker);
-/* Runs workgroup `index` to its end, or until the launch is stopped. */
-void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
+/* Runs workgroup `index` to its end, or until the launch is stopped. False if it runs so long that
+ * it may be waiting for another group: then others should have a turn. */
+bool machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
+/* A group that has ended, or will not be run further. */
+void machine_group_end(struct machine_launch *l, struct machine_worker *worker,
+                       enum machine_turn turn);
+
+/* A worker that is ready for groups of the launch; NULL after the launch was stopped because there
+ * is no memory. Gives it back. */
+struct machine_worker *machine_worker_take(struct machine_launch *l);
+void machine_worker_give(struct machine_launch *l, struct machine_worker *w);
+/* Stops the launch unless it is stopped. */
+void machine_launch_stop(struct machine_launch *l, const char *text);
+/* Runs fn for pieces of 0 to count on all cores. */
+void machine_launch_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint64_t count);
+
+/* ---- machine_turns.c ---- */
+
+/* All groups of a cooperative launch. */
+void machine_turns_together(struct machine_launch *l, uint64_t count);
+/* Keeps for later: a group with its worker, and groups that have not begun. */
+void machine_turns_put(struct machine_launch *l, struct machine_worker *w);
+void machine_turns_leave(struct machine_launch *l, uint64_t first, uint64_t last);
+/* Runs what was kept to its end. */
+void machine_turns_finish(struct machine_launch *l);
 
 #endif

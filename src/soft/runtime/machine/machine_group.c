@@ -11,6 +11,7 @@
 #include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_heap.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/settings.h"
 
@@ -25,14 +26,15 @@ static uint64_t read_clock(void *context, bool real) {
 }
 
 /* The only message of compute kernels that asks for something: an interrupt, by which a wave says
- * that it waits for the host. */
+ * that it waits for the host. Others stand for functions that were replaced. */
 static enum isa_result take_message(void *context, struct isa_wave *w, uint32_t message,
                                     uint32_t m0) {
     enum { MESSAGE_MASK = 15, MESSAGE_INTERRUPT = 1 };
-    (void)context, (void)w, (void)m0;
+    const struct machine_worker *worker = w->memory->context;
+    (void)context, (void)m0;
     if ((message & MESSAGE_MASK) == MESSAGE_INTERRUPT)
         soft_hostcall_serve();
-    return ISA_CONTINUE;
+    return machine_heap_message(worker->launch->device, w, message);
 }
 static const struct isa_host host = { .message = take_message, .clock = read_clock };
 
@@ -134,6 +136,11 @@ static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
         s->thread[1] = n / l->block[0] % l->block[1];
         s->thread[2] = n / l->block[0] / l->block[1];
         isa_stop_print(w, result, s->text, sizeof s->text);
+        if (result == ISA_FAULT && w->stop.op == ISA_OP_s_sendmsg) { /* of malloc() and free() */
+            s->where.pc = machine_heap_caller(w);
+            snprintf(s->text, sizeof s->text, "%s: 0x%llx", w->stop.why,
+                     (unsigned long long)w->stop.address);
+        }
         l->stopped = true;
     }
     spin_unlock(&l->lock);
@@ -188,6 +195,7 @@ static void set_group(struct machine_launch *l, struct machine_worker *worker, u
 
 bool machine_group_start(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
     worker->wave_count = machine_waves(l);
+    worker->used_up = 0;
     set_group(l, worker, index);
     machine_check_begin(worker, index);
     for (unsigned i = 0; i < worker->wave_count; i++) {
@@ -213,10 +221,12 @@ static void stop_late(struct machine_launch *l, struct machine_worker *worker) {
     stop_launch(l, w, ISA_SLEEP);
     spin_lock(&l->lock);
     if (l->stop->result == ISA_SLEEP) {
-        char at[sizeof l->stop->text];
-        memcpy(at, l->stop->text, sizeof at);
-        snprintf(l->stop->text, sizeof at, "still running after %u s (GRETA_SOFT_WATCHDOG) %s",
-                 soft_settings()->watchdog_s, at);
+        char at[sizeof l->stop->text - 64]; /* what is said before it has room */
+        memcpy(at, l->stop->text, sizeof at - 1);
+        at[sizeof at - 1] = '\0';
+        snprintf(l->stop->text, sizeof l->stop->text,
+                 "still running after %u s (GRETA_SOFT_WATCHDOG) %s", soft_settings()->watchdog_s,
+                 at);
         l->stop->result = ISA_TRAP;
     }
     spin_unlock(&l->lock);
@@ -232,6 +242,7 @@ enum machine_turn machine_group_step(struct machine_launch *l, struct machine_wo
             (l->stopped || !take_turn(l, worker, worker->waves[i], &worker->turns[i])))
             return MACHINE_ENDED;
     if (has(worker, MACHINE_RUNS)) {
+        worker->used_up++;
         if (is_late(l))
             stop_late(l, worker);
         return MACHINE_RUNS;
@@ -249,15 +260,25 @@ void machine_group_release(struct machine_worker *worker) {
     change(worker, MACHINE_WAITS_FOR_GRID, MACHINE_RUNS);
 }
 
-void machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
-    enum machine_turn turn = machine_group_start(l, worker, index) ? MACHINE_RUNS : MACHINE_ENDED;
-    if (turn == MACHINE_RUNS && is_late(l)) /* many groups may each be short */
-        stop_late(l, worker);
-    while (turn == MACHINE_RUNS && !l->stopped)
-        turn = machine_group_step(l, worker);
+void machine_group_end(struct machine_launch *l, struct machine_worker *worker,
+                       enum machine_turn turn) {
     if (turn == MACHINE_WAITS_FOR_GRID) {
         worker->waves[0]->stop.why = "a barrier of the grid needs a cooperative launch";
         stop_launch(l, worker->waves[0], ISA_UNSUPPORTED);
     }
     machine_check_end(worker);
+}
+
+bool machine_group_run(struct machine_launch *l, struct machine_worker *worker, uint64_t index) {
+    enum { LONG = 16 };
+    enum machine_turn turn = machine_group_start(l, worker, index) ? MACHINE_RUNS : MACHINE_ENDED;
+    if (turn == MACHINE_RUNS && is_late(l)) /* many groups may each be short */
+        stop_late(l, worker);
+    while (turn == MACHINE_RUNS && !l->stopped) {
+        turn = machine_group_step(l, worker);
+        if (turn == MACHINE_RUNS && worker->used_up >= LONG && !l->stopped)
+            return false;
+    }
+    machine_group_end(l, worker, turn);
+    return true;
 }

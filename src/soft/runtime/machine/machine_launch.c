@@ -163,32 +163,52 @@ hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void *
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+void machine_launch_stop(struct machine_launch *l, const char *text) {
+    spin_lock(&l->lock);
+    if (!l->stopped) {
+        *l->stop = (struct soft_machine_stop){ .result = ISA_UNSUPPORTED };
+        snprintf(l->stop->text, sizeof l->stop->text, "%s", text);
+    }
+    l->stopped = true;
+    spin_unlock(&l->lock);
+}
+
+struct machine_worker *machine_worker_take(struct machine_launch *l) {
+    struct machine_worker *w = take_worker();
+    if (w && prepare_worker(w, l)) {
+        machine_used_take(l, w);
+        return w;
+    }
+    if (w)
+        keep_worker(w);
+    machine_launch_stop(l, "no memory for scratch and registers");
+    return NULL;
+}
+
+void machine_worker_give(struct machine_launch *l, struct machine_worker *w) {
+    machine_used_give(l, w);
+    keep_worker(w);
+}
+
 static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worker,
                        unsigned workers) {
     struct machine_launch *l = user;
-    struct machine_worker *w = l->stopped ? NULL : take_worker();
     (void)worker, (void)workers;
-    if (!w)
-        return;
-    if (prepare_worker(w, l)) {
-        machine_used_take(l, w);
-        for (uint64_t i = first; i < last && !l->stopped; i++)
-            machine_group_run(l, w, i);
-        machine_used_give(l, w);
-    } else {
-        spin_lock(&l->lock);
-        if (!l->stopped)
-            *l->stop = (struct soft_machine_stop){ .result = ISA_UNSUPPORTED,
-                                                   .text = "no memory for scratch and registers" };
-        l->stopped = true;
-        spin_unlock(&l->lock);
-    }
-    keep_worker(w);
+    struct machine_worker *w = l->stopped || l->some_aside ? NULL : machine_worker_take(l);
+    for (; w && first < last && !l->stopped && !l->some_aside; first++)
+        if (!machine_group_run(l, w, first)) {
+            machine_turns_put(l, w);
+            w = NULL;
+        }
+    if (w)
+        machine_worker_give(l, w);
+    if (first < last && !l->stopped)
+        machine_turns_leave(l, first, last);
 }
 
 /* Runs a job on all cores. Without checks a bad access is a signal, as of native code: then nobody
  * knows which lane it was. */
-static void run_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint64_t count) {
+void machine_launch_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint64_t count) {
     uint64_t address;
     int kind;
     if (soft_settings()->checks & SOFT_CHECK_BOUNDS) {
@@ -206,80 +226,15 @@ static void run_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint6
     l->stopped = true;
 }
 
-/* ---- cooperative launches: all groups are resident, and take turns ----------------------------
- */
-
-struct together {
-    struct machine_launch *launch;
-    struct machine_worker **workers; /* one per group */
-    _Atomic bool any_runs, any_left;
-};
-
-/* One step of each group of a piece. */
-static void step_groups(void *user, uint64_t first, uint64_t last, unsigned worker,
-                        unsigned workers) {
-    struct together *t = user;
-    (void)worker, (void)workers;
-    for (uint64_t i = first; i < last && !t->launch->stopped; i++) {
-        enum machine_turn turn = machine_group_step(t->launch, t->workers[i]);
-        if (turn == MACHINE_RUNS)
-            atomic_store_explicit(&t->any_runs, true, memory_order_relaxed);
-        if (turn != MACHINE_ENDED)
-            atomic_store_explicit(&t->any_left, true, memory_order_relaxed);
-    }
-}
-
-/* Every group one step, on all cores, until each has ended. When all that are left wait for the
- * grid, its barrier opens. */
-static void take_turns(struct together *t, uint64_t count) {
-    struct machine_launch *l = t->launch;
-    for (atomic_store(&t->any_left, true); atomic_load(&t->any_left) && !l->stopped;) {
-        atomic_store(&t->any_runs, false);
-        atomic_store(&t->any_left, false);
-        run_job(l, step_groups, t, count);
-        if (atomic_load(&t->any_runs) || l->stopped)
-            continue;
-        for (uint64_t i = 0; i < count; i++)
-            machine_group_release(t->workers[i]);
-        if (l->race)
-            isa_race_grid_barrier(l->race);
-    }
-}
-
-static void run_together(struct machine_launch *l, uint64_t count) {
-    struct together t = { .launch = l, .workers = calloc(count, sizeof(struct machine_worker *)) };
-    uint64_t ready = 0;
-    while (t.workers && ready < count && (t.workers[ready] = take_worker())) {
-        struct machine_worker *w = t.workers[ready];
-        ready++;
-        if (!prepare_worker(w, l))
-            break;
-        machine_used_take(l, w);
-        if (!machine_group_start(l, w, ready - 1))
-            break;
-    }
-    if (ready == count && !l->stopped)
-        take_turns(&t, count);
-    else if (!l->stopped) {
-        *l->stop = (struct soft_machine_stop){
-            .result = ISA_UNSUPPORTED, .text = "no memory for all groups of a cooperative launch"
-        };
-        l->stopped = true;
-    }
-    for (uint64_t i = 0; i < ready; i++) {
-        machine_check_end(t.workers[i]);
-        machine_used_give(l, t.workers[i]);
-        keep_worker(t.workers[i]);
-    }
-    free(t.workers);
-}
-
 static void run_all(struct machine_launch *l) {
     uint64_t groups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
-    if (l->cooperative)
-        run_together(l, groups);
-    else
-        run_job(l, run_groups, l, groups);
+    if (l->cooperative) {
+        machine_turns_together(l, groups);
+        return;
+    }
+    machine_launch_job(l, run_groups, l, groups);
+    if (l->some_aside)
+        machine_turns_finish(l);
 }
 
 /* What a kernel of a cooperative launch finds out about its grid, and other grids: there are none.

@@ -5,6 +5,7 @@
  * waves return to the same buffers; a block that is freed while a kernel runs is unmapped and
  * faults as every access to such memory does. */
 #include "isa/race.h"
+#include "soft/runtime/heap.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_count.h"
@@ -35,8 +36,12 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
         return known;
     if (!soft_memory_find(address, &b) || b.state != SOFT_LIVE)
         return NULL;
-    struct machine_range *r = &w->ranges[w->next_range++ % MACHINE_RANGES];
-    *r = (struct machine_range){ b.addr, b.size, soft_reach(b.addr), NULL,
+    struct soft_heap_piece piece = { b.addr, b.size, false };
+    bool of_heap = soft_heap_find(address, &piece);
+    if (of_heap && (piece.freed || address - piece.start >= piece.bytes))
+        return NULL;
+    struct machine_range *r = of_heap ? &w->piece : &w->ranges[w->next_range++ % MACHINE_RANGES];
+    *r = (struct machine_range){ piece.start, piece.bytes, soft_reach(piece.start), NULL,
                                  is_the_programs(w->launch, &b) };
     if (w->touches && !(w->scratch && w->scratch->addr == b.addr))
         r->touch = machine_touch_of(w->touches, &b);
@@ -65,7 +70,7 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
         unsigned l = (unsigned)__builtin_ctzll(left);
         const struct machine_range *r = look_up(context, address[l]);
         uint64_t inside = r ? r->bytes - (address[l] - r->start) : 0;
-        if (inside < a->bytes) {
+        if (!r || inside < a->bytes) {
             *lane = l;
             *at = address[l] + inside; /* the first byte that is not there */
             return false;

@@ -10,6 +10,7 @@
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/slack.h"
+#include "soft/runtime/tensor.h"
 
 /* Of addresses that the program maps itself, pieces that lie side by side are one. */
 static bool stands_alone(const struct soft_block *b) {
@@ -29,8 +30,11 @@ void machine_through_begin(struct machine_launch *l) {
         if (a->offset + sizeof value > l->op->bytes)
             continue;
         memcpy(&value, (const unsigned char *)l->op->data + a->offset, sizeof value);
-        if (soft_memory_find(value, &b) && stands_alone(&b) && value - b.addr < b.size)
+        if (!soft_memory_find(value, &b) || b.state != SOFT_LIVE)
+            continue;
+        if (stands_alone(&b) && value - b.addr < b.size)
             l->own[n] = (struct machine_own){ b.addr, b.size };
+        (void)soft_tensor_find(value, &l->own[n].start, &l->own[n].bytes);
     }
 }
 
@@ -50,6 +54,8 @@ void machine_through_tell(struct machine_worker *w, const struct isa_access *a, 
     (void)machine_through_argument(w->launch->machine->kernel, (unsigned)(own - w->launch->own),
                                    &index);
     bool before = address < own->start;
+    if (address - own->start < own->bytes) /* it begins inside */
+        address = own->start + own->bytes;
     struct greta_soft_caught c = { .kind = GRETA_SOFT_CAUGHT_ASTRAY,
                                    .space = GRETA_SOFT_SPACE_GLOBAL,
                                    .address = address,

@@ -11,6 +11,7 @@
 #include "soft/runtime/image/texture.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_heap.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/runtime.h"
@@ -156,8 +157,10 @@ static hipError_t load_image_bytes(struct soft_module *m) {
     m->block->keep = true;
     unsigned char *to = soft_reach(m->block->addr);
     memset(to + m->extent.bytes, 0, bytes - m->extent.bytes);
-    return soft_module_error(
-        codeobj_load(to, m->block->addr, &m->extent, m->image.bytes, m->image.size, &e));
+    rc = codeobj_load(to, m->block->addr, &m->extent, m->image.bytes, m->image.size, &e);
+    if (rc == RC_OK)
+        machine_heap_replace(m->list, to, m->extent.first, m->extent.bytes);
+    return soft_module_error(rc);
 }
 
 static hipError_t open_code(struct soft_module *m) {

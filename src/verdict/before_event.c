@@ -1,0 +1,115 @@
+/* before_event.c - HIP events and host functions: what they put before what, in streams and
+ * captures. */
+#include <stdlib.h>
+
+#include "verdict/replay.h"
+
+void before_free_event(struct event_state *ev) {
+    if (!ev)
+        return;
+    vclock_free(&ev->clock);
+    free(ev->nodes.at);
+    free(ev);
+}
+
+static struct event_state *new_event(struct replay *r, struct space *s, uint64_t handle) {
+    struct event_state *ev = calloc(1, sizeof *ev);
+    if (!ev || !table_set(&s->events, handle, ev)) {
+        free(ev);
+        r->no_memory = true;
+        return NULL;
+    }
+    ev->record = EVENT_NO_SEQ;
+    return ev;
+}
+
+static void on_record(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct event_state *ev = table_find(&t->space->events, e->event.dst);
+    struct stream *s = before_stream(r, e->event.stream, t);
+    if (!ev)
+        ev = new_event(r, t->space, e->event.dst);
+    if (!ev || !s)
+        return;
+    ev->record = e->seq;
+    ev->capture = NULL;
+    if (event_is_captured(&e->event) && graph_on_record(r, s, ev))
+        return;
+    before_enter(r, s, t);
+    if (!vclock_copy(&ev->clock, &s->clock))
+        r->no_memory = true;
+    before_changed(r, s);
+}
+
+static void on_wait(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct event_state *ev = table_find(&t->space->events, e->event.dst);
+    struct stream *s = before_stream(r, e->event.stream, t);
+    if (!s)
+        return;
+    if (!ev) {
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_UNRECORDED);
+        return;
+    }
+    if (ev->capture || s->capture) {
+        (void)graph_on_wait(r, s, ev);
+        return;
+    }
+    before_enter(r, s, t);
+    if (!vclock_join(&s->clock, &ev->clock))
+        r->no_memory = true;
+    before_changed(r, s);
+}
+
+void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct space *space = t->space;
+    if (!before_succeeded(&e->event))
+        return;
+    switch (e->event.kind) {
+    case EVENT_EVENT_CREATE:
+        before_free_event(table_remove(&space->events, e->event.dst));
+        if (new_event(r, space, e->event.dst) &&
+            r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_SHARED);
+        break;
+    case EVENT_EVENT_DESTROY:
+        before_free_event(table_remove(&space->events, e->event.dst));
+        break;
+    case EVENT_EVENT_RECORD:
+        on_record(r, e, t);
+        break;
+    case EVENT_EVENT_WAIT:
+        on_wait(r, e, t);
+        break;
+    case EVENT_EVENT_SYNC: {
+        if (event_detail(&e->event) == DETAIL_WAIT_GLANCE)
+            break;
+        struct event_state *ev = table_find(&space->events, e->event.dst);
+        if (ev && !ev->capture)
+            before_wait_clock(r, t, &ev->clock, event_end_ns(&e->event));
+        else if (!ev)
+            r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_HOST);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+static void on_host_fn_queued(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct stream *s = before_stream(r, e->event.stream, t);
+    if (!s)
+        return;
+    before_enter(r, s, t);
+    host_fn_queued(r, t->space, e->seq, s->lane, &s->clock);
+    before_done(r, &s->clock, s->lane, e->seq);
+    before_changed(r, s);
+}
+
+void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (e->event.kind != EVENT_HOST_FN) {
+        host_fn_on_event(r, e, t);
+        return;
+    }
+    r->seen.host_functions++;
+    if (before_succeeded(&e->event) && !event_is_captured(&e->event))
+        on_host_fn_queued(r, e, t);
+}
