@@ -81,8 +81,9 @@ static bool is_held(const forward *f, enum forward_buffer_id id, const int32_t *
                       !memcmp(f->held[id].numbers, from, count * sizeof *from));
 }
 
-/* Of the numbers that describe a batch, those that differ from the last one's: of a token that
- * continues a sequence only itself and its position, but for every KERN_BLOCKth. */
+/* Of the numbers that describe a batch, those that the device does not hold: none where every
+ * sequence continues with the token that the device drew (forward_advances()), but for a block of
+ * the cache with every KERN_BLOCKth and for the random number of one that is not greedy. */
 static enum rc upload_batch(forward *f, struct err *e) {
     const struct forward_batch *b = f->b;
     bool draws = b->settings && forward_ends(f);
@@ -132,6 +133,26 @@ enum rc forward_begin(forward *f, const struct forward_batch *b, struct err *e) 
         gcore_mark("step", (uint64_t)b->step, b->tokens, b->wanted);
     enum rc rc = device_use(f->d, e);
     return rc ? rc : upload_batch(f, e);
+}
+
+/* There are as many rows of logits as tokens then, so row i is that of token i. */
+bool forward_advances(const forward *f) {
+    const struct forward_batch *b = f->b;
+    return b->settings && b->tokens == b->sequences && b->wanted == b->tokens &&
+           forward_begins(f) && forward_ends(f);
+}
+
+/* What the device holds of ids and positions after a pass that drew these tokens; NULL: the pass
+ * failed, and nobody knows. */
+static void note_advance(forward *f, const int32_t *tokens) {
+    if (!forward_advances(f))
+        return;
+    if (!tokens)
+        f->held[FORWARD_ids].count = f->held[FORWARD_pos].count = 0;
+    for (uint32_t i = 0; tokens && i < f->b->tokens; i++) {
+        f->held[FORWARD_ids].numbers[i] = tokens[i];
+        f->held[FORWARD_pos].numbers[i]++;
+    }
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
@@ -193,7 +214,7 @@ static bool is_graph(const forward *f) {
            !pauses(b);
 }
 
-enum rc forward_queue(forward *f, struct err *e) {
+static enum rc queue(forward *f, struct err *e) {
     enum rc rc = device_use(f->d, e);
     if (rc || !is_graph(f))
         return rc ? rc : queue_pass(f, e);
@@ -206,13 +227,24 @@ enum rc forward_queue(forward *f, struct err *e) {
     return graphs_run(&f->graphs, f->d, &key, queue_pass, f, e);
 }
 
+enum rc forward_queue(forward *f, struct err *e) {
+    enum rc rc = queue(f, e);
+    if (rc)
+        note_advance(f, NULL);
+    return rc;
+}
+
 /* One small copy per step where the device draws. */
 enum rc forward_finish(forward *f, float *logits, int32_t *tokens, struct err *e) {
     const struct forward_batch *b = f->b;
     if (!b->wanted)
         return device_wait(f->d, "hipStreamSynchronize", e);
-    if (b->settings)
-        return device_download(f->d, tokens, &f->drawn, b->wanted * sizeof *tokens, b->step, -1, e);
+    if (b->settings) {
+        enum rc rc =
+            device_download(f->d, tokens, &f->drawn, b->wanted * sizeof *tokens, b->step, -1, e);
+        note_advance(f, rc ? NULL : tokens);
+        return rc;
+    }
     return device_download(f->d, logits, &f->logits,
                            (uint64_t)b->wanted * f->c->vocab * sizeof *logits, b->step, -1, e);
 }

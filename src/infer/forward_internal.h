@@ -53,6 +53,10 @@ NODISCARD enum rc forward_turns(forward *f, struct err *e);
 NODISCARD enum rc forward_logits(forward *f, struct err *e);
 NODISCARD enum rc forward_draw(forward *f, struct err *e);
 
+/* Whether the device itself makes the numbers of the next step, where every sequence goes on with
+ * the token drawn. */
+bool forward_advances(const forward *f);
+
 /* Into how many ranges the contexts of this batch are divided: 1 if they are not. */
 uint32_t forward_ranges(const forward *f);
 

@@ -551,8 +551,11 @@ enum rc forward_draw(forward *f, struct err *e) {
                                   .logits = f->logits,
                                   .lists = f->lists,
                                   .settings = f->settings,
+                                  .ids = f->ids,
+                                  .pos = f->pos,
                                   .rows = f->b->wanted,
-                                  .vocab = f->c->vocab };
+                                  .vocab = f->c->vocab,
+                                  .advance = forward_advances(f) };
     enum rc rc = RC_OK;
     if (f->c->vocab > KERN_CHOICES)
         rc = kern_shortlist(f->d->kernels, f->d->stream, &list, e);

@@ -203,10 +203,17 @@ struct kern_sample example_sample(struct example *x, uint32_t rows, uint32_t voc
     struct greta_soft_work work = { .last = rows * KERN_LISTS(vocab), .workers = 1 };
     if (!x->failed)
         cpu_shortlist(&work, &list);
-    return (struct kern_sample){ .tokens = example_room(x, TENSOR_TYPE_I32, rows * sizeof(int32_t)),
-                                 .logits = list.logits,
-                                 .lists = list.lists,
-                                 .settings = list.settings,
-                                 .rows = rows,
-                                 .vocab = vocab };
+    struct kern_sample a = { .tokens = example_room(x, TENSOR_TYPE_I32, rows * sizeof(int32_t)),
+                             .logits = list.logits,
+                             .lists = list.lists,
+                             .settings = list.settings,
+                             .ids = example_room(x, TENSOR_TYPE_I32, rows * sizeof(int32_t)),
+                             .pos = example_room(x, TENSOR_TYPE_I32, rows * sizeof(int32_t)),
+                             .rows = rows,
+                             .vocab = vocab,
+                             .advance = true };
+    for (uint32_t i = 0; a.pos.ptr && i < rows; i++)
+        ((int32_t *)a.pos.ptr)[i] =
+            (int32_t)(i * 255); /* where a carry goes into the second byte */
+    return a;
 }

@@ -195,7 +195,7 @@ fi
 
 # ---- who draws the tokens -----------------------------------------------------------------------
 
-copies() { # TENSOR OPTION… - how many copies to the host there are of it
+copies() { # TENSOR OPTION… - how many copies there are of it, to the host or to the device
     GCORE_D2H_AUDIT=1 "$infer" --max-tokens 6 --ignore-eos --quiet "${@:2}" 2>&1 >/dev/null |
         grep -c "^\[D2H_AUDIT_START\].* tensor=$1 "
 }
@@ -209,6 +209,14 @@ check "a repetition penalty is the host's" drawn_on 0 6 --seed 3 --repeat-penalt
 check "a draw from all is the host's" drawn_on 0 6 --seed 3 --top-k 0
 check "logits are copied when they are asked for" drawn_on 0 6 --greedy --dump-logits d
 check "GRETA_DEVICE_SAMPLING=0 draws on the host" on_host 0 6 --greedy
+# The prompt's, and those of the first step after it: from then on the device has them before the host does.
+uploads() { # IDS POSITIONS SETTINGS OPTION…
+    same "$1 $2 $3" "$(copies ids "${@:4}") $(copies pos "${@:4}") $(copies sampling "${@:4}")"
+}
+check "a greedy step uploads nothing" uploads 2 2 1 --greedy
+check "one that is drawn a random number" uploads 2 2 6 --seed 3
+check "a step whose token the host draws, the token and its position" env GRETA_DEVICE_SAMPLING=0 bash -c "$(declare -f same copies uploads); infer=$infer; uploads 6 6 0 --greedy"
+check "devices that share a model, too" env GRETA_SOFT_DEVICES=2 bash -c "$(declare -f same copies uploads); infer=$infer; uploads 12 12 1 --greedy --devices 0,1"
 same_tokens() { # OPTION…
     local seed
     for seed in 1 2 3 4 5; do

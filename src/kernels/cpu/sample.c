@@ -78,6 +78,12 @@ static int32_t draw_row(const struct kern_sample *a, uint64_t row) {
 }
 
 void cpu_sample(const struct greta_soft_work *work, const struct kern_sample *a) {
-    for (uint64_t row = work->first; row < work->last; row++)
-        ((int32_t *)a->tokens.ptr)[row] = draw_row(a, row);
+    int32_t *tokens = a->tokens.ptr, *ids = a->ids.ptr, *pos = a->pos.ptr;
+    for (uint64_t row = work->first; row < work->last; row++) {
+        tokens[row] = draw_row(a, row);
+        if (a->advance) {
+            ids[row] = tokens[row];
+            pos[row]++;
+        }
+    }
 }

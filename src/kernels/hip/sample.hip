@@ -238,7 +238,8 @@ DEVICE u32 draw_best(const struct best *b, u32 n, struct rule r) {
 }
 
 KERNEL(THREADS)
-sample(i32 *tokens, const float *logits, const i32 *lists, const i32 *settings, u32 rows, u32 vocab) {
+sample(i32 *tokens, const float *logits, const i32 *lists, const i32 *settings, i32 *ids, i32 *pos, u32 rows,
+       u32 vocab, u32 advance) {
     SHARED struct best best;
     SHARED i32 listed[CHOICES];
     const u32 row = group_id(), count = (vocab + CHOICES - 1) / CHOICES;
@@ -262,5 +263,10 @@ sample(i32 *tokens, const float *logits, const i32 *lists, const i32 *settings, 
     if (!bad && best.logit[0] == -__builtin_inff())
         bad = vocab;
     u32 number = best.number[drawn];
-    tokens[row] = bad ? -(i32)bad : whole ? (i32)number : listed[number];
+    const i32 token = bad ? -(i32)bad : whole ? (i32)number : listed[number];
+    tokens[row] = token;
+    if (advance) {
+        ids[row] = token;
+        pos[row]++;
+    }
 }
