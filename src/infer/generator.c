@@ -6,36 +6,9 @@
 #include "infer/engine_internal.h"
 #include "infer/sequence.h"
 
-/* ---- what may be asked ----------------------------------------------------------------------- */
-
-enum rc engine_check(const engine *g, const struct engine_request *r, struct err *e) {
-    if (!r->prompt_count)
-        return err_set(e, RC_USAGE, "the prompt is empty: there is no token to go on from");
-    if (r->append && g->sequences > 1)
-        return err_set(e, RC_USAGE, "a conversation has one sequence, not %u", g->sequences);
-    size_t at = r->append ? g->past.count : 0, room = g->context > at ? g->context - at : 0;
-    if (r->prompt_count > room)
-        return err_set(
-            e, RC_RANGE,
-            "the prompt has %zu tokens and the context room for %zu (of %u): shorten it or "
-            "give a larger --ctx",
-            r->prompt_count, room, g->context);
-    for (size_t i = 0; i < r->prompt_count; i++)
-        if (r->prompt[i] < 0 || (uint32_t)r->prompt[i] >= g->config.vocab)
-            return err_set(e, RC_RANGE, "token %d of the prompt is not in the vocabulary of %u",
-                           r->prompt[i], g->config.vocab);
-    return sampler_check(&r->sampling, e);
-}
-
-enum rc engine_check_injections(const engine *g, const struct engine_request *r, struct err *e) {
-    int64_t chunks = (int64_t)((r->prompt_count + g->chunk - 1) / g->chunk);
-    return inject_check_steps(g->inject, g->step + chunks + (r->max_tokens ? r->max_tokens - 1 : 0),
-                              e);
-}
-
 /* ---- the conversation ------------------------------------------------------------------------ */
 
-/* What a later request with `append` goes on from: all tokens, but for the one that completed a
+/* Keeps what a later request with `append` continues: all tokens except the one that completed a
  * stop text. */
 static enum rc remember(engine *g, const struct token_list *tokens, size_t count, struct err *e) {
     enum rc rc = RC_OK;
@@ -70,7 +43,7 @@ struct run {
     const struct engine_request *r;
     struct engine_result *out;
     uint64_t start_ns, first_ns;
-    enum rc rc; /* of what a callback tried */
+    enum rc rc; /* first failure in a callback */
     struct err *e;
 };
 

@@ -1,4 +1,4 @@
-/* step.c - engine_step: one pass for all sequences that are under way.
+/* step.c - engine_step: one pass for all live sequences.
  *
  * A step first takes the one token of every sequence that is being continued, then fills the batch
  * with chunks of prompts, in the order in which sequences came. A sequence whose next block another
@@ -9,98 +9,6 @@
 
 #include "infer/engine_internal.h"
 #include "infer/sequence.h"
-
-/* ---- joining and leaving --------------------------------------------------------------------- */
-
-static void append(engine *g, struct sequence *q) {
-    struct sequence **at = &g->first;
-    while (*at)
-        at = &(*at)->next;
-    *at = q;
-}
-
-enum rc engine_add(engine *g, const struct engine_request *r, const struct token_list *before,
-                   uint32_t copies, struct sequence **out, struct err *e) {
-    struct sequence *leader = NULL, *q = NULL;
-    for (uint32_t i = 0; i < copies; i++) {
-        enum rc rc = sequence_open(&q, g, r, r->number + i, before, e);
-        if (rc) {
-            engine_drop(g, r->number, i);
-            return rc;
-        }
-        if (i)
-            q->r.logits = NULL;
-        q->leader = leader;
-        leader = leader ? leader : q;
-        append(g, q);
-    }
-    *out = leader;
-    return RC_OK;
-}
-
-enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number, struct err *e) {
-    struct engine_request mine = *r;
-    struct sequence *q;
-    enum rc rc = r->append ? err_set(e, RC_USAGE, "only engine_generate() continues a conversation")
-                           : engine_check(g, r, e);
-    mine.number = g->next_number;
-    mine.hold = false;
-    rc = rc ? rc : engine_add(g, &mine, NULL, 1, &q, e);
-    if (!rc)
-        *number = g->next_number++;
-    return rc;
-}
-
-static struct sequence *find(const engine *g, uint32_t number) {
-    struct sequence *q = g->first;
-    while (q && q->number != number)
-        q = q->next;
-    return q;
-}
-
-enum rc engine_cancel(engine *g, uint32_t number, struct err *e) {
-    struct sequence *q = find(g, number);
-    return q && !q->done ? sequence_finish(q, ENGINE_INTERRUPTED, e) : RC_OK;
-}
-
-/* Whoever waits for it no longer does. */
-static void let_go_of(engine *g, const struct sequence *leader) {
-    for (struct sequence *q = g->first; q; q = q->next)
-        if (q->leader == leader)
-            q->leader = NULL;
-}
-
-/* Tells the caller that a sequence has ended, and lets it go. */
-static void end_sequence(engine *g, struct sequence **at) {
-    struct sequence *q = *at;
-    struct engine_finished f = { q->end, q->generated, q->evaluated, q->first_ns, &q->tokens };
-    let_go_of(g, q);
-    *at = q->next;
-    if (q->r.finished)
-        q->r.finished(q->number, &f, q->r.user);
-    if (q->r.hold && !g->held)
-        g->held = q;
-    else
-        sequence_close(&q, g);
-}
-
-static void sweep(engine *g) {
-    for (struct sequence **at = &g->first; *at;)
-        if ((*at)->done)
-            end_sequence(g, at);
-        else
-            at = &(*at)->next;
-}
-
-void engine_drop(engine *g, uint32_t number, uint32_t count) {
-    for (struct sequence **at = &g->first; *at;)
-        if ((*at)->number - number < count) {
-            (*at)->end = ENGINE_INTERRUPTED;
-            end_sequence(g, at);
-        } else {
-            at = &(*at)->next;
-        }
-}
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -129,7 +37,7 @@ static struct sequence *find_victim(const engine *g, const struct sequence *need
     return victim;
 }
 
-/* BLOCKS_NONE if the others need all there are. */
+/* BLOCKS_NONE if the sequences of this step need all there are. */
 static int32_t take_block(engine *g, const struct sequence *q, enum rc *rc, struct err *e) {
     int32_t block = blocks_take(&g->pool);
     if (block < 0 && g->stages.at[0].cache.blocks < g->blocks) {
@@ -168,18 +76,18 @@ static uint64_t parent_of(const struct sequence *q, uint32_t block) {
     return block ? q->hashes[block - 1] : 0;
 }
 
-/* Whether blocks may be used that others computed: not if all logits are wanted. */
+/* Whether blocks that others computed may be used: not if all logits are wanted. */
 static bool may_share(const engine *g, const struct sequence *q) {
     return !q->r.unshared && !(g->all_logits && q->r.logits);
 }
 
-/* At the beginning of a block, with all its tokens and one more to come? */
+/* Whether q is at the beginning of a block and has all its tokens and at least one more. */
 static bool wants_block(const engine *g, const struct sequence *q) {
     return may_share(g, q) && q->evaluated == q->block_count * KERN_BLOCK &&
            q->tokens.count - q->evaluated > KERN_BLOCK;
 }
 
-/* Takes over the blocks that are there already for the next tokens. */
+/* Takes over published blocks that hold the next tokens. */
 static void share_blocks(engine *g, struct sequence *q) {
     while (wants_block(g, q)) {
         const int32_t *tokens = q->tokens.ids + q->evaluated;
@@ -193,7 +101,7 @@ static void share_blocks(engine *g, struct sequence *q) {
     }
 }
 
-/* Offers the blocks that were filled since `from` tokens were evaluated. */
+/* Publishes the blocks that were filled since `from` tokens were evaluated. */
 static void publish(engine *g, struct sequence *q, uint32_t from) {
     for (uint32_t b = from / KERN_BLOCK; b < q->evaluated / KERN_BLOCK; b++) {
         const int32_t *tokens = q->tokens.ids + (size_t)b * KERN_BLOCK;
@@ -213,7 +121,7 @@ static bool is_continued(const struct sequence *q) {
     return q->generated && pending(q) == 1;
 }
 
-/* Does the step compute the block that q wants next? */
+/* Whether this step computes the block that q wants next. */
 static bool is_coming(const engine *g, const struct sequence *q) {
     for (uint32_t i = 0; wants_block(g, q) && i < g->planned; i++) {
         const struct sequence *other = g->plan[i].q;
@@ -246,7 +154,7 @@ static enum rc plan_sequence(engine *g, struct sequence *q, uint32_t *left, stru
     return RC_OK;
 }
 
-/* Those that are under way: the first ones, as many as the buffers are for. */
+/* The live sequences are the first ones of the queue, as many as the buffers are made for. */
 static enum rc make_plan(engine *g, struct err *e) {
     enum rc rc = RC_OK;
     uint32_t left = g->chunk;
@@ -292,7 +200,8 @@ static void want_rows(const engine *g, struct engine_part *p) {
     p->wanted = g->all_logits && p->q->r.logits ? p->count : ends;
 }
 
-/* Room for the blocks of all; some more, so that batches of a shape follow each other for long. */
+/* The width that all sequences of the batch need, rounded up, so that it rarely changes: decode
+ * graphs depend on it. */
 static uint32_t table_width(const engine *g) {
     enum { MULTIPLE = KERN_RANGE / KERN_BLOCK };
     uint32_t width = 0, most = (uint32_t)KERN_BLOCKS(g->context);
@@ -380,7 +289,7 @@ static enum rc run_batch(engine *g, struct err *e) {
     return rc ? rc : stages_run(&g->stages, &b, g->logits, g->drawn, e);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* Gives a sequence what its leader has read, and a copy of the block that is not full. */
 static enum rc follow(engine *g, struct sequence *q, const struct sequence *leader,
@@ -389,7 +298,7 @@ static enum rc follow(engine *g, struct sequence *q, const struct sequence *lead
     bool room;
     q->leader = NULL;
     if (q->block_count)
-        return RC_OK; /* it has begun by itself */
+        return RC_OK; /* it has started reading by itself */
     for (; q->block_count < full; q->block_count++) {
         q->blocks[q->block_count] = leader->blocks[q->block_count];
         q->hashes[q->block_count] = leader->hashes[q->block_count];
@@ -432,17 +341,17 @@ static enum rc take_results(engine *g, const struct engine_part *p, struct err *
 
 enum rc engine_step(engine *g, bool *more, struct err *e) {
     enum rc rc = end_interrupted(g, e);
-    sweep(g);
+    engine_sweep(g);
     if (!rc && g->first) {
         rc = make_plan(g, e);
         rc = rc ? rc : run_batch(g, e);
-        if (rc == RC_BUSY) /* nothing of the batch has counted: the others do it again */
+        if (rc == RC_BUSY) /* the batch was abandoned: the other sequences repeat it */
             rc = end_interrupted(g, e);
         else
             for (uint32_t i = 0; !rc && i < g->planned; i++)
                 rc = take_results(g, &g->plan[i], e);
         g->planned = 0;
-        sweep(g);
+        engine_sweep(g);
     }
     *more = g->first != NULL;
     return rc;
