@@ -16,12 +16,13 @@ struct json_tree {
 
 struct parser {
     const char *at, *end, *start, *name;
+    size_t line; /* number of the first line, for messages */
     struct arena *arena;
     struct err *e;
 };
 
 static enum rc bad(struct parser *p, const char *expected) {
-    size_t line = 1;
+    size_t line = p->line;
     for (const char *c = p->start; c < p->at; c++)
         line += *c == '\n';
     return err_set(p->e, RC_FORMAT, "%s: line %zu: expected %s", p->name, line, expected);
@@ -83,7 +84,7 @@ static char *put_utf8(char *to, unsigned c) {
     return to;
 }
 
-/* Behind "\u". Half of a pair becomes U+FFFD. At most 3 bytes for 6, 4 for 12. */
+/* After "\u". An unpaired surrogate becomes U+FFFD. At most 3 bytes for 6, 4 for 12. */
 static bool read_unicode(struct parser *p, char **to) {
     int c = read_hex(p), low;
     if (c < 0)
@@ -246,10 +247,12 @@ static enum rc read_value(struct parser *p, struct json_node *n, int depth) {
 
 /* ---- documents ---- */
 
-enum rc json_tree_open(json_tree **out, const char *text, size_t len, const char *name,
-                       struct err *e) {
+enum rc json_tree_open_line(json_tree **out, const char *text, size_t len, const char *name,
+                            size_t line, struct err *e) {
     json_tree *t = calloc(1, sizeof *t);
-    struct parser p = { .at = text, .end = text + len, .start = text, .name = name, .e = e };
+    struct parser p = {
+        .at = text, .end = text + len, .start = text, .name = name, .line = line, .e = e
+    };
     struct json_node *root = t ? arena_alloc(&t->arena, sizeof *root) : NULL;
     if (!root) {
         json_tree_close(&t);
@@ -268,6 +271,11 @@ enum rc json_tree_open(json_tree **out, const char *text, size_t len, const char
     else
         json_tree_close(&t);
     return rc;
+}
+
+enum rc json_tree_open(json_tree **out, const char *text, size_t len, const char *name,
+                       struct err *e) {
+    return json_tree_open_line(out, text, len, name, 1, e);
 }
 
 enum rc json_tree_open_file(json_tree **out, const char *path, struct err *e) {

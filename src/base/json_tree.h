@@ -2,8 +2,8 @@
  *
  * For small files that greta or a user wrote: the whole document is in memory, nodes and texts
  * belong to the tree and live until json_tree_close(). Strict: what RFC 8259 does not allow is
- * RC_FORMAT with the line. Nesting is bounded, so that no input can exhaust the stack. A key that
- * is there twice is found where it is first.
+ * RC_FORMAT with the line. Nesting is bounded, so that no input can exhaust the stack. Of a
+ * duplicate key, the first is found.
  *
  * A tree may be read by any number of threads. */
 #ifndef BASE_JSON_TREE_H
@@ -35,6 +35,9 @@ typedef struct json_tree json_tree;
  * RC_MEMORY; on failure *out is untouched. */
 NODISCARD enum rc json_tree_open(json_tree **out, const char *text, size_t len, const char *name,
                                  struct err *e);
+/* The same for a document that begins at that line of a file, as messages then count. */
+NODISCARD enum rc json_tree_open_line(json_tree **out, const char *text, size_t len,
+                                      const char *name, size_t line, struct err *e);
 /* The same from a file; RC_IO too. */
 NODISCARD enum rc json_tree_open_file(json_tree **out, const char *path, struct err *e);
 void json_tree_close(json_tree **t); /* sets *t to NULL; *t may be NULL */

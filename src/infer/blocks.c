@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-/* ---- the list of blocks that nobody has ------------------------------------------------------ */
+/* ---- the free list: blocks that no sequence has ---------------------------------------------- */
 
 static void unlink_block(struct blocks *b, int32_t n) {
     struct block *x = &b->all[n];
@@ -77,7 +77,7 @@ enum rc blocks_grow(struct blocks *b, uint32_t count, struct err *e) {
         if (all[n].published)
             put_in_bucket(b, (int32_t)n);
     memset(all + b->count, 0, (count - b->count) * sizeof *all);
-    for (uint32_t n = count; n-- > b->count;) /* those with low numbers are taken first */
+    for (uint32_t n = count; n-- > b->count;) /* so that low numbers are taken first */
         link_block(b, (int32_t)n, true);
     b->count = count;
     return RC_OK;

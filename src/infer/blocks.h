@@ -2,9 +2,9 @@
  *
  * A block is KERN_BLOCK positions. It belongs to one sequence while that fills it; once full it is
  * published under a hash of all tokens up to its end, and any sequence that begins with the same
- * tokens may have it too. Blocks that nobody has any more stay published until the room is needed:
- * the one that was given back first goes first. Nothing here touches a device. Used by one thread
- * at a time. */
+ * tokens may have it too. Blocks that no sequence has any more go to the free list but stay
+ * published until they are reused, the one given back first being reused first. Nothing here
+ * touches a device. Used by one thread at a time. */
 #ifndef INFER_BLOCKS_H
 #define INFER_BLOCKS_H
 
@@ -18,14 +18,14 @@ struct block {
     int32_t tokens[KERN_BLOCK];
     uint32_t users;
     bool published;
-    int32_t before, behind; /* in the list of blocks that nobody has */
+    int32_t before, behind; /* in the free list */
     int32_t next;           /* of the same bucket */
 };
 
 struct blocks {
     struct block *all;
-    uint32_t count, unused; /* unused: that nobody has */
-    int32_t first, last;    /* of those: the first is taken next */
+    uint32_t count, unused; /* unused: how many are in the free list */
+    int32_t first, last;    /* of the free list: the first is taken next */
     int32_t *buckets;
     uint32_t bucket_count; /* a power of 2 */
 };
@@ -35,11 +35,11 @@ struct blocks {
 NODISCARD enum rc blocks_grow(struct blocks *b, uint32_t count, struct err *e);
 void blocks_close(struct blocks *b);
 
-/* A block that nobody has, for one user; BLOCKS_NONE if there is none. */
+/* Takes a block from the free list for one user; BLOCKS_NONE if it is empty. */
 int32_t blocks_take(struct blocks *b);
 /* One more user of a block that has one. */
 void blocks_share(struct blocks *b, int32_t block);
-/* One user less. */
+/* One user less; after the last one the block goes to the free list. */
 void blocks_give_back(struct blocks *b, int32_t block);
 
 /* The hash of a full block that follows a parent (0: it is the first). */
@@ -47,7 +47,7 @@ uint64_t blocks_hash(uint64_t parent, const int32_t tokens[KERN_BLOCK]);
 /* A published block with these tokens after that parent, for one user more; BLOCKS_NONE if there
  * is none. */
 int32_t blocks_find(struct blocks *b, uint64_t parent, const int32_t tokens[KERN_BLOCK]);
-/* Lets others find a full block. If an equal one is published already, nothing happens. */
+/* Lets others find a full block. If an equal one has been published already, nothing happens. */
 void blocks_publish(struct blocks *b, int32_t block, uint64_t parent,
                     const int32_t tokens[KERN_BLOCK]);
 

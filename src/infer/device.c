@@ -25,7 +25,7 @@ static enum rc open_on(struct device *d, int ordinal, enum kern_exec code, struc
     rc = kern_open(&d->kernels, gcore_runtime(), d->hip, code, e);
     if (rc)
         device_close(d);
-    return rc == RC_UNSUPPORTED ? RC_REFUSED : rc; /* a device without kernels is none */
+    return rc == RC_UNSUPPORTED ? RC_REFUSED : rc; /* a device without kernels cannot be used */
 }
 
 enum rc device_open(struct device *d, const char *choice, const char *exec, const char *record,
@@ -84,7 +84,7 @@ void device_reach(const struct device *d, const struct device *other) {
         d->hip->hipDeviceCanAccessPeer(&can, d->ordinal, other->ordinal) != hipSuccess || !can)
         return;
     if (d->hip->hipDeviceEnablePeerAccess(other->ordinal, 0) != hipSuccess)
-        (void)d->hip->hipGetLastError(); /* it has been before */
+        (void)d->hip->hipGetLastError(); /* it may be enabled already */
 }
 
 enum rc device_use(const struct device *d, struct err *e) {
@@ -152,11 +152,11 @@ enum rc device_alloc(const struct device *d, struct kern_view *out, const char *
     hipError_t r = d->hip->hipMalloc(&ptr, bytes);
     if (r != hipSuccess)
         return err_set(e, r == hipErrorOutOfMemory ? RC_MEMORY : RC_DEVICE,
-                       "%s: the device has no %llu bytes for it: %s", name,
+                       "%s: the device has no room for %llu bytes: %s", name,
                        (unsigned long long)bytes, d->hip->hipGetErrorString(r));
     *out = (struct kern_view){ ptr, bytes, type, name };
     if (bytes)
-        (void)gcore_name_range(ptr, bytes, name); /* a name is a help, not a condition */
+        (void)gcore_name_range(ptr, bytes, name); /* works without a name, too */
     return RC_OK;
 }
 
@@ -173,7 +173,7 @@ enum rc device_map(const struct device *d, struct kern_view *out, const char *na
             device_unmap(d, memory);
     }
     if (r != hipSuccess)
-        return err_set(e, RC_DEVICE, "%s: the device cannot read it where it is: %s", name,
+        return err_set(e, RC_DEVICE, "%s: the device cannot read it in place: %s", name,
                        d->hip->hipGetErrorString(r));
     *out = (struct kern_view){ ptr, bytes, type, name };
     (void)gcore_name_range(ptr, bytes, name);

@@ -17,12 +17,13 @@ struct device {
     kern_device *kernels;
     hipStream_t stream;
     int ordinal;
-    bool shared; /* the process uses others too: which one is current changes */
+    bool shared; /* the process uses other devices too, so that the current one changes */
 };
 
 /* choice: auto, hip, soft; NULL takes GRETA_DEVICE. exec: native, isa; NULL: what suits the device.
  * record: where the recording goes; NULL takes GCORE_RECORD. RC_REFUSED if there is no such device,
- * or no kernels for it, RC_USAGE for another word, RC_IO if a log or a recording cannot be written.
+ * or no kernels for it, RC_USAGE for another choice, RC_IO if a log or a recording cannot be
+ * written.
  */
 NODISCARD enum rc device_open(struct device *d, const char *choice, const char *exec,
                               const char *record, struct err *e);
@@ -36,13 +37,14 @@ NODISCARD enum rc device_count(const struct device *d, int *count, struct err *e
  */
 NODISCARD enum rc device_open_beside(struct device *d, struct device *first, int ordinal,
                                      const char *exec, struct err *e);
-/* Moves a device that has just been opened to another of its runtime. */
+/* Switches a device that has just been opened to another one of its runtime. */
 NODISCARD enum rc device_move(struct device *d, int ordinal, const char *exec, struct err *e);
 /* Lets it copy straight from the memory of another, where the hardware can do that. */
 void device_reach(const struct device *d, const struct device *other);
 void device_close(struct device *d); /* a zeroed struct is fine */
 
-/* Makes it the thread's current device, if there are several. What calls HIP does this first. */
+/* Makes it the thread's current device, if there are several. Functions that call HIP do this
+ * first. */
 NODISCARD enum rc device_use(const struct device *d, struct err *e);
 
 /* "greta software device, 17.6 GiB free": for people. */
@@ -59,7 +61,7 @@ NODISCARD enum rc device_map(const struct device *d, struct kern_view *out, cons
 void device_unmap(const struct device *d, const void *memory);
 void device_free(const struct device *d, struct kern_view *v); /* zeroes *v; v->ptr may be NULL */
 
-/* Checked copies of all of a view's first `bytes`. step and layer are for logs, -1: none. */
+/* Checked copies of the first `bytes` of a view. step and layer are for logs, -1: none. */
 NODISCARD enum rc device_upload(const struct device *d, const struct kern_view *to,
                                 const void *from, uint64_t bytes, int64_t step, int32_t layer,
                                 struct err *e);
@@ -76,10 +78,10 @@ NODISCARD enum rc device_copy_from(const struct device *d, const struct kern_vie
                                    const struct kern_view *from, uint64_t bytes, int64_t step,
                                    int32_t layer, struct err *e);
 
-/* Waits for the stream; RC_DEVICE with HIP's word if the device has failed. */
+/* Waits for the stream; RC_DEVICE with HIP's error if the device has failed. */
 NODISCARD enum rc device_wait(const struct device *d, const char *what, struct err *e);
 
-/* What a failed checked copy becomes in the engine. */
+/* The engine's error for a failed checked copy. */
 enum rc device_copy_failed(const char *direction, const struct gcore_d2h_result *r, struct err *e);
 
 #endif

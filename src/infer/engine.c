@@ -17,9 +17,10 @@
 enum { CONTEXT_DEFAULT_MAX = 4096 };
 /* Room for the logits of a chunk when those of all its tokens are wanted. */
 static const uint64_t ALL_LOGITS_BYTES = 512u << 20;
-static const uint64_t REPACK_FIRST_BYTES = 5ull << 29; /* takes less than 3 s, at worst */
+/* Repacking these takes less than 3 s at worst. */
+static const uint64_t REPACK_FIRST_BYTES = 5ull << 29;
 
-/* ---- what the guard rail says ---------------------------------------------------------------- */
+/* ---- the guard rail -------------------------------------------------------------------------- */
 
 static void show_report(const struct guard_rail_report *r, const struct engine_options *o) {
     char *text = NULL;
@@ -78,8 +79,8 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
             show_report(&report, o);
             rc = guard_rail ? rc : RC_OK;
             if (!rc && o->note)
-                o->note("the guard rail is off (GRETA_DISABLE_GUARD_RAIL, --inject): going on in "
-                        "spite of it",
+                o->note("the guard rail is off (GRETA_DISABLE_GUARD_RAIL, --inject): "
+                        "continuing in spite of it",
                         o->user);
         }
     }
@@ -230,7 +231,8 @@ static enum rc load_stage(engine *g, struct stage *s, const gguf *file,
 
 static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                     enum tensor_type kv_type, struct err *e) {
-    /* The cache begins with one context and grows; a fault is injected into one that stays. */
+    /* The cache begins with one context and grows; with injections it has its full size from the
+     * start, so that it does not move. */
     uint32_t each = (uint32_t)KERN_BLOCKS(g->context), blocks = g->inject ? g->blocks : each;
     struct loading l = { .o = o };
     enum rc rc = RC_OK;
@@ -256,7 +258,7 @@ static enum rc load(engine *g, const gguf *file, const struct engine_options *o,
                                                           : err_set(e, RC_MEMORY, "out of memory");
 }
 
-/* Which model a recording is about: without it, nobody can tell later what was run. */
+/* Which model a recording is about: nothing else in it says what was run. */
 static enum rc record_model(const engine *g, const gguf *file, struct err *e) {
     hash *h = NULL;
     char text[96];
@@ -309,7 +311,7 @@ static enum rc open_devices(engine *g, const struct engine_options *o, struct er
     }
     rc = rc ? rc : stages_open(&g->stages, o->devices, g->config.layers, o->exec, e);
     if (!rc && o->inject_count && g->stages.count > 1)
-        rc = err_set(e, RC_USAGE, "--inject goes with one device, not with %u", g->stages.count);
+        rc = err_set(e, RC_USAGE, "--inject works with one device, not with %u", g->stages.count);
     return rc;
 }
 

@@ -2,8 +2,8 @@
  *
  * The unit is a sequence: a prompt, what follows it, its sampler, its stop rules and its blocks of
  * the KV cache. engine_submit() adds one at any time, engine_step() runs one pass for all of them,
- * and engine_generate() is both for a single prompt. With quantised weights the text of a sequence
- * does not depend on its neighbours in any bit.
+ * and engine_generate() is both for a single prompt. With quantised weights, not one bit of a
+ * sequence's result depends on the other sequences.
  *
  * Opening reads the file, lets the guard rail look at it, and loads it. An engine is used by one
  * thread at a time; callbacks are called on that thread. */
@@ -26,15 +26,15 @@ struct engine_options {
     const char *model;   /* path of a GGUF file; NULL: the embedded demo model */
     const char *device;  /* auto, hip, soft; NULL: GRETA_DEVICE */
     const char *exec;    /* native or isa: code of the kernels; NULL: what suits the device */
-    const char *devices; /* numbers of those that share the model by layers, "0,1"; NULL: 0 */
+    const char *devices; /* device numbers that share the model by layers, "0,1"; NULL: 0 */
     const char *record;  /* where the flight recording goes; NULL: GCORE_RECORD */
     uint32_t context;    /* positions per sequence; 0: the model's own, at most 4096 */
-    uint32_t
-        sequences;    /* that a step takes at most, and continuations of engine_generate(); 0: 1 */
-    uint32_t cache;   /* positions of the KV cache for all sequences together, which is taken as it
-                         is needed; 0: context for each */
-    uint32_t chunk;   /* prompt tokens that go through the model together; 0: ENGINE_CHUNK */
-    uint32_t threads; /* cores; 0: all */
+    uint32_t sequences;  /* at most that many take part in a step; continuations of
+                            engine_generate(); 0: 1 */
+    uint32_t cache; /* positions of the KV cache for all sequences together; it grows up to that as
+                       needed; 0: context for each */
+    uint32_t chunk; /* prompt tokens that go through the model together; 0: ENGINE_CHUNK */
+    uint32_t threads;    /* cores; 0: all */
     const char *kv_type; /* F16 or Q8_0; NULL: F16 */
     const char *expect;  /* a shape the model must have (guard_rail.h); NULL: any */
     bool no_repack;      /* leave matrices in the order of the file */
@@ -43,12 +43,12 @@ struct engine_options {
     /* On a device that works in the host's memory, matrices of more bytes than these are repacked
      * between the first passes instead of before them; 0: 2.5 GiB. */
     uint64_t repack_first_bytes;
-    bool guard_rail; /* false: go on in spite of what it says */
+    bool guard_rail; /* false: continue in spite of what it finds */
     bool all_logits; /* logits of every prompt position will be wanted */
     const char *trace, *trace_file, *trace_dump; /* trace.h; trace NULL: none */
-    const char *const *inject;                   /* faults on purpose (inject.h) */
+    const char *const *inject;                   /* faults to inject (inject.h) */
     size_t inject_count;
-    /* Bytes loaded of all; returning false gives up. May be NULL. */
+    /* Bytes loaded so far, and in total; returning false gives up. May be NULL. */
     bool (*progress)(uint64_t done, uint64_t total, void *user);
     /* A table of what the guard rail found, as text for people. May be NULL. */
     void (*report)(const char *text, void *user);
@@ -68,12 +68,12 @@ NODISCARD enum rc engine_close(engine **g, struct err *e);
 const struct config *engine_config(const engine *g);
 const tokenizer *engine_tokenizer(const engine *g);
 uint32_t engine_context(const engine *g);
-/* Appends the tokens of a text to go on from, with BOS where the model wants it. The end-of-text
+/* Appends the tokens of a text to be continued, with BOS where the model wants it. The end-of-text
  * token that some models want after a text is left out: they would not continue from it. special:
  * markup such as "<|eot_id|>" in the text becomes those tokens. */
 NODISCARD enum rc engine_encode(const engine *g, const char *text, size_t len, bool special,
                                 struct token_list *list, struct err *e);
-/* Positions that a request with `append` would find taken. */
+/* Positions that are taken already for a request with `append`. */
 uint32_t engine_position(const engine *g);
 /* "greta-demo, llama, 1.6 M parameters; greta software device, 17.6 of 17.6 GiB free" */
 const char *engine_description(const engine *g);
@@ -83,23 +83,23 @@ const char *engine_description(const engine *g);
 /* FULL: the context has no room for the next token. */
 enum engine_end { ENGINE_LENGTH, ENGINE_EOS, ENGINE_STOP, ENGINE_INTERRUPTED, ENGINE_FULL };
 
-/* What became of a sequence. */
+/* How a sequence ended. */
 struct engine_finished {
     enum engine_end end;
-    uint32_t generated, evaluated; /* tokens that were drawn, and that the cache held */
+    uint32_t generated, evaluated; /* tokens that were drawn, and tokens that the cache held */
     uint64_t first_ns;             /* when the first was drawn, by clock_now_ns(); 0: none was */
     struct token_list *tokens;     /* prompt and continuation; may be taken, leaving it empty */
 };
 
-/* The stop texts must stay until the sequence has ended, the prompt only while it is submitted. */
+/* The stop texts must stay valid until the sequence has ended, the prompt only during the call. */
 struct engine_request {
     const int32_t *prompt; /* tokens; at least one */
     size_t prompt_count;
-    uint32_t number;     /* what callbacks and traces call the sequence; engine_submit() sets it */
-    bool hold;           /* for engine_generate(): its blocks stay for a request with `append` */
-    bool unshared;       /* neither uses blocks that others computed nor lets others use its own */
-    bool append;         /* continues what sequence 0 holds already */
-    uint32_t max_tokens; /* 0: only the prompt is evaluated */
+    uint32_t number; /* the sequence's number in callbacks and traces; engine_submit() sets it */
+    bool hold;       /* for engine_generate(): its blocks stay for a request with `append` */
+    bool unshared;   /* neither uses blocks that others computed nor lets others use its own */
+    bool append;     /* continues what sequence 0 holds already */
+    uint32_t max_tokens;             /* 0: only the prompt is evaluated */
     struct sampler_options sampling; /* sequence i uses seed + i */
     const char *const *stops;        /* texts that end a sequence and are not part of it */
     size_t stop_count;
@@ -117,7 +117,7 @@ struct engine_request {
     /* How many of a sequence's tokens have been read, and how many there are: before each pass and
      * after it, until the prompt has been read. May be NULL. */
     void (*progress)(uint32_t sequence, uint32_t done, uint32_t total, void *user);
-    /* The last that is heard of a sequence. May be NULL. */
+    /* Called once at the end of a sequence. May be NULL. */
     void (*finished)(uint32_t sequence, const struct engine_finished *f, void *user);
     void *user;
 };
@@ -126,8 +126,8 @@ struct engine_result {
     uint64_t generated;       /* tokens, of all sequences */
     double total_ms;          /* from the call to its return */
     double first_token_ms;    /* to the first token of sequence 0 */
-    double tokens_per_second; /* generated tokens after the first, by the time they took; where
-                                 there is only one, by all the time */
+    double tokens_per_second; /* generated tokens after the first, divided by the time they took; if
+                                 there is only one, by the total time */
     enum engine_end end;      /* of sequence 0 */
     struct token_list tokens; /* prompt and continuation of sequence 0; token_list_close() */
 };
@@ -139,18 +139,18 @@ NODISCARD enum rc engine_check(const engine *g, const struct engine_request *r, 
 NODISCARD enum rc engine_check_injections(const engine *g, const struct engine_request *r,
                                           struct err *e);
 
-/* Adds a sequence after those that are under way or waiting; *number is what its callbacks get. */
+/* Adds a sequence to the end of the queue; *number is what its callbacks get. */
 NODISCARD enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number,
                                 struct err *e);
 /* Ends a sequence at the next step, if it is still there. */
 NODISCARD enum rc engine_cancel(engine *g, uint32_t number, struct err *e);
 
 /* Ends `count` sequences from `number` on as they are, without completing their text; their
- * finished() is called. Whoever gives up after an error does this before what finished() uses is
- * gone: engine_close() does it too. */
+ * finished() is called. A caller that gives up after an error does this while what finished() uses
+ * still exists; engine_close() does it for the rest. */
 void engine_drop(engine *g, uint32_t number, uint32_t count);
-/* One pass: tokens of all sequences that are under way, prompts in chunks. *more: some are left. If
- * it fails, the sequences are as they were before it. */
+/* One pass for all live sequences: the next token of each, and prompts in chunks. *more: some are
+ * left. If it fails, the sequences are as they were before it. */
 NODISCARD enum rc engine_step(engine *g, bool *more, struct err *e);
 
 /* Runs a request. RC_RANGE if the context has no room (greta never drops the beginning of a text to

@@ -73,17 +73,17 @@ void forward_close(forward **f) {
 /* ---- the numbers of a batch --------------------------------------------------------------------
  */
 
-/* Whether the device holds these numbers already. A fault that is injected may have changed what it
- * holds. */
+/* Whether the device holds these numbers already. An injected fault may have changed what it holds.
+ */
 static bool is_held(const forward *f, enum forward_buffer_id id, const int32_t *from,
                     uint32_t count) {
     return !count || (!f->inject && count <= f->held[id].count &&
                       !memcmp(f->held[id].numbers, from, count * sizeof *from));
 }
 
-/* Of the numbers that describe a batch, those that the device does not hold: none where every
- * sequence continues with the token that the device drew (forward_advances()), but for a block of
- * the cache with every KERN_BLOCKth and for the random number of one that is not greedy. */
+/* Uploads those numbers of the batch that the device does not hold. If every sequence continues with
+ * the token that the device drew (forward_advances()), these are only new blocks of the cache, at
+ * every KERN_BLOCKth position, and the random numbers of sequences that are not greedy. */
 static enum rc upload_batch(forward *f, struct err *e) {
     const struct forward_batch *b = f->b;
     bool draws = b->settings && forward_ends(f);
@@ -169,8 +169,8 @@ static enum rc embed(forward *f, struct err *e) {
     return kern_embed(f->d->kernels, f->d->stream, &a, e);
 }
 
-/* Launches are queued in no time and take long to run. A batch that would keep the user waiting
- * after Ctrl-C does not run ahead by more than a layer. */
+/* Launches are queued much faster than they run. For a large batch the host stays at most one layer
+ * ahead of the device, so that Ctrl-C takes effect soon. */
 static bool pauses(const struct forward_batch *b) {
     enum { LARGE = 32 };
     return b->tokens >= LARGE && b->interrupted;
@@ -186,8 +186,8 @@ static enum rc pause_between_layers(const forward *f, struct err *e) {
     return rc;
 }
 
-/* From the tokens in device memory, or x, to x, or logits, or the tokens drawn from them, in device
- * memory. */
+/* Everything that is queued on the device for a batch: from its tokens, or x of the device before,
+ * to x, logits, or the tokens drawn from them. */
 static enum rc queue_pass(void *user, struct err *e) {
     forward *f = user;
     const struct forward_batch *b = f->b;

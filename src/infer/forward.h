@@ -40,11 +40,11 @@ struct forward_buffer {
 };
 const struct forward_buffer *forward_buffer_at(enum forward_buffer_id id);
 
-/* What the buffers are sized by. */
+/* What determines the sizes of the buffers. */
 struct forward_shape {
     const struct config *config;
     uint32_t tokens;      /* of a batch, at most */
-    uint32_t wanted;      /* of them that want logits, at most */
+    uint32_t wanted;      /* at most that many of them want logits */
     uint32_t sequences;   /* of a batch, at most */
     uint32_t context;     /* positions of a sequence, at most */
     bool all_floats;      /* weights_are_floats() */
@@ -59,14 +59,14 @@ uint64_t forward_parts_most(const struct forward_shape *s);
 
 /* ---- the pass ------------------------------------------------------------------------------- */
 
-/* Tokens that go through the model together, of any sequences. */
+/* Tokens that go through the model together, from any number of sequences. */
 struct forward_batch {
     uint32_t tokens;
     const int32_t *ids;     /* [tokens] */
     const int32_t *pos;     /* [tokens] position in its sequence */
-    const int32_t *seqs;    /* [tokens] the row of tables that its sequence has */
+    const int32_t *seqs;    /* [tokens] row of `tables` that belongs to its sequence */
     const int32_t *tables;  /* [sequences, table_width] blocks of the KV cache, in order */
-    const int32_t *numbers; /* [sequences] what traces call them */
+    const int32_t *numbers; /* [sequences] their numbers in traces */
     uint32_t sequences, table_width;
     uint32_t wanted;     /* tokens whose logits are wanted */
     const int32_t *rows; /* [wanted] which ones: indexes below tokens */
@@ -74,7 +74,7 @@ struct forward_batch {
      * as many as sequences at most then. */
     const int32_t *settings;
     int64_t step; /* for logs and traces */
-    /* Asked between layers of a large batch; true gives it up. May be NULL. */
+    /* Asked between layers of a large batch; true abandons the batch. May be NULL. */
     bool (*interrupted)(void *user);
     void *user;
 };

@@ -31,7 +31,7 @@ struct forward {
     struct {
         int32_t *numbers;
         uint32_t count;
-    } held[UPLOADS]; /* what the device has in the buffers that the host fills */
+    } held[UPLOADS]; /* contents of the device's copies of the buffers that the host fills */
     struct graphs graphs;
 };
 
@@ -47,7 +47,7 @@ static inline bool forward_ends(const forward *f) {
 
 /* x through the layer: attention, then the feed-forward block. */
 NODISCARD enum rc forward_layer(forward *f, uint32_t layer, struct err *e);
-/* What layers turn their heads by, where those of a step do that at once. */
+/* The cosines and sines of RoPE for all layers, if the fused kernels of a decode step need them. */
 NODISCARD enum rc forward_turns(forward *f, struct err *e);
 /* The logits that are wanted of x, and tokens drawn from them. */
 NODISCARD enum rc forward_logits(forward *f, struct err *e);

@@ -41,8 +41,8 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
 }
 
 /* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
- * 32 is exact enough. Many rows for a model of floats are split, few are used as they are (0): so
- * few do not pay for unpacking weights into parts. */
+ * 32 is exact enough. For a model of floats, many rows are split into parts; few are used as they
+ * are (0), because unpacking the weights would cost more than it gains. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };
@@ -54,8 +54,8 @@ static uint32_t run_for(const forward *f, const struct kern_view *const *weights
     return 32;
 }
 
-/* Whether rows of this width can be quantised in pieces by those who make them: not if they are
- * split, and pieces are multiples of 32. */
+/* Whether the kernel that computes rows of this width can quantise them piece by piece: not if they
+ * are split, and pieces are multiples of 32. */
 static bool can_quantise_pieces(uint32_t run, uint64_t width) {
     return run == 0 || (run != KERN_SPLIT && width % 32 == 0);
 }
@@ -69,8 +69,8 @@ static enum rc quantize(forward *f, const struct kern_view *x, uint32_t rows, ui
     return run ? kern_quantize(f->d->kernels, f->d->stream, &a, e) : RC_OK;
 }
 
-/* What a projection multiplies: x[rows, k], and its levels for weights that want them; NULL: they
- * are yet to be made. */
+/* What a projection multiplies: x[rows, k], and its levels for quantised weights; NULL: still to be
+ * computed. */
 struct input {
     const struct kern_view *x, *levels;
     uint32_t rows;
@@ -140,8 +140,8 @@ static enum rc look_at_cache(forward *f, int32_t layer, struct err *e) {
     return rc;
 }
 
-/* A projection that is added to x as it is computed has no buffer of its own. To be looked at it is
- * computed once more, into norm, which is free at that time. */
+/* A projection that is added to x while it is computed has no buffer of its own. For a trace it is
+ * computed once more, into norm, which is unused at that time. */
 static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point point,
                                const struct kern_view *weight, const struct kern_view *bias,
                                const struct input *in, struct err *e) {
@@ -207,7 +207,7 @@ static enum rc project_qkv(forward *f, uint32_t layer, struct err *e) {
     return kern_matmul_qkv(f->d->kernels, f->d->stream, &a, e);
 }
 
-/* How a layer turns its heads. */
+/* How a layer rotates its heads. */
 struct rotation {
     const struct kern_view *freqs, *turns;
     float magnitude;
@@ -318,8 +318,8 @@ static uint32_t output_run(const forward *f, uint32_t layer) {
     return run_for(f, &output, 1, f->b->tokens);
 }
 
-/* Whether every token continues a sequence of its own, and nobody wants to see what fused kernels
- * keep to themselves. */
+/* Whether every token continues a sequence of its own, and no trace wants values that fused kernels
+ * do not write to memory. */
 static bool is_step(const forward *f) {
     return f->fuses && !f->inject && !f->trace && f->b->tokens == f->b->sequences;
 }

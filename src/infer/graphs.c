@@ -19,7 +19,7 @@ void graphs_close(struct graphs *g, const struct device *d) {
         forget(&g->entry[i], d);
 }
 
-/* A graph of buffers that have moved is never asked for again: versions only grow. */
+/* A graph over buffers that have moved is never looked up again: versions only grow. */
 static bool is_outdated(const struct graphs_key *k, const struct graphs_key *now) {
     return k->cache != now->cache || k->weights != now->weights;
 }
@@ -31,7 +31,7 @@ static struct graphs_entry *find(struct graphs *g, const struct graphs_key *key)
     return NULL;
 }
 
-/* A free entry; of those in use the one that was used longest ago. */
+/* A free entry, else the least recently used one. */
 static struct graphs_entry *make(struct graphs *g, const struct device *d,
                                  const struct graphs_key *key) {
     struct graphs_entry *oldest = &g->entry[0];
@@ -47,7 +47,7 @@ static struct graphs_entry *make(struct graphs *g, const struct device *d,
     return oldest;
 }
 
-/* Captures a pass. *exec stays NULL if the runtime does not take part; nothing has run then. */
+/* Captures a pass. *exec stays NULL if the runtime refuses to capture; nothing has run then. */
 static enum rc capture(const struct device *d, hipGraphExec_t *exec, graphs_pass pass, void *user,
                        struct err *e) {
     hipGraph_t graph = NULL;

@@ -18,7 +18,7 @@
 struct graphs_key {
     uint32_t tokens;
     uint32_t table_width, ranges;
-    uint32_t cache, weights; /* versions of where these are */
+    uint32_t cache, weights; /* change whenever these move in memory */
     uint32_t drawn;          /* tokens are drawn */
 };
 
@@ -29,8 +29,8 @@ struct graphs {
     uint64_t uses;
     struct graphs_entry {
         struct graphs_key key;
-        hipGraphExec_t exec; /* NULL: the shape was met once */
-        uint64_t used;       /* when; 0: the entry is free */
+        hipGraphExec_t exec; /* NULL: the key has been seen once */
+        uint64_t used;       /* time of the last use; 0: the entry is free */
     } entry[GRAPHS_KEPT];
 };
 
@@ -38,8 +38,8 @@ struct graphs {
 typedef enum rc (*graphs_pass)(void *user, struct err *e);
 
 void graphs_open(struct graphs *g); /* reads GRETA_HIP_GRAPH */
-/* Queues the pass: the first time that a key is met by its launches, the second time by capturing
- * them, then by the graph that came of it. A runtime that refuses to capture is not asked again.
+/* Queues the pass: the first time a key is seen, launch by launch; the second time it is captured,
+ * and from then on the graph is launched. A runtime that refuses to capture is not asked again.
  * RC_DEVICE if a launch failed, or what the pass returned. */
 NODISCARD enum rc graphs_run(struct graphs *g, const struct device *d, const struct graphs_key *key,
                              graphs_pass pass, void *user, struct err *e);

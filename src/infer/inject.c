@@ -97,7 +97,8 @@ static enum rc read_spec(struct shot *s, const char *spec, struct err *e) {
     if (at && !read_place(at + 1, s))
         return bad_place(spec, e);
     if (at && inject_info[s->kind].when == INJECT_OPEN)
-        return err_set(e, RC_USAGE, "--inject %s: it is of no layer and of no step", spec);
+        return err_set(e, RC_USAGE, "--inject %s: this kind takes neither a layer nor a step",
+                       spec);
     return RC_OK;
 }
 
@@ -158,7 +159,7 @@ void inject_claim(inject *i) {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* A view of the model's that has a name of its own. */
+/* A view of the engine under the name that the ledger has for it. */
 typedef bool (*visit_fn)(struct kern_view *v, void *user);
 
 static bool visit_role(struct kern_view *v, visit_fn visit, void *user) {
@@ -323,12 +324,13 @@ enum rc inject_attach(inject *i, const struct inject_scene *scene, struct err *e
         if (inject_info[i->shots[n].kind].tensors != TENSORS_TEXT)
             rc = place_shot(i, &i->shots[n], e);
         else if (!i->shots[n].struck)
-            rc = err_set(e, RC_USAGE, "--inject %s: it goes with --record FILE", i->shots[n].spec);
+            rc = err_set(e, RC_USAGE, "--inject %s: this kind needs --record FILE",
+                         i->shots[n].spec);
     i->attached = !rc;
     return rc;
 }
 
-/* ---- striking -------------------------------------------------------------------------------- */
+/* ---- injecting ------------------------------------------------------------------------------- */
 
 enum rc inject_check_steps(const inject *i, int64_t end, struct err *e) {
     for (size_t n = 0; i && n < i->count; n++)
@@ -375,7 +377,7 @@ enum rc inject_close(inject **i, struct err *e) {
         snprintf(text, sizeof text,
                  "--inject %s never struck: the run ended after step %lld, in layers 0 to %lld",
                  s->spec, (long long)(*i)->steps - 1, (long long)(*i)->scene.config->layers - 1);
-        if (rc || !e) /* else the caller says it */
+        if (rc || !e) /* else the caller reports it */
             note(*i, text);
         rc = rc ? rc : err_set(e, RC_USAGE, "%s", text);
     }

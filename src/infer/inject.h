@@ -1,4 +1,4 @@
-/* inject.h - faults on purpose, to see that the audit names them.
+/* inject.h - injects faults, to see that the audit names them.
  *
  * --inject KIND[:TENSOR][@LAYER[.STEP]] makes the engine do, once, what inject.def says, with real
  * calls of the HIP table: the recording has them as it would have anybody's. What a fault does to
@@ -27,11 +27,11 @@ enum inject_when { INJECT_OPEN, INJECT_BEFORE, INJECT_AFTER };
 /* A sentence for the user; may be NULL. */
 typedef void (*inject_note)(const char *text, void *user);
 
-/* The kinds, a line each. */
+/* The kinds, one line each. */
 void inject_print_kinds(FILE *out);
 
-/* RC_USAGE, with what there is, for a kind or a place that cannot be. count 0 gives NULL. On
- * failure *out is untouched. */
+/* RC_USAGE, with a list of what there is, for an unknown kind or an impossible place. count 0 gives
+ * NULL. On failure *out is untouched. */
 NODISCARD enum rc inject_open(inject **out, const char *const *specs, size_t count,
                               inject_note note, void *user, struct err *e);
 

@@ -68,12 +68,12 @@ struct inject {
     size_t registered_bytes;
 };
 
-/* One function a kind; e says what failed. */
+/* One function per kind; e says what failed. */
 typedef enum rc (*strike_fn)(inject *i, struct shot *s, const struct forward_batch *b,
                              struct err *e);
 extern const strike_fn strike_table[INJECT_KINDS];
 
-/* Gives back all that strikes took, and the engine's views what they were. */
+/* Releases all that injections allocated, and restores the engine's views. */
 void strike_undo(inject *i);
 
 #endif

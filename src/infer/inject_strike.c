@@ -1,8 +1,8 @@
 /* inject_strike.c - the faults of inject.def, each as a program would have it: calls of the HIP
  * table, past the checked copies where those would refuse.
  *
- * What fails is told to the caller, as the engine does with its own calls, unless not to look is
- * the fault. What does not fail leaves the run as it is: only the audit can tell. */
+ * Failures are returned to the caller, as the engine does with its own calls, unless ignoring them
+ * is the fault. What does not fail leaves the run as it is: only the audit can tell. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ static enum rc failed(const inject *i, const char *what, hipError_t error, struc
                    i->scene.device->hip->hipGetErrorString(error));
 }
 
-/* ---- what strikes need ----------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 /* A second stream that no rule of HIP orders with the engine's. */
 static enum rc need_side(inject *i, struct err *e) {
@@ -42,7 +42,7 @@ static enum rc need_pinned(inject *i, size_t bytes, void **out, struct err *e) {
     return RC_OK;
 }
 
-/* What comes next in `later` is after all that is in `earlier` now. */
+/* Orders later work of `later` after the present work of `earlier`. */
 static enum rc order(const inject *i, hipStream_t earlier, hipStream_t later, struct err *e) {
     const struct hip_api *hip = i->scene.device->hip;
     hipEvent_t event = NULL;
@@ -56,7 +56,7 @@ static enum rc order(const inject *i, hipStream_t earlier, hipStream_t later, st
     return r == hipSuccess ? RC_OK : failed(i, "hipStreamWaitEvent", r, e);
 }
 
-/* From now on the engine has `to` for the view. mine: what is to be freed in the end. */
+/* From now on the engine uses `to` for the view. mine: memory to free at the end. */
 static void change_view(inject *i, struct kern_view *view, const struct kern_view *to, void *mine) {
     struct kern_view *output = &i->scene.weights->output, was = *view;
     bool same = output->ptr == was.ptr; /* a copy of another view */
@@ -99,7 +99,7 @@ static size_t used_bytes(const inject *i, const struct shot *s, const struct for
     used.tokens = b->tokens;
     used.sequences = b->sequences;
     used.context = b->table_width * KERN_BLOCK;
-    used.wanted = 1; /* if none is now, one was before */
+    used.wanted = 1; /* one row of logits, of this batch or of an earlier one */
     if (id == FORWARD_rows && b->wanted)
         used.wanted = b->wanted;
     return forward_buffer_bytes(&used, (enum forward_buffer_id)id);
@@ -372,7 +372,7 @@ static enum rc strike_host_buffer_lifetime(inject *i, struct shot *s, const stru
     const struct device *d = i->scene.device;
     size_t used = used_bytes(i, s, b), bytes = (used + PAGE - 1) / PAGE * PAGE;
     if (i->registered)
-        return err_set(e, RC_USAGE, "--inject %s: once is enough", s->spec);
+        return err_set(e, RC_USAGE, "--inject %s: it can be injected once per run", s->spec);
     void *host = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (host == MAP_FAILED)
         return err_set(e, RC_MEMORY, "out of memory");

@@ -16,7 +16,7 @@ struct kvcache {
     struct kvcache_layer *layers; /* views of layers that other devices have are empty */
     uint32_t layer_count, blocks;
     enum tensor_type type;
-    uint32_t version; /* another one whenever a view is */
+    uint32_t version; /* changes whenever a view does */
     uint64_t row_bytes;
 };
 

@@ -5,8 +5,8 @@
 #include "infer/engine.h"
 
 /* Forgets what sequence 0 holds after its first `positions` tokens: a request with `append` goes
- * on from there. Does nothing if it does not hold more. The same rules as for any other use of an
- * engine: one thread at a time. */
+ * on from there. Does nothing if it does not hold more. One thread at a time, as for every use of
+ * an engine. */
 void engine_rewind(engine *g, uint32_t positions);
 
 #endif

@@ -94,7 +94,7 @@ void sampler_close(sampler **s) {
 
 /* ---- picking -------------------------------------------------------------------------------- */
 
-/* Makes tokens that were there lately less likely, whatever the sign of their logit; once each. */
+/* Makes recent tokens less likely, whatever the sign of their logit; once each. */
 static void penalise(sampler *s, const int32_t *before, size_t count) {
     float by = s->options.repeat_penalty;
     size_t from = count > s->options.repeat_last ? count - s->options.repeat_last : 0;
@@ -116,7 +116,7 @@ static enum rc broken(const sampler *s, uint32_t bad, struct err *e) {
                    bad, s->vocab);
 }
 
-/* Takes the logits in. The room for them is made when they come: a device that draws sends none. */
+/* Copies the logits. The buffer is allocated on first use: a device that draws sends none. */
 static enum rc load(sampler *s, const float *logits, struct err *e) {
     uint32_t bad = choose_count_bad(logits, s->vocab), possible = 0;
     for (uint32_t i = 0; i < s->vocab; i++)
@@ -145,7 +145,7 @@ static struct choose_rule rule_with(const sampler *s, uint64_t random) {
                                  .draw = greedy ? 0 : (double)(random >> 11) * 0x1p-53 };
 }
 
-/* Who always takes the best needs no random numbers. */
+/* Greedy decoding needs no random numbers. */
 static uint64_t advance(uint64_t state[4], const sampler *s) {
     return s->options.temperature == 0 ? 0 : next_random(state);
 }

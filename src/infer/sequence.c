@@ -30,7 +30,8 @@ enum rc sequence_open(struct sequence **out, const engine *g, const struct engin
     return rc;
 }
 
-/* The last first: that is how long they stay for others to find. */
+/* The last block first, so that the first ones, which others are likely to share, are reused last.
+ */
 void sequence_give_back_blocks(struct sequence *q, engine *g) {
     while (q->block_count)
         blocks_give_back(&g->pool, q->blocks[--q->block_count]);

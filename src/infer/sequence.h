@@ -1,5 +1,5 @@
-/* sequence.h - one text under way: its tokens, position, sampler, stop rules and blocks of the
- * cache. Belongs to an engine (engine_internal.h) and to its thread. */
+/* sequence.h - one text being generated: its tokens, position, sampler, stop rules and blocks of
+ * the cache. Belongs to an engine (engine_internal.h) and to its thread. */
 #ifndef INFER_SEQUENCE_H
 #define INFER_SEQUENCE_H
 
@@ -7,21 +7,21 @@
 #include "infer/stopper.h"
 
 struct sequence {
-    struct sequence *next; /* that came after it */
+    struct sequence *next; /* the next one in the queue */
     struct engine_request r;
-    uint32_t number; /* what callbacks and traces call it */
+    uint32_t number; /* in callbacks and traces */
     sampler *sampler;
     struct tokenizer_decoder decoder;
     struct stopper stopper;
-    struct token_list tokens; /* prompt and what came */
-    uint32_t evaluated;       /* of them: what the cache holds */
+    struct token_list tokens; /* of the prompt and its continuation */
+    uint32_t evaluated;       /* how many of them the cache holds */
     uint32_t generated;
     int32_t *blocks;  /* of the cache, in order */
-    uint64_t *hashes; /* of those that are full */
+    uint64_t *hashes; /* of the full blocks */
     uint32_t block_count;
     struct sequence *leader; /* has the same prompt and reads it for both; NULL: none */
     uint64_t first_ns;       /* when the first token was drawn; 0: not yet */
-    bool interrupted;        /* its caller said so */
+    bool interrupted;        /* r.interrupted() returned true */
     bool done;
     enum engine_end end;
 };
@@ -38,13 +38,13 @@ void sequence_give_back_blocks(struct sequence *q, engine *g);
 /* Where the next token comes from. */
 struct sequence_next {
     const float *logits; /* [vocab]; NULL: the device has drawn it */
-    int32_t token;       /* what it drew, as kernel sample says it */
+    int32_t token;       /* result of kernel sample */
 };
 
 /* Draws the next token, gives out the text it adds and decides whether the sequence goes on. */
 NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g,
                                    const struct sequence_next *from, struct err *e);
-/* Ends it: what text was held back is given out. */
+/* Ends it; text that was held back is given out. */
 NODISCARD enum rc sequence_finish(struct sequence *q, enum engine_end end, struct err *e);
 
 #endif

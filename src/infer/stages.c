@@ -85,7 +85,7 @@ void stages_close(struct stages *s) {
     s->count = 0;
 }
 
-/* ---- what all do ----------------------------------------------------------------------------- */
+/* ---- operations on all stages ---------------------------------------------------------------- */
 
 enum rc stages_grow(struct stages *s, const struct config *c, uint32_t blocks, struct err *e) {
     enum rc rc = RC_OK;

@@ -31,7 +31,7 @@ NODISCARD enum rc stages_open(struct stages *s, const char *list, uint32_t layer
 /* Frees what the stages have, and closes the devices. */
 void stages_close(struct stages *s);
 
-/* More blocks for the cache of all; a copy of a block in all (kvcache.h). */
+/* Grow the cache, or copy one of its blocks, in all stages (kvcache.h). */
 NODISCARD enum rc stages_grow(struct stages *s, const struct config *c, uint32_t blocks,
                               struct err *e);
 NODISCARD enum rc stages_copy_block(const struct stages *s, uint32_t from, uint32_t to,

@@ -14,8 +14,8 @@ struct stopper {
     struct token_text held; /* not yet given out */
 };
 
-/* Takes text in; *ready is how many bytes of s->held may be given out now (then stopper_drop them).
- * *found: a stop text begins there, and the sequence ends. */
+/* Appends text; *ready is how many bytes of s->held may be given out now (then stopper_drop()
+ * them). *found: a stop text begins there, and the sequence ends. */
 NODISCARD enum rc stopper_push(struct stopper *s, const char *text, size_t len, size_t *ready,
                                bool *found, struct err *e);
 void stopper_drop(struct stopper *s, size_t len);

@@ -137,13 +137,13 @@ enum rc trace_close(trace **t, struct err *e) {
     if (!*t)
         return RC_OK;
     if (fflush((*t)->lines) || (*t)->failed)
-        rc = err_set(e, RC_IO, "the trace could not be written whole: %s", strerror(errno));
+        rc = err_set(e, RC_IO, "the trace could not be written in full: %s", strerror(errno));
     free_trace(*t);
     *t = NULL;
     return rc;
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- tracing -------------------------------------------------------------------------------- */
 
 static bool in_span(const struct span *s, int64_t n) {
     return s->from > s->to || (n >= s->from && n <= s->to);
@@ -237,7 +237,7 @@ static enum rc write_array(const trace *t, const char *tensor, uint64_t rows, ui
     return rc ? rc : closed;
 }
 
-/* n rows, from one on, of those that are looked at: all of one block where there are blocks. */
+/* n consecutive rows of those that are traced; they never cross a block of the cache. */
 static enum rc copy_rows(trace *t, const struct device *d, const char *tensor,
                          const struct kern_view *view, const struct trace_place *at, uint64_t from,
                          uint64_t n, uint64_t row_bytes, struct err *e) {

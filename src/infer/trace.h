@@ -1,4 +1,4 @@
-/* trace.h - what passes through the model, as statistics or whole.
+/* trace.h - tensors of the forward pass, as statistics or in full.
  *
  * A trace selects points (trace.def), layers and steps: "q,k:0-3:0", "all", "rmsnorm:5". Each
  * tensor that is selected is copied from the device by a checked copy and becomes one line of JSON:
@@ -35,14 +35,15 @@ struct trace_place {
     int64_t step;
     int32_t layer;    /* -1: none */
     int32_t sequence; /* whose it is; -1: of all in the batch */
-    const char *part; /* which of several of that point in a layer: "attn_norm"; NULL: the one */
+    const char *part; /* tells several tensors of one point in a layer apart: "attn_norm"; NULL:
+                         there is one */
     const int32_t *blocks; /* of KERN_BLOCK rows, in which to look; NULL: from the first row on */
 };
 
-/* Is the point selected? For tensors that exist only to be looked at. */
+/* Whether the point is selected: some tensors are computed only to be traced. */
 bool trace_wants(const trace *t, enum trace_point point, int64_t step, int32_t layer);
 
-/* Looks at `rows` rows of the view, whose rows are `width` wide, if the point is selected. t may be
+/* Traces `rows` rows of the view, each of `width` elements, if the point is selected. t may be
  * NULL. */
 NODISCARD enum rc trace_tensor(trace *t, const struct device *d, enum trace_point point,
                                const struct kern_view *view, uint64_t rows, uint64_t width,

@@ -2,8 +2,8 @@
  * filled from the file while the device takes the other.
  *
  * Every piece is a checked asynchronous copy with its tensor and layer (<gcore/d2h.h>), and a
- * buffer is filled again only when its last copy has completed. Where no memory can be pinned,
- * pieces are copied from where they are, one after another. Used by one thread at a time. */
+ * buffer is filled again only when its last copy has completed. If no memory can be pinned, pieces
+ * are copied from where they are, one after another. Used by one thread at a time. */
 #ifndef INFER_UPLOAD_H
 #define INFER_UPLOAD_H
 
@@ -18,7 +18,7 @@ struct upload {
     unsigned next; /* the buffer whose copy is the oldest */
 };
 
-/* staged: copies go through pinned buffers, which pays where the device has memory of its own.
+/* staged: copies go through pinned buffers, which is faster where the device has memory of its own.
  * Never fails. */
 void upload_open(struct upload *u, const struct device *d, bool staged);
 /* Sends bytes to a place in a view. They may be changed when it returns; the device has them after

@@ -92,7 +92,7 @@ static enum rc load_rope(struct weights *w, const struct device *d, const gguf *
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-/* So many bytes of all are done. */
+/* Reports that many more bytes as done. */
 static enum rc tell(struct weights_loading *l, uint64_t done, struct err *e) {
     l->done = done;
     if (!l->progress || l->progress(l->done, l->total, l->user))
@@ -205,7 +205,7 @@ bool weights_are_floats(const gguf *g, const struct config *c) {
     return true;
 }
 
-/* Instead of loading it. */
+/* The same from the packed cache, instead of loading it. */
 static enum rc write_role(packed_writer *to, const struct gguf_tensor *t,
                           const struct config_tensor_spec *spec, struct err *e) {
     char name[GGUF_MAX_NAME + 1];
@@ -320,7 +320,7 @@ static void set_packed(struct weights *w, int32_t layer) {
         w->layers[layer].packed = true;
 }
 
-/* Views there will be at most, and how many of them are parts of fused tensors. */
+/* The most views there can be, and how many of them are parts of fused tensors. */
 static uint64_t count_views(const struct config *c, uint64_t *parts) {
     struct config_tensor_spec spec;
     struct config_part p;
@@ -365,7 +365,7 @@ static enum rc open_cache(struct weights *w, const struct device *d, const gguf 
     if (!rc) {
         rc = packed_open(&w->cached, path, g, l->progress, l->user, &why);
         if (rc == RC_FORMAT)
-            note_cache(cache, "the packed cache is made again", &why);
+            note_cache(cache, "the packed cache is rebuilt", &why);
         if (rc == RC_FORMAT || rc == RC_IO) {
             rc = make_cache(w, d, g, c, path, &why);
             w->part_count = 0;
@@ -375,7 +375,7 @@ static enum rc open_cache(struct weights *w, const struct device *d, const gguf 
     if (rc == RC_BUSY)
         return err_set(e, rc, "%s", why.msg);
     if (rc)
-        note_cache(cache, "going on without the packed cache", &why);
+        note_cache(cache, "continuing without the packed cache", &why);
     return RC_OK;
 }
 
@@ -430,7 +430,7 @@ enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
 
 /* ---- packing later -------------------------------------------------------------------------- */
 
-/* The matrix is now where it was to be. */
+/* Switches to the packed copy of the matrix. */
 static void move_over(struct weights *w, const struct device *d, struct weights_mapped *m) {
     if (w->output.ptr == m->view->ptr)
         w->output = m->packed;
@@ -444,7 +444,7 @@ static bool waits(const struct weights_mapped *m, int32_t layer) {
     return m->packed.ptr && m->layer == layer;
 }
 
-/* Kernels are told of a whole layer whether it is packed: all its matrices move, or none. */
+/* Kernels are told for a whole layer whether it is packed: all its matrices move, or none. */
 static enum rc repack_layer(struct weights *w, const struct device *d, const gguf *g, int32_t layer,
                             const struct weights_pause *pause, struct err *e) {
     struct weights_mapped *m = w->mapped, *end = m + w->mapped_count;

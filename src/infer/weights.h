@@ -21,8 +21,8 @@ struct weights_mapped {
     const struct gguf_tensor *tensor; /* NULL: no longer */
     const void *memory; /* where it is: in the model's file or in that of packed ones */
     struct kern_view *view;
-    struct kern_view packed; /* where it will be; ptr NULL: it stays */
-    bool ready;              /* … and is already, for when the rest of its layer is */
+    struct kern_view packed; /* where its packed copy will be; ptr NULL: it stays in the file */
+    bool ready;              /* the copy is ready, and waits for the rest of its layer */
     int32_t layer;           /* -1: none */
 };
 
@@ -40,8 +40,8 @@ struct weights {
                                                      own; ptr NULL: there are none */
     struct weights_layer *layers;
     uint32_t layer_count;
-    uint32_t version; /* another one whenever a view is */
-    bool packed;      /* as in a layer, for the others */
+    uint32_t version; /* changes whenever a view does */
+    bool packed;      /* packed, as in struct weights_layer, for those that are not of a layer */
     bool all_floats;  /* no matrix is quantised */
     struct weights_mapped *mapped;
     size_t mapped_count;
@@ -74,7 +74,7 @@ uint64_t weights_bytes(const gguf *g, const struct config *c, const struct weigh
 /* No matrix that c wants from g is quantised. */
 bool weights_are_floats(const gguf *g, const struct config *c);
 
-/* Bytes that are done and bytes there are; returns false to give up. */
+/* Bytes done so far, and in total; returns false to give up. */
 typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
 
 /* Loads a part of what c says from g; a fused tensor becomes its parts. context: positions of a
@@ -82,14 +82,15 @@ typedef bool (*weights_progress)(uint64_t done, uint64_t total, void *user);
  * (upload.h). RC_BUSY if progress said stop. On failure *w is empty.
  *
  * With a cache, packed matrices are mapped from its file, which is written first if it is not
- * there or not whole; the order is then WEIGHTS_PACKED. Where that fails it goes on without. */
+ * there or not whole; the order is then WEIGHTS_PACKED. If that fails, loading continues without
+ * it. */
 NODISCARD enum rc weights_load(struct weights *w, const struct device *d, const gguf *g,
                                const struct config *c, const struct weights_range *range,
                                uint32_t context, enum weights_order order,
                                const struct weights_cache *cache, weights_progress progress,
                                void *user, struct err *e);
 
-/* Asked whenever a moment of packing is over; true ends it there. */
+/* Asked at short intervals while packing; true stops it. */
 struct weights_pause {
     bool (*interrupted)(void *user);
     void *user;

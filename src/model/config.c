@@ -71,7 +71,7 @@ bool config_is_local(const struct config *c, uint32_t layer) {
     return c->sliding_window && (c->window_period == 0 || (layer + 1) % c->window_period != 0);
 }
 
-/* What the family's row says, where nobody has said otherwise. */
+/* Defaults from the family's row, for fields that are still 0. */
 static void complete_from_family(struct config *c) {
     const struct config_family *f = &archs[c->arch];
     struct config_tensor_spec output;
@@ -243,7 +243,7 @@ static void read_per_layer(struct reader *r, const char *tail, bool required, ui
         *out = (uint32_t)first;
 }
 
-/* The period of local and global layers: a number, or an array with the truth about each layer. */
+/* The period of local and global layers: a number, or an array with one boolean per layer. */
 static void read_window_period(struct reader *r, struct config *c) {
     const struct gguf_key *k =
         r->rc ? NULL : gguf_find_key(r->g, make_key(r, "attention.sliding_window_pattern"));
@@ -262,7 +262,7 @@ static void read_window_period(struct reader *r, struct config *c) {
         }
     }
     r->rc = err_set(r->e, RC_UNSUPPORTED,
-                    "%s: key '%s': greta runs models in which every so many-th layer is global",
+                    "%s: key '%s': greta runs models in which every Nth layer is global",
                     gguf_path(r->g), r->key);
 }
 

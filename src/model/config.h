@@ -32,7 +32,7 @@ enum config_rope_scaling {
 enum config_rope_style { CONFIG_ROPE_PAIRS, CONFIG_ROPE_HALVES };
 /* x / rms(x), or (x - mean(x)) / deviation(x); of heads it is always the former. */
 enum config_norm { CONFIG_RMS_NORM, CONFIG_LAYER_NORM };
-enum config_activation { CONFIG_SILU, CONFIG_GELU /* approximated by tanh */ };
+enum config_activation { CONFIG_SILU, CONFIG_GELU /* the approximation by tanh */ };
 /* What embeddings are multiplied with. */
 enum config_embedding_scale { CONFIG_NO_SCALE, CONFIG_SQRT_DIM };
 
@@ -48,7 +48,7 @@ struct config_family {
     double local_rope_base; /* as in struct config */
     float attention_cap;    /* as in struct config */
     float logit_cap;        /* as in struct config */
-    uint32_t wide_layers;   /* models of so many layers scale q.k by 1/sqrt(dim / heads) */
+    uint32_t wide_layers;   /* models with that many layers scale q.k by 1/sqrt(dim / heads) */
 };
 
 struct config {
@@ -57,21 +57,23 @@ struct config {
     uint32_t dim, layers, heads, kv_heads, head_size, hidden;
     uint32_t vocab;   /* rows of the embedding */
     uint32_t context; /* positions it was trained with */
-    bool tied;        /* there is no output.weight: the embedding serves */
+    bool tied;        /* there is no output.weight: the embedding is used */
     enum config_norm norm;
     float norm_eps;
     enum config_activation activation;
-    float embedding_scale;   /* of embeddings as they enter the first layer; 0: none */
-    float attention_scale;   /* of q.k before softmax; 1/sqrt(head_size) unless the file says */
-    float attention_cap;     /* a score s becomes cap * tanh(s / cap); 0: it stays */
-    float logit_cap;         /* the same of a logit */
-    uint32_t sliding_window; /* positions a token sees in a local layer; 0: all, there are none */
-    uint32_t window_period;  /* every so many-th layer is global; 0: all are local */
+    float embedding_scale;   /* factor of the embeddings that enter the first layer; 0: none */
+    float attention_scale;   /* factor of q.k before softmax; 1/sqrt(head_size) unless the file says
+                                otherwise */
+    float attention_cap;     /* a score s becomes cap * tanh(s / cap); 0: no cap */
+    float logit_cap;         /* the same for logits */
+    uint32_t sliding_window; /* positions a token sees in a local layer; 0: no layer is local */
+    uint32_t window_period;  /* N: every Nth layer is global; 0: all are local */
 
     enum config_rope_style rope_style;
     uint32_t rope_dims; /* elements of a head that rotate, even */
     double rope_base;
-    double rope_local_base; /* of local layers, which then are not stretched; 0: as the others */
+    double rope_local_base; /* RoPE base of local layers, which are then not scaled; 0: as the
+                               others */
     enum config_rope_scaling rope_scaling;
     bool rope_freqs;    /* the file has rope_freqs.weight: divide frequency i by its element i */
     double rope_factor; /* LINEAR and YARN; else 1 */

@@ -53,8 +53,8 @@ enum rc guard_rail_verdict(const struct guard_rail_report *r, const gguf *g, str
     if (r->count > 1)
         snprintf(others, sizeof others, " and %zu more mismatches", r->count - 1);
     return err_set(e, RC_REFUSED,
-                   "%s: %s: expected %s, found %s%s; GRETA_DISABLE_GUARD_RAIL=1 goes on all the"
-                   " same",
+                   "%s: %s: expected %s, found %s%s; GRETA_DISABLE_GUARD_RAIL=1 runs it "
+                   "anyway",
                    gguf_path(g), r->rows[0].subject, r->rows[0].expected, r->rows[0].found, others);
 }
 
@@ -99,8 +99,8 @@ static void check_tensor(const struct config_tensor_spec *s, const struct gguf_t
                 tensor_type_name(t->type));
 }
 
-/* A tensor that no role claims would be left out of the arithmetic, and the output would be wrong
- * without a word. */
+/* A tensor that has no role would be left out of the arithmetic, and the output would be silently
+ * wrong. */
 static void check_leftovers(const gguf *g, const bool *claimed, struct guard_rail_report *r) {
     for (uint64_t i = 0; i < gguf_tensor_count(g); i++) {
         const struct gguf_tensor *t = gguf_tensor_at(g, i);

@@ -2,8 +2,8 @@
  *
  * Every check adds rows to a report: what was looked at, what was expected, what was found. An
  * empty report means that file, configuration and machine agree. Nothing here touches a device:
- * free memory comes in as a number. Whether to go on in spite of a report
- * (GRETA_DISABLE_GUARD_RAIL) is the caller's business. A report is used by one thread at a time. */
+ * free memory comes in as a number. Whether to continue in spite of a report
+ * (GRETA_DISABLE_GUARD_RAIL) is up to the caller. A report is used by one thread at a time. */
 #ifndef MODEL_GUARD_RAIL_H
 #define MODEL_GUARD_RAIL_H
 
@@ -25,7 +25,7 @@ struct guard_rail_row {
 struct guard_rail_report {
     struct guard_rail_row *rows; /* owned; freed by guard_rail_clear() */
     size_t count, room;
-    bool incomplete; /* memory ran out: there were more rows */
+    bool incomplete; /* rows are missing because memory ran out */
 };
 
 /* What the kernels can take. */
@@ -79,11 +79,11 @@ void guard_rail_check_memory(const struct guard_rail_memory *need, uint64_t free
                              struct guard_rail_report *r);
 
 /* RC_OK for an empty report, else RC_REFUSED with a summary that names the first row, the number of
- * others, and how to go on in spite of them. */
+ * others, and how to continue in spite of them. */
 NODISCARD enum rc guard_rail_verdict(const struct guard_rail_report *r, const gguf *g,
                                      struct err *e);
 
-/* The table for a person, expected beside found. */
+/* The table for people, expected beside found. */
 void guard_rail_print(const struct guard_rail_report *r, FILE *out);
 
 void guard_rail_clear(struct guard_rail_report *r); /* frees the rows; *r is empty again */

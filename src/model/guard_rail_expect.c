@@ -227,9 +227,9 @@ enum rc guard_rail_parse_expectation(const char *text, size_t len, const char *n
     if (s.at < s.end)
         return bad(&s, "nothing after the object");
     if (unknown[0] && !published)
-        return err_set(e, RC_FORMAT, "%s: member '%s' is no property of a shape", name, unknown);
+        return err_set(e, RC_FORMAT, "%s: member '%s' is not a property of a shape", name, unknown);
     if (taken == 0)
-        return err_set(e, RC_FORMAT, "%s: it demands nothing of the shape", name);
+        return err_set(e, RC_FORMAT, "%s: no member says anything about the shape", name);
     *out = x;
     return RC_OK;
 }
@@ -237,7 +237,7 @@ enum rc guard_rail_parse_expectation(const char *text, size_t len, const char *n
 static enum rc read_file(const char *path, struct guard_rail_expectation *out, struct err *e) {
     FILE *f = fopen(path, "re");
     if (!f)
-        return err_set(e, RC_USAGE, "'%s' is no known shape and no file that can be read: %s", path,
+        return err_set(e, RC_USAGE, "'%s' is neither a known shape nor a readable file: %s", path,
                        strerror(errno));
     char *text = malloc(FILE_MAX);
     size_t n = text ? fread(text, 1, FILE_MAX, f) : 0;

@@ -12,15 +12,15 @@ struct pieces {
 };
 
 struct piece {
-    uint64_t tensor, first, count; /* count: of elements */
+    uint64_t tensor, first, count; /* count: its number of elements */
 };
 
 /* The next piece, of at most `most` elements; the tensor it begins in has `elements`. */
 struct piece pieces_take(struct pieces *p, uint64_t elements, uint64_t most);
 
 /* Calls work(arg) on this thread and on others beside it, `threads` in all (0: as many as this
- * process may run on), and waits until all have returned. Where the system has no more threads to
- * give, it does with fewer. */
+ * process may run on), and waits until all have returned. If the system cannot start so many
+ * threads, fewer do the work. */
 void pieces_work(int threads, void *(*work)(void *arg), void *arg);
 
 #endif

@@ -1,4 +1,5 @@
-/* synth.h - writes models with random weights: any shape, any type, the same bytes for a seed.
+/* synth.h - writes models with random weights: any shape, any type; the same seed gives the same
+ * bytes.
  *
  * Weights are drawn so that activations stay near 1 and logits near 2 through any number of layers.
  * Every piece of every tensor has its own stream of random numbers, derived from the seed, the

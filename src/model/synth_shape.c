@@ -102,7 +102,7 @@ static enum rc parse_pair(char *pair, struct config *c, bool *vocab_given, struc
     return err_set(e, RC_USAGE, "shape: there is no '%s'; there are%s", pair, list);
 }
 
-/* What is missing follows from what is there, in the proportions of the Llama family. */
+/* Missing sizes are derived from the others, in the proportions of the Llama family. */
 static void fill_gaps(struct config *c) {
     if (c->dim == 0 && c->heads && c->head_size)
         c->dim = c->heads * c->head_size;

@@ -1,4 +1,4 @@
-/* A vocabulary made from nothing: enough for text to become few tokens and come back unchanged.
+/* A built-in vocabulary: text becomes few tokens and comes back unchanged.
  *
  * SentencePiece merges neighbours into the piece with the best score. Every piece here that is
  * longer than a character is an older piece plus one character, so that each can be reached, and

@@ -52,7 +52,7 @@ wrong "goes with --dump-logits" --dump-logits-prompt
 wrong "goes with --trace" --trace-file t.jsonl
 wrong "expected POINTS" --trace fly
 wrong "expected POINTS" --trace q:3-1
-wrong "no known shape" --expect fly
+wrong "neither a known shape" --expect fly
 same_without_repacking() {
     "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet >a.txt 2>/dev/null &&
         "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet --no-repack >b.txt 2>/dev/null &&
@@ -98,6 +98,7 @@ Total time: [0-9.]+ ms\|Time to first token: [0-9.]+ ms\|Tokens/second: [0-9.]+\
 check "the demo model tells a story and ends with the figures" ends_as_promised
 check "no model, no file" status 1 says "cannot open" "$infer" --model none.gguf --prompt a
 check "a missing model is reported before a missing prompt" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf
+check "and so is a folder" status 1 says "expected a regular file" "$infer" -m .
 check "and before a missing prompt file" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf --prompt-file none.txt
 demo=$SOURCE_DIR/models/greta-demo.gguf
 check "a model without a prompt" status 2 says "no prompt: give --prompt TEXT, --prompt-file FILE, or a text on standard input" \
@@ -241,7 +242,7 @@ check "a device that is not there" status 3 says "there is no device 2: the HIP 
 more_than_layers() { GRETA_SOFT_DEVICES=8 "$infer" --device soft --devices 0,1,2,3,4 "${short[@]}"; }
 check "more devices than layers" status 2 says "5 devices for a model of 4 layers" more_than_layers
 broken() { GRETA_SOFT_DEVICES=2 "$infer" --device soft --devices 0,1 --inject pos_size "${short[@]}"; }
-check "faults are injected into one device" status 2 says "--inject goes with one device" broken
+check "faults are injected into one device" status 2 says "--inject works with one device" broken
 
 # ---- dumps and traces --------------------------------------------------------------------------
 
@@ -397,11 +398,14 @@ printf '{"prompt": "Once upon a time"}\r\n\n{"prompt": "The dragon", "max_tokens
 spaced() { "$infer" --prompts spaced.jsonl --greedy --max-tokens 12 2>/dev/null | diff - many.txt; }
 check "empty lines are skipped" spaced
 { echo && echo '{"prompt": "a"}' && echo && printf '{"prompt": "%s"}\n' "$(cat long.txt)"; } >toolong.jsonl
-check "a prompt that does not fit is named by its line" status 1 says "toolong.jsonl, line 4: the prompt has" \
+check "a prompt that does not fit is named by its line" status 1 says "toolong.jsonl: line 4: the prompt has" \
     "$infer" --prompts toolong.jsonl
 printf '{"prompt": "a"}\n{"text": "b"}\n' >bad.jsonl
-check "a line without a prompt is named" status 1 says 'bad.jsonl, line 2: expected an object with a string "prompt"' \
+check "a line without a prompt is named" status 1 says 'bad.jsonl: line 2: expected an object with a string "prompt"' \
     "$infer" --prompts bad.jsonl
+printf '{"prompt": "a"}\n{"prompt": "b"\n' >broken.jsonl
+check "a line that is not JSON is named once" status 1 says "greta_infer: broken.jsonl: line 2: expected" \
+    "$infer" --prompts broken.jsonl
 wrong "--prompts goes neither" --prompts many.jsonl --prompt a
 only_text() { is " was str" "$("$infer" --quiet --prompt "The dragon" --greedy --max-tokens 2 2>/dev/null)"; }
 echo "The dragon" >line.txt

@@ -27,7 +27,7 @@ check "no such layer" status 2 says "layers 0 to 3" "$infer" --inject leak@4
 check "a step that cannot come" status 2 says "steps 0 to 3" "$infer" "${short[@]}" --inject leak@0.4
 check "a step that did not come" status 2 says "--inject leak@0.30 never struck: the run ended after step" \
     "$infer" --greedy --max-tokens 40 --stop " a " --inject leak@0.30
-check "a claim needs a recording" status 2 says "goes with --record" "$infer" --inject stale_binary
+check "a claim needs a recording" status 2 says "needs --record" "$infer" --inject stale_binary
 check "a model without anything to get wrong" status 2 says "takes one with fewer" \
     bash -c "'$BUILD_DIR/bin/greta_model' synth --shape dim=64,layers=1,heads=2,kv_heads=2,hidden=64 \
         --type F32 -o full.gguf && '$infer' --model full.gguf --prompt a --inject kv_heads"

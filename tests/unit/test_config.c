@@ -184,7 +184,7 @@ static void a_pattern_of_windows_may_be_an_array(void **state) {
     put(&b, (uint8_t[]){ 1, 1, 0, 1, 1, 0 }, 6);
     assert_int_equal(read_good().window_period, 3);
     b.data[b.len - 1] = 1;
-    assert_config_refused(RC_UNSUPPORTED, "every so many-th layer is global");
+    assert_config_refused(RC_UNSUPPORTED, "every Nth layer is global");
     memset(b.data + b.len - 6, 0, 6);
     assert_int_equal(read_good().window_period, 1);
 }

@@ -254,8 +254,8 @@ static void json_that_is_wrong_is_refused(void **state) {
     } bad[] = {
         { "", "offset 0: expected '{'" },
         { "[]", "expected '{'" },
-        { "{}", "it demands nothing" },
-        { "{\"dims\": 4}", "member 'dims' is no property of a shape" },
+        { "{}", "no member says anything about the shape" },
+        { "{\"dims\": 4}", "member 'dims' is not a property of a shape" },
         { "{\"dim\": 4.5}", "member 'dim': expected a whole number" },
         { "{\"dim\": -4}", "member 'dim': expected a whole number" },
         { "{\"dim\": \"4\"}", "member 'dim': expected a whole number" },

@@ -244,7 +244,7 @@ static void split_models_must_be_complete_and_agree(void **state) {
     write_parts(2, 4, "c");
     assert_file_refused("m-00001-of-00003.gguf", RC_FORMAT, "expected 4 tensors in all parts");
     write_parts(2, 3, "a");
-    assert_file_refused("m-00001-of-00003.gguf", RC_FORMAT, "tensor 'a' is there twice");
+    assert_file_refused("m-00001-of-00003.gguf", RC_FORMAT, "tensor 'a' occurs twice");
     make_part(0, 3, 3, "a"), write_file("renamed.gguf", &b);
     assert_file_refused("renamed.gguf", RC_FORMAT, "must end in '-00001-of-00003.gguf'");
     char path[512];

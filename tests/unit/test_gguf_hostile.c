@@ -128,7 +128,7 @@ static void keys_that_lie_are_refused(void **state) {
     put_header(&b, 0, 1), put_key(&b, "k", GGUF_STRING), put_u64(&b, 5), put(&b, "four", 4);
     assert_refused(&b, RC_FORMAT, "its value claims 5 bytes, the file has 4 left");
     put_header(&b, 0, 2), put_key_u32(&b, "k", 1), put_key_u32(&b, "k", 2);
-    assert_refused(&b, RC_FORMAT, "key 'k' at offset 41: it is there twice, first at offset 24");
+    assert_refused(&b, RC_FORMAT, "key 'k' at offset 41: it occurs twice, first at offset 24");
 }
 
 static void arrays_that_lie_are_refused(void **state) {
@@ -218,7 +218,7 @@ static void tensors_that_overlap_or_repeat_are_refused(void **state) {
     put_tensor(&b, "t", 1, (uint64_t[]){ 8 }, 0, 0);
     put_tensor(&b, "t", 1, (uint64_t[]){ 8 }, 0, 32);
     put_data(&b, 32, 64);
-    assert_refused(&b, RC_FORMAT, "tensor 't' is there twice");
+    assert_refused(&b, RC_FORMAT, "tensor 't' occurs twice");
 }
 
 int main(void) {

@@ -146,7 +146,7 @@ static void a_damaged_file_is_made_again(void **state) {
         byte ^= 0x10;
         assert_int_equal(pwrite(fd, &byte, 1, at[i]), 1);
         close(fd);
-        assert_runs("the packed cache is made again");
+        assert_runs("the packed cache is rebuilt");
         assert_runs(NULL);
     }
 }
@@ -160,7 +160,7 @@ static void a_file_that_is_cut_or_lengthened_is_made_again(void **state) {
     const off_t sizes[] = { 0, 1, 100, PACKED_PAGE - 1, PACKED_PAGE, size / 2, size - 1, size + 1 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         assert_int_equal(truncate(file, sizes[i]), 0);
-        assert_runs("the packed cache is made again");
+        assert_runs("the packed cache is rebuilt");
         assert_runs(NULL);
         assert_int_equal(stat_of(file).st_size, size);
     }
@@ -181,7 +181,7 @@ static void without_a_place_it_goes_on_without(void **state) {
     o.packed_folder = "/dev/null/x";
     notes[0] = 0;
     struct kept plain = run(false), k = model_run(&o, tokens, 20, 4);
-    assert_non_null(strstr(notes, "going on without the packed cache: /dev/null/x"));
+    assert_non_null(strstr(notes, "continuing without the packed cache: /dev/null/x"));
     assert_memory_equal(plain.logits, k.logits,
                         (size_t)plain.rows * plain.vocab * sizeof *plain.logits);
     free(plain.logits);
@@ -201,7 +201,7 @@ static void a_full_disk_leaves_nothing_behind(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     struct kept k = run(true);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_non_null(strstr(notes, "going on without the packed cache"));
+    assert_non_null(strstr(notes, "continuing without the packed cache"));
     assert_int_equal(files_in_cache(), 0);
     free(k.logits);
     assert_runs(NULL);

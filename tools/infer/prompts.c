@@ -42,8 +42,9 @@ static enum rc read_lines(struct prompts *p, FILE *in, const char *name, struct 
         json_tree *tree = NULL;
         if (strspn(line, " \t\r\n") == (size_t)len)
             continue; /* an empty line */
-        snprintf(place, sizeof place, "%.250s, line %lu", name, number);
-        rc = json_tree_open(&tree, line, (size_t)len, place, e);
+        len -= line[len - 1] == '\n'; /* so that an error at its end is not on the next line */
+        snprintf(place, sizeof place, "%.250s: line %lu", name, number);
+        rc = json_tree_open_line(&tree, line, (size_t)len, name, number, e);
         rc = rc ? rc : add_line(p, json_tree_root(tree), place, e);
         json_tree_close(&tree);
         if (!rc)
@@ -180,7 +181,7 @@ static enum rc submit_all(struct batch *b, struct err *e) {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < b->p->count; i++) {
         char place[300];
-        snprintf(place, sizeof place, "%.250s, line %lu", a->options.prompts, b->p->all[i].line);
+        snprintf(place, sizeof place, "%.250s: line %lu", a->options.prompts, b->p->all[i].line);
         rc = submit(b, i, e);
         b->first = i ? b->first : b->p->all[0].number;
         if (rc)

@@ -58,8 +58,8 @@ static enum rc split_number(const struct gguf_file *f, const char *key, uint64_t
     return k ? gguf_value_u64(f->path, k, out, e) : RC_OK;
 }
 
-/* "name-00001-of-00003.gguf" -> the name of part `part` (from 0). RC_FORMAT if the name has not
- * that form or does not agree with the count in the file. */
+/* "name-00001-of-00003.gguf" -> the name of part `part` (from 0). RC_FORMAT if the name does not
+ * have that form or does not agree with the count in the file. */
 static enum rc split_path(const char *first, uint64_t part, uint64_t count, char **out,
                           struct err *e) {
     char tail[40];
@@ -172,7 +172,7 @@ static enum rc index_tensors(gguf *g, struct err *e) {
         const struct gguf_tensor *b = &g->tensors[g->tensor_order[i]];
         if (strcmp(a->name, b->name) == 0)
             return err_set(e, RC_FORMAT,
-                           "%s: tensor '%s' is there twice, with data at offsets %" PRIu64
+                           "%s: tensor '%s' occurs twice, with data at offsets %" PRIu64
                            " and %" PRIu64,
                            g->files[b->part].path, a->name, a->offset, b->offset);
     }

@@ -1,4 +1,4 @@
-/* gguf_fill.h - makes the data of all tensors of a gguf_writer on several threads.
+/* gguf_fill.h - writes the data of all tensors of a gguf_writer on several threads.
  *
  * Work is cut into pieces of GGUF_FILL_PIECE elements of one tensor, counted through its rows;
  * since a row is a whole number of blocks, so is a piece. Pieces do not depend on the number of

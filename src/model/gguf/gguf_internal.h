@@ -31,7 +31,7 @@ const struct gguf_key *gguf_file_find_key(const struct gguf_file *f, const char 
 /* The conversions behind gguf_get_*: k was found in the file called path. */
 enum rc gguf_value_u64(const char *path, const struct gguf_key *k, uint64_t *out, struct err *e);
 enum rc gguf_value_f64(const char *path, const struct gguf_key *k, double *out, struct err *e);
-/* RC_FORMAT: the key holds something else than what was expected. */
+/* RC_FORMAT: the key does not hold what was expected. */
 enum rc gguf_wrong_kind(const char *path, const struct gguf_key *k, const char *expected,
                         struct err *e);
 

@@ -274,7 +274,7 @@ static enum rc index_keys(struct cursor *c) {
             const struct gguf_key *a = &f->keys[f->key_order[i - 1]];
             const struct gguf_key *b = &f->keys[f->key_order[i]];
             set_field(c, "key", a->name);
-            return fail(c, b->offset, "it is there twice, first at offset %" PRIu64, a->offset);
+            return fail(c, b->offset, "it occurs twice, first at offset %" PRIu64, a->offset);
         }
     return RC_OK;
 }
@@ -449,7 +449,7 @@ static enum rc read_version(struct cursor *c) {
     if (rc)
         return rc;
     if (memcmp(magic, "GGUF", sizeof magic) != 0)
-        return fail(c, 0, "found %02x %02x %02x %02x, expected \"GGUF\": this is no GGUF file",
+        return fail(c, 0, "found %02x %02x %02x %02x, expected \"GGUF\": this is not a GGUF file",
                     (uint8_t)magic[0], (uint8_t)magic[1], (uint8_t)magic[2], (uint8_t)magic[3]);
     snprintf(c->field, sizeof c->field, "version");
     uint32_t version;
@@ -462,9 +462,10 @@ static enum rc read_version(struct cursor *c) {
                        " little-endian",
                        c->f->path, version);
     if (version < 2 || version > 3)
-        return err_set(c->e, version == 1 || version > 3 ? RC_UNSUPPORTED : RC_FORMAT,
-                       "%s: version at offset 4: found %u, expected 2 or 3; convert the model anew",
-                       c->f->path, version);
+        return err_set(
+            c->e, version == 1 || version > 3 ? RC_UNSUPPORTED : RC_FORMAT,
+            "%s: version at offset 4: found %u, expected 2 or 3; convert the model again",
+            c->f->path, version);
     c->f->version = version;
     return RC_OK;
 }

@@ -43,7 +43,7 @@ struct gguf_writer {
 
 /* ---- the file ---- */
 
-enum { HIDDEN_TRIES = 100 }; /* leftovers of other runs may have a name already */
+enum { HIDDEN_TRIES = 100 }; /* names that leftovers of other runs may have taken */
 
 /* Sets w->hidden to the try-th hidden name beside the target. */
 static enum rc make_hidden_name(gguf_writer *w, unsigned try, struct err *e) {
@@ -62,7 +62,8 @@ static enum rc fail_hidden(gguf_writer *w, const char *what, int reason, struct 
     return err_set(e, RC_IO, "%s: %s in %s: %s", w->path, what, w->folder, strerror(reason));
 }
 
-/* A file that nobody sees: nameless if the file system can, else with a hidden name. */
+/* A file that does not appear yet: nameless if the file system can do that, else under a hidden
+ * name. */
 static enum rc create_file(gguf_writer *w, struct err *e) {
 #ifdef O_TMPFILE
     w->fd = open(w->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -88,7 +89,7 @@ static enum rc resolve_path(gguf_writer *w, const char *path, struct err *e) {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && !S_ISREG(st.st_mode))
-        return err_set(e, RC_IO, "%s: is there and is not a regular file", path);
+        return err_set(e, RC_IO, "%s: exists and is not a regular file", path);
     w->path = exists ? realpath(path, NULL) : strdup(path);
     char *copy = w->path ? strdup(w->path) : NULL;
     w->folder = copy ? strdup(dirname(copy)) : NULL;
@@ -142,7 +143,7 @@ static enum rc write_at(gguf_writer *w, const void *data, uint64_t bytes, uint64
             continue;
         if (n <= 0)
             return err_set(e, RC_IO, "%s: cannot write at offset %" PRIu64 ": %s", w->path, offset,
-                           n < 0 ? strerror(errno) : "nothing was taken");
+                           n < 0 ? strerror(errno) : "no byte was written");
         p += n;
         offset += (uint64_t)n;
         bytes -= (uint64_t)n;

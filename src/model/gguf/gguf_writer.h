@@ -25,7 +25,8 @@ NODISCARD enum rc gguf_writer_open(gguf_writer **out, const char *path, struct e
 /* Frees the writer; without a commit before, everything written is gone. *w may be NULL. */
 void gguf_writer_close(gguf_writer **w);
 
-/* Metadata, in the order it will have in the file. Keys are distinct, or nobody can read it. */
+/* Metadata, in the order it will have in the file. Keys must be distinct: readers refuse
+ * duplicates. */
 void gguf_writer_add_u32(gguf_writer *w, const char *key, uint32_t value);
 void gguf_writer_add_u64(gguf_writer *w, const char *key, uint64_t value);
 void gguf_writer_add_f32(gguf_writer *w, const char *key, float value);

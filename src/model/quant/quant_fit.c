@@ -98,7 +98,7 @@ enum { LADDER = 4, SETTLE = 2 };
 float quant_fit_symmetric(const float *x, int n, int lo, int hi, enum quant_effort effort) {
     float peak = quant_extreme(x, n);
     float inverse = (float)lo / peak;
-    if (peak == 0 || inverse == 0 || inverse - inverse != 0) /* nothing there, or next to it */
+    if (peak == 0 || inverse == 0 || inverse - inverse != 0) /* all zero, or nearly */
         return 0;
     if (effort == QUANT_FAST)
         return peak / (float)lo;
@@ -144,7 +144,7 @@ static void try_affine(const float *x, int n, int top, bool below, float base, f
     float determinant = N * QQ - Q * Q;
     if (!(determinant > 0))
         return;
-    /* Sums are taken of x - base, so that large offsets do not eat the digits. */
+    /* Sums are taken of x - base, so that large offsets do not cost precision. */
     float scale = (N * XQ - Q * X) / determinant, offset = (X - scale * Q) / N;
     if (below && base + offset > 0) {
         offset = -base;

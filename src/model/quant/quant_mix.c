@@ -45,7 +45,7 @@ bool quant_mix_applies(const char *name, uint32_t n_dims) {
            !ends_with(name, ".ffn_gate_inp.weight");
 }
 
-/* The rows of a tensor may be too short or odd for a block type; this is what is next to it. */
+/* What rows get whose length is not a multiple of a type's block: the next better type. */
 static enum tensor_type fit_rows(enum tensor_type type, uint64_t ne0) {
     if (tensor_type_row_bytes(type, ne0) != 0)
         return type;

@@ -35,7 +35,8 @@ struct quant_mix_model {
 enum tensor_type quant_mix_choose(const struct quant_mix *mix, const struct quant_mix_model *m,
                                   const char *name, uint64_t ne0);
 
-/* True for the tensors a mix is about: matrices of weights, and not what is small and delicate. */
+/* True for the tensors that a mix applies to: weight matrices, not small tensors that need
+ * precision. */
 bool quant_mix_applies(const char *name, uint32_t n_dims);
 
 #endif

@@ -44,7 +44,7 @@ static enum rc make(void *user, uint64_t tensor, uint64_t first, uint64_t count,
     return rc;
 }
 
-/* The output must not be a file that is mapped: writing would pull the ground away. */
+/* The output must not be one of the mapped input files. */
 static enum rc check_output(const gguf *g, const char *path, struct err *e) {
     struct stat out, in;
     if (stat(path, &out) != 0)

@@ -24,7 +24,7 @@ struct quantize_result {
     uint64_t bytes_in, bytes_out; /* of tensors */
     uint64_t changed, kept;       /* tensors */
     uint64_t fallbacks;           /* tensors whose rows did not fit the type asked for */
-    uint64_t requantized;         /* tensors that were quantised already: errors add up */
+    uint64_t requantized;         /* tensors that had been quantised before: errors add up */
 };
 
 /* Writes the model g to path in the types of o->mix, whole or not at all; a split model becomes one

@@ -41,7 +41,7 @@ static bool has_token(const tokenizer *t, const char *text) {
     return tokenizer_is_special(t, id);
 }
 
-/* Mistral's templates differ in what is a token, which the vocabulary knows best. */
+/* Mistral's templates differ in which parts of the markup are tokens: the vocabulary decides. */
 static enum chat_template mistral_of(const tokenizer *t) {
     if (!has_token(t, "[INST]"))
         return CHAT_MISTRAL_V1;
@@ -73,7 +73,8 @@ static bool text_has(struct gguf_string text, const char *what) {
     return memmem(text.data, text.len, what, strlen(what)) != NULL;
 }
 
-/* Does the model show both signs? Where its file has no template, the vocabulary has to tell. */
+/* Whether the model shows both signs of a row. If its file has no template, the vocabulary decides.
+ */
 static bool shows(const tokenizer *t, struct gguf_string text, const struct chat_sign *s) {
     const char *const *sign = text.len ? s->text : s->token;
     for (int i = 0; i < 2; i++)
@@ -219,7 +220,7 @@ static enum rc run_add(struct chat_run *run, const struct chat_piece *p, bool fi
     const char *text = p->text;
     size_t len = p->len;
     switch (p->kind) {
-    case CHAT_PIECE_BOS: /* the first one is the model's affair, not the template's */
+    case CHAT_PIECE_BOS: /* the first BOS is added by the tokenizer, not by the template */
         return first ? RC_OK : run_add_token(run, tokenizer_bos(run->t), e);
     case CHAT_PIECE_EOS:
         return run_add_token(run, tokenizer_eos(run->t), e);

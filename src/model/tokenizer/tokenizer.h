@@ -42,10 +42,10 @@ enum {
     /* "<s>", "<|eot_id|>" and their like in the text become those tokens. Without it they are plain
      * text; user-defined tokens are found either way. */
     TOKENIZER_PARSE_SPECIAL = 2,
-    /* For text that nobody vouches for: no control token comes out, nor a user-defined one that
-     * looks like markup, by whatever path. Overrides TOKENIZER_PARSE_SPECIAL. */
+    /* For untrusted text: neither a control token nor a user-defined one that looks like markup
+       comes out. Overrides TOKENIZER_PARSE_SPECIAL. */
     TOKENIZER_UNTRUSTED = 4,
-    /* The text goes on where another one ended: no space is put before it. */
+    /* The text continues another one: no space is put before it. */
     TOKENIZER_CONTINUES = 8,
 };
 
@@ -69,8 +69,9 @@ bool tokenizer_adds_eos(const tokenizer *t);
 bool tokenizer_adds_space(const tokenizer *t); /* before text at the beginning or after a special */
 
 /* Ids may be any number here; those of no token are neither. */
-bool tokenizer_is_eog(const tokenizer *t, int32_t id);     /* generation ends: EOS, EOT, ... */
-bool tokenizer_is_control(const tokenizer *t, int32_t id); /* means something, is no text */
+bool tokenizer_is_eog(const tokenizer *t, int32_t id); /* generation ends: EOS, EOT, ... */
+bool tokenizer_is_control(const tokenizer *t,
+                          int32_t id); /* has a meaning of its own and is not text */
 bool tokenizer_is_special(const tokenizer *t, int32_t id); /* control or user-defined */
 
 /* The text a file gives for a token, e.g. "\xE2\x96\x81the", and the bytes the token stands for,

@@ -87,7 +87,8 @@ static enum rc bpe_add_merge(tokenizer *t, const struct gguf_string *line, int32
 
 static enum rc bpe_build_merges(tokenizer *t, const struct vocab_source *s, struct err *e) {
     if (s->merge_count > INT32_MAX / 4)
-        return err_set(e, RC_FORMAT, "%s: tokenizer.ggml.merges has %zu entries, which is absurd",
+        return err_set(e, RC_FORMAT,
+                       "%s: tokenizer.ggml.merges has %zu entries, more than greta can index",
                        s->name, s->merge_count);
     size_t slots = 16, longest = 1;
     while (slots / 4 * 3 < s->merge_count + 1)

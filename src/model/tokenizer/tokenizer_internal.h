@@ -5,7 +5,8 @@
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_pre.h"
 
-/* What a token is, several at once: a control-looking token that the file calls normal is both. */
+/* Attributes of a token, which may be combined: one that looks like a control token and that the
+ * file calls normal is both. */
 enum {
     TOKEN_NORMAL = 1,
     TOKEN_UNKNOWN = 2,
@@ -15,7 +16,7 @@ enum {
     TOKEN_BYTE = 32,
     TOKEN_EOG = 64,
     TOKEN_MARKUP = 128, /* user-defined, but shaped like a control token: "<...>", "[...]" */
-    TOKEN_SPECIAL = TOKEN_UNKNOWN | TOKEN_CONTROL, /* never the text of a user */
+    TOKEN_SPECIAL = TOKEN_UNKNOWN | TOKEN_CONTROL, /* never comes from a user's text */
 };
 
 /* Two symbols and what they merge to. rank and merged of a slot in use are >= 0. */

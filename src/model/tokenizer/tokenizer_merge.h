@@ -1,4 +1,4 @@
-/* tokenizer_merge.h - merges neighbours, best first, until none can be: the heart of both
+/* tokenizer_merge.h - merges neighbours, best first, until none can be merged: the core of both
  * algorithms.
  *
  * SentencePiece and BPE differ in what a pair of neighbours is worth and what it becomes; the
