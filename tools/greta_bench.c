@@ -26,7 +26,7 @@ struct bench {
     struct report report;
     json_tree *baseline;
     uint64_t buffer;
-    FILE *text;    /* where people read */
+    FILE *text;    /* the table for people */
     bool progress; /* a terminal is there to show it on */
 };
 
@@ -117,7 +117,8 @@ static enum rc measure_machines(struct bench *b, struct err *e) {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < b->options.threads.count && !program_interrupted(); i++) {
         show_progress(b, "measuring memory and multiplication");
-        rc = machine_measure(&r->machines[i], b->options.threads.items[i], b->buffer, e);
+        rc = machine_measure(&r->machines[i], b->options.threads.items[i], b->buffer,
+                             program_interrupted, e);
         if (!rc && r->machine_count <= i)
             r->machine_count = i + 1;
     }
@@ -257,7 +258,7 @@ static void explain(FILE *out) {
             continue;
         if (!any)
             fputs(
-                "\nPrefetching of weights, bytes ahead into the second cache and into the first:\n",
+                "\nPrefetching of weights, bytes ahead into the L2 cache and into the L1 cache:\n",
                 out);
         fprintf(out, "  %-7s %-9s %5u %5u\n", t->name, name, way.far, way.near);
         any = true;
@@ -281,7 +282,7 @@ static enum rc show(struct bench *b, struct err *e) {
     return rc;
 }
 
-/* Mistakes come to light before anything takes its time. */
+/* Mistakes are reported before anything takes time. */
 static enum rc prepare(struct bench *b, struct err *e) {
     struct options *o = &b->options;
     if (!o->threads.count)

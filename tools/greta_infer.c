@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -96,17 +97,19 @@ static enum rc open_engine(struct app *a, struct err *e) {
     return engine_open(&a->engine, &eo, e);
 }
 
-/* Whether there is a model file; what is in it shows later. */
+/* Whether there is a model file; its contents are checked later. */
 static enum rc check_model(const char *path, struct err *e) {
+    struct stat s;
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
     if (path && fd < 0)
         return err_set(e, RC_IO, "%s: cannot open: %s", path, strerror(errno));
+    bool is_file = !path || (!fstat(fd, &s) && S_ISREG(s.st_mode));
     if (fd >= 0)
         close(fd);
-    return RC_OK;
+    return is_file ? RC_OK : err_set(e, RC_IO, "%s: expected a regular file", path);
 }
 
-/* The prompt comes before the model is loaded: a mistake in it should not cost the time. */
+/* The prompt is read before the model is loaded, so that mistakes in it are reported at once. */
 static enum rc prepare(struct app *a, struct err *e) {
     const struct options *o = &a->options;
     a->sequences = o->batch_size.given ? (uint32_t)o->batch_size.value : 1;
@@ -139,8 +142,8 @@ static void describe_run(const struct app *a) {
         fprintf(stderr, "Seed: %llu\n", (unsigned long long)a->seed);
 }
 
-/* What there is after Ctrl-C is good, if there is anything; the exit code says that it is not all.
- */
+/* After Ctrl-C the text so far counts as success, if there is any; the exit code says that it is
+ * not complete. */
 static enum rc judge(const struct app *a, const struct engine_result *result, struct err *e) {
     if (a->output_errno)
         return err_set(e, RC_IO, "standard output cannot be written: %s",

@@ -93,6 +93,17 @@ refuses() { # SHELL
     done
 }
 
+# help_to_full - a help that cannot be written is a failure, not a success.
+help_to_full() {
+    local program
+    for program in "${programs[@]}"; do
+        "$BUILD_DIR/bin/$program" --help >/dev/full
+        [ $? = 1 ] || { echo "$program"; return 1; }
+    done
+    "$BUILD_DIR/bin/greta_audit" run --help >/dev/full
+    [ $? = 1 ]
+}
+
 # No source reads a variable of greta past env.def, which the pages are made of (test_env_doc).
 variables_are_told() {
     ! grep -rnE 'getenv\("(GRETA|GCORE)_' "$SOURCE_DIR"/{src,tools} --include=*.c
@@ -126,6 +137,7 @@ for program in "${programs[@]}"; do
         check "$program $command: fish" in_fish "$program" "$command"
     done
 done
+check "a help that cannot be written" help_to_full
 check "no source reads a variable past env.def" variables_are_told
 for page in "$man"/*.[17]; do
     if command -v man >/dev/null && man --help 2>&1 | grep -q -- --warnings; then

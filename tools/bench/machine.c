@@ -24,12 +24,15 @@ typedef void team_work(const struct team *t, unsigned member);
 struct team {
     unsigned threads;
     team_work *work;
+    int passes;
     pthread_mutex_t gate; /* held until all members are there, or cannot be */
-    bool off;             /* somebody is missing: go home */
+    bool off;             /* a member could not be started: the others give up */
+    bool (*interrupted)(void);
+    bool given_up; /* it returned true */
     pthread_barrier_t barrier;
     uint64_t best_ns; /* of the passes: from the first start to the last end */
     char *buffer;
-    size_t part; /* bytes of it a member */
+    size_t part; /* bytes of it per member */
     loops_read *read;
     unsigned streams;
     void (*peak)(uint64_t rounds);
@@ -74,8 +77,12 @@ static void *work_along(void *arg) {
     if (off)
         return NULL;
     pin(m->index);
-    for (int pass = 0; pass < PASSES; pass++) {
+    for (int pass = 0; pass < t->passes; pass++) {
+        if (m->index == 0)
+            t->given_up = t->interrupted();
         pthread_barrier_wait(&t->barrier);
+        if (t->given_up)
+            break;
         m->start_ns = clock_now_ns();
         t->work(t, m->index);
         m->end_ns = clock_now_ns();
@@ -101,11 +108,12 @@ static bool start_team(struct team *t, unsigned *started) {
     return all;
 }
 
-/* Lets all members do `work` PASSES times; best_ns says how long it takes. The members are threads
- * of their own, so that nothing of the caller's is pinned. */
-static enum rc run_team(struct team *t, team_work *work, struct err *e) {
+/* Lets all members do `work` that many times; best_ns is the shortest time it took. The members are
+ * threads of their own, so that the caller's thread is not pinned. */
+static enum rc run_team(struct team *t, team_work *work, int passes, struct err *e) {
     unsigned started = 0;
     t->work = work;
+    t->passes = passes;
     t->best_ns = 0;
     t->members = calloc(t->threads, sizeof *t->members);
     if (!t->members || pthread_barrier_init(&t->barrier, NULL, t->threads)) {
@@ -120,7 +128,9 @@ static enum rc run_team(struct team *t, team_work *work, struct err *e) {
     pthread_barrier_destroy(&t->barrier);
     free(t->members);
     t->members = NULL;
-    return all ? RC_OK : err_set(e, RC_MEMORY, "%u threads cannot be started", t->threads);
+    if (!all)
+        return err_set(e, RC_MEMORY, "%u threads cannot be started", t->threads);
+    return t->given_up ? err_set(e, RC_BUSY, "interrupted") : RC_OK;
 }
 
 /* ---- reading memory ------------------------------------------------------------------------- */
@@ -146,8 +156,8 @@ static void read_all(const struct team *t, unsigned member) {
 }
 
 static enum rc measure_read(struct machine *m, struct team *t, unsigned features, struct err *e) {
-    const unsigned streams[] = { 1, 4,
-                                 LOOPS_STREAMS_MAX }; /* processors differ in what they like */
+    /* How many streams are fastest depends on the processor. */
+    const unsigned streams[] = { 1, 4, LOOPS_STREAMS_MAX };
     size_t bytes = t->part * t->threads;
     char *map =
         mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -158,10 +168,10 @@ static enum rc measure_read(struct machine *m, struct team *t, unsigned features
     t->buffer = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE);
     (void)madvise(t->buffer, bytes, MADV_HUGEPAGE);
     t->read = loops_find_read(features);
-    enum rc rc = run_team(t, fill, e);
+    enum rc rc = run_team(t, fill, 1, e);
     for (size_t i = 0; !rc && i < sizeof streams / sizeof *streams; i++) {
         t->streams = streams[i];
-        rc = run_team(t, read_all, e);
+        rc = run_team(t, read_all, PASSES, e);
         double gbps = t->best_ns ? (double)bytes / (double)t->best_ns : 0;
         if (!rc && gbps > m->read_gbps)
             m->read_gbps = gbps;
@@ -184,15 +194,18 @@ static enum rc measure_peaks(struct machine *m, struct team *t, unsigned feature
     for (size_t i = 0; !rc && i < count && found < MACHINE_PEAKS_MAX; i++) {
         if ((all[i].features & features) != all[i].features)
             continue;
-        struct machine_peak *p = &m->peaks[found++];
         t->peak = all[i].run;
-        rc = run_team(t, multiply, e);
+        rc = run_team(t, multiply, PASSES, e);
+        if (rc)
+            break; /* what an earlier call measured stays */
+        struct machine_peak *p = &m->peaks[found++];
         double macs = (double)all[i].macs * PEAK_ROUNDS * t->threads;
-        double gops = rc || !t->best_ns ? 0 : 2 * macs / (double)t->best_ns;
+        double gops = t->best_ns ? 2 * macs / (double)t->best_ns : 0;
         double best = found <= m->peak_count && p->gops > gops ? p->gops : gops;
         *p = (struct machine_peak){ all[i].set, all[i].instruction, all[i].bits, best };
     }
-    m->peak_count = found;
+    if (found > m->peak_count)
+        m->peak_count = found;
     return rc;
 }
 
@@ -209,10 +222,13 @@ static unsigned allowed_features(void) {
     return cpu_features() & allowed;
 }
 
-enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer, struct err *e) {
+enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer,
+                        bool (*interrupted)(void), struct err *e) {
     unsigned features = allowed_features();
     const size_t grain = (size_t)LOOPS_READ_STEP * LOOPS_STREAMS_MAX;
-    struct team t = { .threads = threads, .part = buffer / threads / grain * grain };
+    struct team t = { .threads = threads,
+                      .part = buffer / threads / grain * grain,
+                      .interrupted = interrupted };
     if (m->threads != threads)
         *m = (struct machine){ .threads = threads };
     m->buffer = t.part * threads;

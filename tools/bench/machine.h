@@ -5,6 +5,7 @@
 #ifndef TOOLS_BENCH_MACHINE_H
 #define TOOLS_BENCH_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,7 @@ struct machine_peak {
     const char *set;         /* instruction set: "avx512vnni" */
     const char *instruction; /* what it is made of: "vpdpbusd" */
     unsigned bits;           /* of a factor: 8, 16; 32 is float */
-    double gops;             /* 1e9 a second; a multiplication and its addition are two */
+    double gops;             /* 1e9 per second; a multiplication and its addition are two */
 };
 
 struct machine {
@@ -28,13 +29,15 @@ struct machine {
     size_t peak_count;
 };
 
-/* Bytes to measure reading with if nobody says: 2 GiB, or a quarter of the memory that is free. */
+/* Bytes to measure reading with by default: 2 GiB, or a quarter of the memory that is free. */
 uint64_t machine_default_buffer(void);
 
 /* Measures; instruction sets that GRETA_CPU rules out are left out. A second call with the same
- * threads keeps the better value of each. RC_MEMORY without buffer or threads. */
+ * threads keeps the better value of each. interrupted() is asked before each pass; if it returns
+ * true, the result is RC_BUSY and *m has what was measured so far. RC_MEMORY without buffer or
+ * threads. */
 NODISCARD enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer,
-                                  struct err *e);
+                                  bool (*interrupted)(void), struct err *e);
 
 /* The best peak of that many bits, or NULL. */
 const struct machine_peak *machine_best(const struct machine *m, unsigned bits);

@@ -40,11 +40,11 @@ int command_main(const struct command_set *set, int argc, char **argv) {
     }
     if (is_option(word, "--help") || !strcmp(word, "-h")) {
         print_help(set, stdout);
-        return EXIT_CLEAN;
+        return program_finish_output(set->program);
     }
     if (is_option(word, "--version")) {
         program_print_version(set->program);
-        return EXIT_CLEAN;
+        return program_finish_output(set->program);
     }
     if (is_option(word, "--completion")) {
         struct completion_words all = { set->program, NULL, set->commands, set->count };

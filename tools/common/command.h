@@ -1,4 +1,4 @@
-/* command.h - programs that are several: greta_audit run, greta_audit report, … */
+/* command.h - programs with subcommands: greta_audit run, greta_audit report, … */
 #ifndef TOOLS_COMMON_COMMAND_H
 #define TOOLS_COMMON_COMMAND_H
 
@@ -19,7 +19,8 @@ struct command_set {
     const char *exit_status; /* what the help says of it */
 };
 
-/* The main() of such a program: finds the command and runs it; --help, --version, --completion. */
+/* The main() of such a program: handles --help, --version and --completion, or finds the command
+ * and runs it. */
 int command_main(const struct command_set *set, int argc, char **argv);
 
 #endif

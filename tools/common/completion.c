@@ -179,7 +179,7 @@ int completion_main(const struct completion_words *w, const char *shell) {
     for (size_t i = 0; shell && i < sizeof shells / sizeof *shells; i++)
         if (!strcmp(shell, shells[i].name)) {
             shells[i].print(w);
-            return EXIT_CLEAN;
+            return program_finish_output(w->program);
         }
     fprintf(stderr, "%s: --completion: expected bash, zsh or fish%s%s%s\n", w->program,
             shell ? ", found '" : "", shell ? shell : "", shell ? "'" : "");

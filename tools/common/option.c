@@ -1,6 +1,5 @@
 #include "tools/common/option.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -25,17 +24,14 @@ int option_wrong(const struct option_table *t, const char *what, const char *val
 }
 
 bool option_flush(const struct option_table *t) {
-    if (!fflush(stdout) && !ferror(stdout))
-        return true;
-    option_say(t, "cannot write the output: %s", strerror(errno));
-    return false;
+    return program_finish_output(t->name) == EXIT_CLEAN;
 }
 
-/* What is wrong with the words. A command adds the way to its help when it says so. */
+/* Errors in the arguments. A command adds how to get its help. */
 
 enum { FLAG_MAX = 40 };
 
-/* Letters to change, add or leave out to make one word of the other; FLAG_MAX: too long to say. */
+/* The edit distance of two words; FLAG_MAX if one of them is too long. */
 static size_t count_slips(const char *a, size_t length, const char *b) {
     size_t costs[FLAG_MAX + 1], width = strlen(b);
     if (length > FLAG_MAX || width > FLAG_MAX)
@@ -250,8 +246,8 @@ static enum wish wish_of(const struct option_table *t, const char *word) {
     return RUN;
 }
 
-/* Reads words up to the end, to one that wants something else than a run, or to what is left to
- * others; operands that stand between options move to the front. */
+/* Reads arguments up to the end, to one that asks for something else than a run (--help), or to the
+ * words that belong to another program; operands between options move to the front. */
 static enum rc parse(const struct option_table *t, void *values, struct words *w,
                      struct option_operands *left, enum wish *asked, struct err *e) {
     enum rc rc = RC_OK;
@@ -291,7 +287,7 @@ enum rc option_check_range(const char *flag, struct option_count count, uint64_t
 int option_columns(const char *text) {
     int columns = 0;
     for (; *text; text++)
-        columns += (*text & 0xc0) != 0x80; /* not inside of a character */
+        columns += (*text & 0xc0) != 0x80; /* not inside a character */
     return columns;
 }
 
@@ -355,10 +351,10 @@ int option_begin(const struct option_table *t, void *values, int argc, char **ar
     switch (asked) {
     case HELP:
         print_help(t, stdout);
-        return EXIT_CLEAN;
+        return program_finish_output(t->name);
     case VERSION:
         program_print_version(t->name);
-        return EXIT_CLEAN;
+        return program_finish_output(t->name);
     case COMPLETION:
         value = strchr(w.argv[w.at], '=');
         return completion_main(&all, value ? value + 1 : w.argv[w.at + 1]);

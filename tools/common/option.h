@@ -6,9 +6,9 @@
  *   HEADING("What is run:")                                a line of the help between the rows
  *
  * A kind K is a type option_K_type and a constant option_K that says how a text becomes one; those
- * below are for everybody, a program may have more. A flag may be "-o, --output"; users may cut a
- * long flag short as long as only one begins like that. A line break in what an option does is one
- * in the help. The files end with #undef, so that
+ * below are for everybody, a program may have more. A flag may be "-o, --output"; users may
+ * abbreviate a long flag as long as it stays unambiguous. A line break in what an option does is
+ * one in the help. The files end with #undef, so that
  *
  *   struct options {
  *   #define OPTION OPTION_FIELD
@@ -19,7 +19,7 @@
  *   #include "tools/bench/options.def"
  *   };
  *
- * is all there is to write. Texts stay in argv. Nothing here is for more than one thread. */
+ * is all there is to write. Texts stay in argv. Not thread-safe. */
 #ifndef TOOLS_COMMON_OPTION_H
 #define TOOLS_COMMON_OPTION_H
 
@@ -65,8 +65,8 @@ struct option_counts {
     KIND(switch,   bool)                                                                           \
     KIND(text,     const char *)                                                                   \
     KIND(optional, const char *)          /* a text that may be left out */                        \
-    KIND(device,   const char *)          /* auto, hip or soft; who opens it will see */           \
-    KIND(exec,     const char *)          /* native or isa, likewise */                            \
+    KIND(device,   const char *)          /* auto, hip or soft; checked when the device is opened */           \
+    KIND(exec,     const char *)          /* native or isa; likewise */                            \
     KIND(kv_type,  const char *)          /* F16 or Q8_0, likewise */                              \
     KIND(list,     struct option_list)    /* texts, one each time it is given */                   \
     KIND(count,    struct option_count)   /* a whole number */                                     \
@@ -110,7 +110,7 @@ struct option_table {
     enum rc (*check)(const void *values, struct err *e);
     /* One command of several: takes operands; has no --version. */
     bool command;
-    bool first_ends; /* with the first operand: it and what follows are somebody else's words */
+    bool first_ends; /* the first operand and what follows belong to another program */
 };
 
 #define OPTION_COUNT_OF(rows) (sizeof(rows) / sizeof *(rows))
@@ -139,7 +139,7 @@ int option_columns(const char *text);
 /* The rows with a flag, one after another, then those that every table has: --help and its like.
  * NULL past the last one. */
 const struct option_row *option_row(const struct option_table *t, size_t index);
-#define OPTION_SHELLS "bash zsh fish" /* that --completion knows */
+#define OPTION_SHELLS "bash zsh fish" /* of --completion */
 
 /* The flags of a row: "--output", and 'o' or 0. */
 const char *option_long_flag(const struct option_row *row);

@@ -1,7 +1,9 @@
 #include "tools/common/program.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "greta_build.h"
 
@@ -17,6 +19,13 @@ int program_exit_code(enum rc rc, bool began) {
                                         : EXIT_FOUND;
 }
 
+int program_finish_output(const char *name) {
+    if (!fflush(stdout) && !ferror(stdout))
+        return EXIT_CLEAN;
+    fprintf(stderr, "%s: cannot write the output: %s\n", name, strerror(errno));
+    return EXIT_FOUND;
+}
+
 void program_print_version(const char *name) {
     printf("%s %s (%s%s)\n", name, GRETA_VERSION, GRETA_BUILD_COMMIT,
            GRETA_BUILD_DIRTY ? ", changed" : "");
@@ -25,7 +34,7 @@ void program_print_version(const char *name) {
 static void on_signal(int signal) {
     bool again = atomic_exchange(&interrupted, true);
     last_signal = signal;
-    if (again && !(patient && signal == SIGINT)) { /* the second time is meant */
+    if (again && !(patient && signal == SIGINT)) { /* the second one ends the process */
         static const struct sigaction plain = { .sa_handler = SIG_DFL };
         sigaction(signal, &plain, NULL);
         raise(signal);

@@ -11,13 +11,16 @@ enum {
     EXIT_CLEAN = 0,   /* done, nothing wrong */
     EXIT_FOUND = 1,   /* the run failed, or problems were found */
     EXIT_WRONG = 2,   /* wrong usage */
-    EXIT_REFUSED = 3, /* will not, and says why */
+    EXIT_REFUSED = 3, /* refused, with the reason */
     /* 128 + N: ended by signal N; 130 is Ctrl-C */
 };
 
 /* A run that was refused never began; a launch or a copy that was is how a run failed. After a
  * signal that was caught the code says which, whatever rc is. */
 int program_exit_code(enum rc rc, bool began);
+
+/* EXIT_CLEAN if all of standard output could be written, else EXIT_FOUND after saying why. */
+int program_finish_output(const char *name);
 
 /* "greta_infer 0.1.0 (commit)" */
 void program_print_version(const char *name);
