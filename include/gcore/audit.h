@@ -1,8 +1,8 @@
 /* gcore/audit.h - the audit as a whole: the runtime it sits on, and what it has seen.
  *
  * gcore_open() loads a HIP runtime, puts the audit in front of it and reads the environment
- * (docs/d2h.md), once. The functions of d2h.h call it when they need it, so that a program only
- * calls it itself to choose a device or to see the reason of a failure.
+ * (docs/d2h.md), once. The functions of d2h.h call it when they need it, so that a program calls it
+ * only to choose a device or to learn why it failed.
  *
  * All functions may be called from any thread, gcore_close() while no other is being called. */
 #ifndef GCORE_AUDIT_H

@@ -2,9 +2,9 @@
  *
  * Every copy is described by one struct gcore_d2h_meta and moves exactly meta.size bytes at
  * base + meta.offset: what is checked is what is copied. Before anything reaches the HIP runtime
- * the ledger (which allocation, which named tensor, freed by whom) has the last word, not what the
- * caller claims; a copy that fails a check is refused with a typed code, one log line and a message
- * that says what was expected, what was found and what to do, and the program goes on.
+ * the ledger (which allocation, which named tensor, freed by whom) decides, not what the caller
+ * claims; a copy that fails a check is refused with a typed code, one log line and a message that
+ * says what was expected, what was found and what to do, and the program goes on.
  *
  * A copy that passes is ordered after all work that was submitted, on any stream, before the call,
  * so that it cannot overtake the kernel that produces its data. A synchronous copy is complete when
@@ -51,7 +51,7 @@ struct gcore_d2h_meta {
     int32_t layer;      /* -1: none */
     size_t offset;      /* bytes */
     size_t size;        /* bytes; 0: the copy succeeds and touches nothing */
-    size_t alloc;       /* bytes at base as the caller believes; 0: no claim */
+    size_t alloc;       /* bytes at base according to the caller; 0: no claim */
 };
 
 struct gcore_d2h_result {

@@ -36,14 +36,14 @@ extern "C" {
 enum greta_code {
     GRETA_OK = 0,
     GRETA_USAGE,       /* an option or an argument is wrong */
-    GRETA_IO,          /* the operating system said no */
+    GRETA_IO,          /* the operating system failed a call */
     GRETA_FORMAT,      /* the file contradicts its format, or the model's numbers are broken */
     GRETA_MEMORY,      /* host or device memory ran out */
     GRETA_RANGE,       /* the prompt does not fit, or the context is full */
     GRETA_UNSUPPORTED, /* valid, but not something greta runs */
-    GRETA_REFUSED,     /* the guard rail, a launch check or a checked copy said no */
-    GRETA_DEVICE,      /* the device failed; HIP's word is in the message */
-    GRETA_INTERRUPTED, /* a callback said stop before there was a result */
+    GRETA_REFUSED,     /* the guard rail, a launch check or a checked copy refused */
+    GRETA_DEVICE,      /* the device failed; HIP's error is in the message */
+    GRETA_INTERRUPTED, /* a callback ended it before there was a result */
 };
 
 struct greta_error {
@@ -61,16 +61,17 @@ struct greta_options {
     const char *record; /* file of the flight recording; NULL: GCORE_RECORD. A process has one:
                            engines opened later name the same or none */
     uint32_t context;   /* positions per sequence; 0: the model's own, at most 4096 */
-    uint32_t sequences; /* that a step takes at most, and continuations of greta_generate(); 0: 1 */
+    uint32_t sequences; /* at most that many take part in a step; continuations of greta_generate();
+                           0: 1 */
     uint32_t cache;     /* positions of the KV cache for all sequences together; it grows up to that
                            as it is needed; 0: context for each */
     uint32_t chunk;     /* prompt tokens that go through the model together; 0: 512 */
     uint32_t threads;   /* cores of the software device; 0: all */
     const char *kv_type;   /* "F16" or "Q8_0"; NULL: F16 */
     const char *expect;    /* a shape the model must have ("llama-3-8b", FILE.json); NULL: any */
-    int ignore_guard_rail; /* go on in spite of what the guard rail finds */
-    int all_logits;        /* logits of every prompt position will be wanted */
-    /* Bytes loaded of all; nonzero gives up. May be NULL. */
+    int ignore_guard_rail; /* nonzero: continue in spite of what the guard rail finds */
+    int all_logits;        /* nonzero: logits of every prompt position will be wanted */
+    /* Bytes loaded so far, and in total; nonzero gives up. May be NULL. */
     int (*progress)(uint64_t done, uint64_t total, void *user);
     /* What the guard rail found, as a table for people, and notes that are no reason to stop. May
      * be NULL. */
@@ -146,7 +147,7 @@ struct greta_request {
                   void *user);
     /* Asked between tokens; nonzero ends the run as if it were complete. May be NULL. */
     int (*interrupted)(void *user);
-    /* The end of a sequence, the last that is heard of it. May be NULL. */
+    /* Called once at the end of a sequence. May be NULL. */
     void (*finished)(uint32_t sequence, const struct greta_finished *f, void *user);
     void *user;
 };
@@ -168,19 +169,19 @@ GRETA_API enum greta_code greta_generate(greta_engine *g, const struct greta_req
 
 /* ---- several prompts side by side ----------------------------------------------------------
  *
- * greta_submit() adds a sequence at any time, greta_step() runs one pass of the model for all that
- * are under way: the next token of each, and prompts in chunks. Sequences that begin with the same
+ * greta_submit() adds a sequence at any time, greta_step() runs one pass of the model for all live
+ * sequences: the next token of each, and prompts in chunks. Sequences that begin with the same
  * tokens share the blocks of the KV cache that hold them. With quantised weights the text of a
  * sequence does not depend on its neighbours.
  *
  *     for (size_t i = 0; i < count; i++)
  *         greta_submit(engine, &requests[i], &ids[i], &why);
  *     for (int more = 1; more && !greta_step(engine, &more, &why);)
- *         ;                                      // text and finished are called
+ *         ;                                      // calls text() and finished()
  */
 
-/* *id is what the callbacks get. Of the request, stop texts must stay until the sequence has ended;
- * append is not possible. */
+/* *id is what the callbacks get. The request's stop texts must stay valid until the sequence has
+ * ended; append is not possible. */
 GRETA_API enum greta_code greta_submit(greta_engine *g, const struct greta_request *r, uint32_t *id,
                                        struct greta_error *e);
 /* *more: sequences are left. If it fails, they are as they were before it. */

@@ -1,9 +1,9 @@
 /* greta/soft.h - what the software HIP device offers beyond the HIP API.
  *
- * The software device is a libamdhip64.so made of the CPU. This header is for code that knows it
- * may be running on it: kernels in host code, and observers of device faults. Every function is
- * exported by that library and by no other, so portable code looks it up with dlsym() and does
- * without it on ROCm. All functions may be called from any thread. */
+ * The software device is a libamdhip64.so made of the CPU. This header is for code that may run on
+ * it: kernels in host code, and observers of device faults. Every function is exported by that
+ * library and by no other, so portable code looks it up with dlsym() and does without it on ROCm.
+ * All functions may be called from any thread. */
 #ifndef GRETA_SOFT_H
 #define GRETA_SOFT_H
 
@@ -86,7 +86,7 @@ static inline void *greta_soft_reach(const struct greta_soft_work *work, const v
 enum greta_soft_fault_kind {
     GRETA_SOFT_FAULT_READ = 1,
     GRETA_SOFT_FAULT_WRITE = 2,
-    GRETA_SOFT_FAULT_UNKNOWN = 3, /* the CPU did not say which */
+    GRETA_SOFT_FAULT_UNKNOWN = 3, /* read or write: the CPU did not say which */
     GRETA_SOFT_FAULT_TRAP = 4,    /* no access: a trap, or an instruction that cannot be executed */
 };
 
@@ -107,7 +107,7 @@ struct greta_soft_fault {
     /* Of machine code: the instruction's address, the workgroup, and the work-item in it. */
     uint64_t pc;
     uint32_t block[3], thread[3];
-    const char *detail; /* one line that says more; NULL: there is none */
+    const char *detail; /* one line of further detail; NULL: none */
     const char *place;  /* "saxpy at saxpy.hip:12", of code compiled with -g; NULL: not known */
     uint64_t
         node; /* of a graph: greta_soft_tag() of the thread that captured the operation, or 0 */
@@ -130,7 +130,7 @@ GRETA_SOFT_API void greta_soft_tag(uint64_t tag);
 
 /* How the accesses of a kernel are checked when it runs here. */
 enum greta_soft_checked {
-    GRETA_SOFT_CHECKED_NOTHING = 0,      /* not run at all, or nothing is checked */
+    GRETA_SOFT_CHECKED_NOTHING = 0,      /* it does not run, or is not checked */
     GRETA_SOFT_CHECKED_GUARDS = 1,       /* native code between guard pages */
     GRETA_SOFT_CHECKED_EVERY_ACCESS = 3, /* interpreted, byte by byte */
 };
@@ -152,7 +152,7 @@ struct greta_soft_check {
 GRETA_SOFT_API int greta_soft_check_of(const void *function, struct greta_soft_check *out);
 
 /* Why a launch that was queued did not run. One that cannot even be queued, such as machine code
- * without a native twin, fails at the call and is not told to the observer. */
+ * for another GPU without a native twin, fails at the call and is not reported to the observer. */
 enum greta_soft_not_run {
     GRETA_SOFT_NOT_RUN_NO_NATIVE_TWIN = 1, /* machine code that the device cannot run */
     GRETA_SOFT_NOT_RUN_DEVICE_FAILED = 2,  /* an earlier operation had faulted */
@@ -174,16 +174,16 @@ struct greta_soft_slack {
 enum greta_soft_touch_kind {
     GRETA_SOFT_TOUCH_READ = 1, /* before the launch itself had written them; atomics read, too */
     GRETA_SOFT_TOUCH_WRITE = 2,
-    GRETA_SOFT_TOUCH_ATOMIC = 3, /* written by atomics, perhaps also otherwise */
+    GRETA_SOFT_TOUCH_ATOMIC = 3, /* written by atomics, perhaps by plain stores too */
 };
 
 struct greta_soft_touch {
     uint64_t address, bytes;
     int kind;    /* enum greta_soft_touch_kind */
-    int at_most; /* none outside of these, perhaps not all of them */
+    int at_most; /* an upper bound: nothing outside of these bytes */
 };
 
-/* What a check found wrong in a kernel, which runs on nevertheless. */
+/* What a check found wrong in a kernel, which continues to run. */
 enum greta_soft_caught_kind {
     GRETA_SOFT_CAUGHT_RACE = 1,              /* at[0] and at[1] access the same bytes unordered */
     GRETA_SOFT_CAUGHT_BARRIER_PARTIAL = 2,   /* a wave waits with `count` of `all` of its threads */
@@ -191,8 +191,8 @@ enum greta_soft_caught_kind {
     GRETA_SOFT_CAUGHT_UNDEFINED_ADDRESS = 5, /* what nothing has defined became an address, */
     GRETA_SOFT_CAUGHT_UNDEFINED_BRANCH = 6,  /* decided a branch, */
     GRETA_SOFT_CAUGHT_UNDEFINED_STORE = 7,   /* was stored to device memory */
-    /* Nothing wrong: a launch said to be looked at for races was not to its end, as that would
-     * have cost too much. */
+    /* Nothing wrong: the search for races in this launch was given up before its end, because it
+       would have cost too much. */
     GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED = 8,
     /* An access at `address` through pointer argument number `count`, which points to another live
      * allocation, or to another part of this one (greta_soft_name_range()): `bytes` past the end of
@@ -249,19 +249,20 @@ struct greta_soft_executed {
     int address, branch; /* one of them became an address; decided a branch */
 };
 
-/* Told by the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
+/* Called on the device's threads. tag: greta_soft_tag() of the thread that queued the operation. */
 struct greta_soft_launch_observer {
     /* The device did not run `launches` launches of the operation with that tag. */
     void (*not_run)(uint64_t tag, const char *kernel, int reason, uint64_t launches, void *user);
     void (*slack)(const struct greta_soft_slack *damage, void *user);
     /* A launch of machine code ran to its end and touched these bytes, and no others. May be NULL:
-     * then nobody keeps account of them. */
+     * then touched bytes are not tracked. */
     void (*touched)(uint64_t tag, const char *kernel, const struct greta_soft_touch *touched,
                     size_t count, void *user);
-    /* A check found something; the same place is told once per launch. May be NULL: then standard
-     * error is told. */
+    /* A check found something; each place is reported once per launch. May be NULL: then it is
+     * reported on standard error. */
     void (*caught)(const struct greta_soft_caught *caught, void *user);
-    /* A launch of machine code has ended, well or not. May be NULL: then nobody counts. */
+    /* A launch of machine code has ended, with success or not. May be NULL: then instructions are
+     * not counted. */
     void (*executed)(const struct greta_soft_executed *executed, void *user);
 };
 
@@ -284,8 +285,8 @@ GRETA_SOFT_API uint64_t greta_soft_launches_done(uint64_t stream_number);
 /* Looks at the patterns beside all allocations now; what is damaged goes to the observer. */
 GRETA_SOFT_API void greta_soft_look_at_slack(void);
 
-/* The program calls [address, address + bytes), a part of a block, one thing: a tensor in an arena.
- * Machine code that gets a pointer into it as an argument is expected to stay in it (see
+/* Declares [address, address + bytes), a part of a block, to be one object, such as a tensor in an
+ * arena. Machine code that gets a pointer into it as an argument is expected to stay in it (see
  * GRETA_SOFT_CAUGHT_ASTRAY). bytes 0 takes the name back, and so does the end of the block. A range
  * that overlaps another one, but does not start where it does, is left out. */
 GRETA_SOFT_API void greta_soft_name_range(const void *address, uint64_t bytes);
@@ -304,7 +305,7 @@ struct greta_soft_count {
     uint64_t lds_cycles, lds_conflicts; /* of 32 banks; how many of them conflicts cost */
 };
 
-/* Launches that run from now on are counted, which makes them slow; and no longer. */
+/* Starts and stops counting; launches that are counted run slowly. */
 GRETA_SOFT_API void greta_soft_count_start(void);
 GRETA_SOFT_API void greta_soft_count_stop(struct greta_soft_count *out);
 
@@ -313,7 +314,7 @@ GRETA_SOFT_API void greta_soft_count_stop(struct greta_soft_count *out);
 /* Called on threads that run copies and fills, for host memory that the device would otherwise
  * touch where the program sees it: copies `bytes` bytes from memory to host (writes) or from host
  * to memory, past the protection of host's pages, and returns 1; or returns 0, and the device
- * touches the memory itself. For somebody who protects pages of the host's. NULL removes it. */
+ * touches the memory itself. For tools that protect host pages. NULL removes it. */
 typedef int (*greta_soft_host_mover)(uint64_t host, void *memory, uint64_t bytes, int writes,
                                      void *user);
 GRETA_SOFT_API void greta_soft_move_host_by(greta_soft_host_mover mover, void *user);

@@ -15,15 +15,16 @@ enum { GRETA_SOFT_TIMES_THREADS = 64 };
 struct greta_soft_kernel_time {
     const char *name; /* the kernel's own */
     uint64_t launches;
-    uint64_t wall_ns; /* from the begin of its launches to their end */
+    uint64_t wall_ns; /* from the beginning of its launches to their end */
     unsigned threads; /* of the launch that used the most, at most GRETA_SOFT_TIMES_THREADS */
-    uint64_t computing_ns[GRETA_SOFT_TIMES_THREADS]; /* by thread; the rest of wall_ns it waited */
+    uint64_t computing_ns[GRETA_SOFT_TIMES_THREADS]; /* computing, by thread; the rest of wall_ns it
+                                                        waited */
 };
 
-/* From now on launches are timed, beginning with nothing (on != 0), or no longer are. */
+/* Clears the times and starts timing launches (on != 0), or stops it. */
 GRETA_SOFT_API void greta_soft_time_kernels(int on);
 
-/* Copies up to `room` kernels in the order of their first launch; how many there are. */
+/* Copies up to `room` kernels in the order of their first launch; returns how many there are. */
 GRETA_SOFT_API unsigned greta_soft_kernel_times(struct greta_soft_kernel_time *out, unsigned room);
 
 #ifdef __cplusplus

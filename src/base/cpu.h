@@ -1,4 +1,4 @@
-/* cpu.h - what this processor can do and how much of it is ours. Thread-safe. */
+/* cpu.h - what this processor can do, and which cores this process may use. Thread-safe. */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 
@@ -28,13 +28,13 @@ int cpu_count(void);
 struct cpu_map {
     cpu_set_t allowed;
     unsigned cpus;               /* in allowed */
-    unsigned cores;              /* that have at least one of them */
+    unsigned cores;              /* cores that have at least one of them */
     uint16_t order[CPU_SETSIZE]; /* all of them: the first of every core, then the others */
     uint16_t core[CPU_SETSIZE];  /* of a processor in allowed: the first in allowed of its core */
 };
 
-/* Where the processors in allowed are, as `folder` (CPU_FOLDER) says. One that it says nothing
- * about, or nothing that makes sense, is a core of its own. */
+/* Where the processors in allowed are, as `folder` (CPU_FOLDER) says. A processor about which it
+ * says nothing, or nothing plausible, counts as a core of its own. */
 #define CPU_FOLDER "/sys/devices/system/cpu"
 void cpu_map_read(struct cpu_map *m, const char *folder, const cpu_set_t *allowed);
 

@@ -2,7 +2,7 @@
  *
  * Two forms. env_read_* is strict: a value that it cannot understand, or out of range, is RC_USAGE
  * with a message that says what was expected and found, and *out stays as it was. env_flag() and
- * env_text() are for places that have nobody to tell. An unset and an empty variable are the same:
+ * env_text() are for code that cannot report an error. An unset and an empty variable are the same:
  * the fallback of env.def.
  *
  * Strings belong to the environment. Nothing is cached: callers read once, at start, before other
@@ -38,8 +38,8 @@ bool env_flag(enum env_id id);
 /* The value as it is written, or the fallback; NULL if there is neither. */
 const char *env_text(enum env_id id);
 
-/* RC_USAGE if a variable is set whose name begins with the prefix and that env.def does not have:
- * it says which one may have been meant. */
+/* RC_USAGE if a variable is set whose name begins with the prefix and that env.def does not have;
+ * the message suggests the nearest name. */
 NODISCARD enum rc env_refuse_unknown(const char *prefix, struct err *e);
 
 #endif

@@ -14,7 +14,7 @@ void err_fill(struct err *e, enum rc rc, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
-    printable_scrub(e->msg, strlen(e->msg)); /* names from files are in it */
+    printable_scrub(e->msg, strlen(e->msg)); /* the message may contain names from files */
 }
 
 enum rc err_prefix(struct err *e, const char *fmt, ...) {

@@ -1,8 +1,8 @@
 /* err.h - result codes and the message that explains them.
  *
  * A function that can fail returns enum rc and fills the struct err that its caller passes last.
- * A struct err is owned by the caller, needs no clean-up, and may be NULL where nobody will read
- * it. Not shared between threads. */
+ * A struct err is owned by the caller, needs no clean-up, and may be NULL if the message is not
+ * needed. Not shared between threads. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -10,15 +10,15 @@
 
 enum rc {
     RC_OK = 0,
-    RC_USAGE,       /* the caller's words are wrong: flag, name, value */
-    RC_IO,          /* the operating system said no: open, read, map, write */
+    RC_USAGE,       /* a wrong argument: flag, name, value */
+    RC_IO,          /* the operating system failed a call: open, read, map, write */
     RC_FORMAT,      /* a file's content contradicts its format */
     RC_MEMORY,      /* host memory ran out */
     RC_RANGE,       /* a number or an address is outside what it may be */
     RC_UNSUPPORTED, /* valid, but not something this build or device can do */
-    RC_REFUSED,     /* a safety check said no */
+    RC_REFUSED,     /* a safety check refused it */
     RC_DEVICE,      /* the HIP runtime reported an error */
-    RC_BUSY,        /* somebody else holds what is needed */
+    RC_BUSY,        /* interrupted, or something needed is in use */
 };
 
 struct err {

@@ -11,8 +11,7 @@
 /* The hash of len bytes. Different seeds give unrelated hashes; 0 is the usual one. */
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed);
 
-/* 128 bits (XXH3), for keys that stand for their content: two contents with the same value do not
- * occur in practice. */
+/* 128 bits (XXH3), for hashes that stand for their content: collisions do not occur in practice. */
 struct hash_pair {
     uint64_t low, high;
 };

@@ -1,7 +1,7 @@
 /* json.h - writes JSON to a stream, value by value.
  *
- * Commas, quotes, escapes and indentation are the writer's; nesting is the caller's. Inside an
- * object every value has a key, inside an array and at the top key is NULL; breaking that, or
+ * The writer takes care of commas, quotes, escapes and indentation; the caller of nesting. Inside
+ * an object every value has a key, inside an array and at the top key is NULL; breaking that, or
  * closing what is not open, is a bug of the caller and fails an assert. Text is UTF-8; bytes that
  * are not become U+FFFD, so that the output is always valid. Output errors stay in the stream until
  * json_end.

@@ -49,7 +49,7 @@ static bool write_may_go_on(int fd) {
         return true;
     if (errno != EAGAIN && errno != EWOULDBLOCK)
         return false;
-    /* Somebody made the descriptor non-blocking; a log line is worth waiting for. */
+    /* The descriptor was made non-blocking; a log line is worth waiting for. */
     struct pollfd p = { .fd = fd, .events = POLLOUT };
     return poll(&p, 1, -1) >= 0 || errno == EINTR;
 }

@@ -1,7 +1,7 @@
-/* printable.h - texts that come from files and go to terminals.
+/* printable.h - makes texts from files safe to print on a terminal.
  *
  * A name in a model or a recording may hold anything: sequences that move the cursor, clear the
- * screen or rename the window, marks that turn the direction of writing, bytes that are no text.
+ * screen or rename the window, marks that change the direction of writing, bytes that are not text.
  * Thread-safe: no state. */
 #ifndef BASE_PRINTABLE_H
 #define BASE_PRINTABLE_H

@@ -1,8 +1,8 @@
 /* symtab.h - names of the functions in an ELF file, those that it does not export among them.
  *
- * The file is read, not mapped, and nothing in it is believed: it may be cut, damaged, hostile, or
- * another one than it was. A symtab is read-only after symtab_open(), so that any number of threads
- * may look into it; names belong to it and live until symtab_close(). 64-bit files of this
+ * The file is read, not mapped, and nothing in it is trusted: it may be truncated, damaged,
+ * hostile, or have been replaced. A symtab is read-only after symtab_open(), so that any number of
+ * threads may look into it; names belong to it and live until symtab_close(). 64-bit files of this
  * machine's byte order only. */
 #ifndef BASE_SYMTAB_H
 #define BASE_SYMTAB_H

@@ -1,8 +1,8 @@
-/* tick.h - CLOCK_MONOTONIC at half its price, for what is dated a million times a second.
+/* tick.h - CLOCK_MONOTONIC at half the cost, for code that takes a time a million times per second.
  *
- * The processor's time stamp counter is read and counted on from an anchor, a moment at which it
- * and the clock were read together; a thread has an anchor of its own and renews it every
- * millisecond or so. So the result is off by what the counter drifts in that time, far less than a
+ * The time is extrapolated with the processor's time stamp counter from an anchor, a moment at
+ * which counter and clock were read together; each thread has its own anchor and renews it about
+ * every millisecond. So the result is off by what the counter drifts in that time, far less than a
  * microsecond, and it never goes back in a thread. Where the kernel itself does not trust the
  * counter, or the processor has none, the clock is read.
  *

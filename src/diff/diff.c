@@ -139,7 +139,8 @@ static size_t distance_to(const struct sequence *s, size_t at, uint64_t key) {
     return 0;
 }
 
-/* What happened at the first event that differs: whichever reading lets both go on soonest. */
+/* What happened at the first event that differs: the explanation after which both sequences agree
+ * again soonest. */
 static enum diff_change classify(const struct sequence *a, const struct sequence *b, size_t at) {
     if (at >= a->count)
         return at >= b->count ? DIFF_SAME : DIFF_ONLY_B;
@@ -293,7 +294,7 @@ static bool is_open(const struct side *s, uint32_t thread) {
     return s->threads[thread].count && !s->threads[thread].paired;
 }
 
-/* The thread of B that does the same for longest; equal ones by name, then by number. */
+/* The thread of B with the longest common beginning; ties are decided by name, then by number. */
 static uint32_t best_partner(const struct work *w, uint32_t thread_a) {
     const struct sequence *a = &w->a.threads[thread_a];
     uint32_t best = 0;
@@ -472,7 +473,8 @@ static void compare_facts(struct work *w) {
         w->out_of_memory = true;
         return;
     }
-    /* A text may be the value of many: together they stay below what the files hold. */
+    /* One text may be the value of many keys: together they are limited by the size of the files.
+     */
     uint64_t room = reader_info(a)->data_bytes + reader_info(b)->data_bytes;
     size_t count = list_facts(a, b, at);
     for (size_t i = 0; i < count; i++) {

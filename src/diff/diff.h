@@ -62,7 +62,7 @@ struct diff {
     const struct diff_lane *first; /* the one that differs first; NULL if none does */
     const struct diff_fact *facts; /* provenance that differs; no reason to be not the same */
     size_t fact_count;
-    uint64_t missing_a, missing_b; /* slots lost or overwritten: what was compared is not all */
+    uint64_t missing_a, missing_b; /* slots lost or overwritten, which could not be compared */
 };
 
 typedef struct diff diff;

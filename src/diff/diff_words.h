@@ -3,8 +3,8 @@
  *
  * Addresses become "the third allocation of this thread, 64 bytes in" or "tensor wk, 0 bytes in";
  * streams their order of first use by the thread; handles, times, call sites and numbers of other
- * events are left out. Polls that found nothing done are no events at all: how many there are is
- * chance. Not thread-safe. */
+ * events are left out. Polls that found nothing done are left out: their number depends on chance.
+ * Not thread-safe. */
 #ifndef VERDICT_DIFF_WORDS_H
 #define VERDICT_DIFF_WORDS_H
 

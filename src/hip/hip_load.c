@@ -28,7 +28,7 @@ static const char *const sonames[] = {
 };
 enum { SONAME_COUNT = sizeof(sonames) / sizeof(sonames[0]) };
 
-/* What was tried and what became of it: "a (why), b (why)". */
+/* What was tried, and why it failed: "a (why), b (why)". */
 struct attempts {
     char text[400];
     size_t used;
@@ -115,7 +115,8 @@ static bool has_device(void *library, const char *name, bool was_there, struct a
         return true;
     note(a, "%s (no device: %s)", name,
          status == hipSuccess ? "a count of 0" : hip_error_name(status));
-    /* The question leaves no error behind; but one of the program's own is not ours to clear. */
+    /* The query must not leave an error behind, but an error of the program's own is not ours to
+     * clear. */
     symbol = was_there ? NULL : dlsym(library, "hipGetLastError");
     if (status != hipSuccess && symbol) {
         hipError_t (*get_last_error)(void);

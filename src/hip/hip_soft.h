@@ -1,7 +1,7 @@
 /* hip_soft.h - the software device's functions beyond HIP, as one table.
  *
  * On ROCm all entries are NULL; in an older software device those that it lacks are. Portable code
- * looks at an entry before it calls it. */
+ * checks an entry before it calls it. */
 #ifndef HIP_HIP_SOFT_H
 #define HIP_HIP_SOFT_H
 

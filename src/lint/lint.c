@@ -177,7 +177,7 @@ static bool is_live(const struct scan *s) {
     return true;
 }
 
-/* The latest word on a name counts. */
+/* The latest definition of a name counts. */
 static bool is_redirected(const struct redirect *r, const char *name) {
     while (r && strcmp(r->name, name) != 0)
         r = r->next;
@@ -367,7 +367,7 @@ static void skip_directive(struct scan *s) {
     while (t.kind != LEX_NEWLINE && t.kind != LEX_END);
 }
 
-/* The value of a condition: 0, 1, or -1 if it takes a preprocessor to know. */
+/* The value of a condition: 0, 1, or -1 if only a preprocessor could tell. */
 static int condition_value(struct scan *s) {
     struct lex_token t, rest;
     lex_next(&s->lex, &t);
@@ -551,7 +551,7 @@ static void walk_file(struct walk *w, const char *path, int fd, const struct sta
     size_t length = 0;
     struct err e;
     if (st->st_size > FILE_MAX) {
-        walk_problem(w, path, "larger than 256 MiB, which no source is");
+        walk_problem(w, path, "larger than 256 MiB: not taken for a source");
         return;
     }
     char *text = read_whole(fd, (size_t)st->st_size, &length);
@@ -600,7 +600,7 @@ static void walk_path(struct walk *w, const char *path, bool named, unsigned dep
         if (depth < DEPTH_MAX)
             walk_folder(w, path, depth);
         else
-            walk_problem(w, path, "folders too deep inside each other");
+            walk_problem(w, path, "folders nested too deeply");
     } else if (S_ISREG(st.st_mode)) {
         if (named || is_source(path))
             walk_file(w, path, fd, &st);
