@@ -27,7 +27,7 @@ enum { FLOATS = 1024, BYTES = FLOATS * 4 };
 static const struct hip_api *hip;
 static bool as_expected = true;
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 /* Prints a condition that should hold, and remembers if one did not. */
 static void expect(bool holds, const char *what) {
@@ -81,7 +81,7 @@ static void refused_copy(FILE *log, float *logits) {
     expect(code == GCORE_D2H_OUT_OF_ALLOCATION && host[0] == -1, "nothing was copied");
 }
 
-/* Writes count floats; nobody asks whether there is room. */
+/* Writes count floats without checking that there is room. */
 static void scale_run(const struct greta_soft_work *work, void *const *args) {
     float *out = *(float **)args[0];
     uint32_t count = *(uint32_t *)args[1];

@@ -25,7 +25,7 @@ const struct option_table cmd_diff_options = {
               "and which\n"
               "memory and stream an operation used, but not addresses, handles and times. Says "
               "where they\n"
-              "first differ, and how much each has that the other has not.\n"
+              "first differ, and how much of each the other does not have.\n"
               "\n",
     .after = "\n"
              "Exit status: 0 the same, 1 different or not readable, 2 wrong usage.\n",

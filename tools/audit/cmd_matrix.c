@@ -1,7 +1,7 @@
 /* greta_audit matrix - runs a program many times in the modes of a profile and judges all of it.
  *
- * Nothing that looks like a result is written unless it comes from runs: what is missing is found
- * before the first one. matrix.h says which file does what. */
+ * Results come from runs only: anything missing is found before the first run, and nothing is
+ * written then. matrix.h says which file does what. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void print_result(const struct matrix *m, const struct matrix_total *t) {
                b->errors, matrix_mode_result(b, mode));
     }
     if (!t->complete)
-        printf("Not complete: the same command with --out %s goes on\n", m->folder);
+        printf("Not complete: the same command with --out %s continues it\n", m->folder);
     printf("Report: %s/FINAL_REPORT.md\nSummary: %s/summary.json\n", m->folder, m->folder);
 }
 

@@ -1,4 +1,4 @@
-/* greta_audit run - records a program that knows nothing of it, and judges the recording.
+/* greta_audit run - records an unmodified program, and judges the recording.
  *
  * The program is started with libgcore_preload.so in front of its HIP runtime and, where there is
  * no GPU or `--device soft` says so, with the software device as that runtime. The recording is
@@ -59,7 +59,7 @@ const struct option_table cmd_run_options = {
         "Exits with 3 in any case if the program is not the expected one, and with 1 if a report\n"
         "could not be written or events were lost because the disk was full.\n"
         "The time limit, Ctrl-C and SIGTERM end everything that the program has started; what is\n"
-        "still there after 5 seconds is asked again, then killed.\n",
+        "still running after 5 seconds gets SIGTERM, then SIGKILL.\n",
 };
 
 #define say(...) option_say(&cmd_run_options, __VA_ARGS__)
@@ -158,7 +158,7 @@ static void put_in_front(const char *variable, const char *what) {
     free(text);
 }
 
-/* In the child: what the program finds in its environment. */
+/* In the child: sets up the environment of the program. */
 static void set_environment(const struct options *o, const struct find_device *d,
                             const char *preload, const writer *w) {
     char id[24], path[2 * PATH_MAX];
@@ -221,20 +221,20 @@ static pid_t start(const struct options *o, const char *file, const struct find_
     return child;
 }
 
-/* How far the program was asked to end. */
+/* The ways in which the program was asked to end so far. */
 enum { ASKED_NOT, ASKED_BY_SIGNAL, ASKED_TO_END, ASKED_BY_KILL };
 
 struct waiting {
     pid_t child;
     int status;
-    bool ended;     /* the program has; what it left behind may not */
+    bool ended;     /* the program has ended; processes it started may still run */
     bool late;      /* the time limit was reached */
     int asked;      /* ASKED_* */
-    unsigned kills; /* how often */
+    unsigned kills; /* signals sent so far */
     uint64_t limit; /* clock_now_ns() at which it is asked the next time; UINT64_MAX: never */
 };
 
-/* Reaps the program and the orphans that were handed to us. */
+/* Reaps the program and the orphans that this process has inherited. */
 static void reap(struct waiting *w) {
     int status;
     pid_t pid;
@@ -245,7 +245,7 @@ static void reap(struct waiting *w) {
         }
 }
 
-/* The next, harder way to ask: of everything that the run started. */
+/* The next, stronger signal, to everything that the run started. */
 static void ask_to_end(struct waiting *w) {
     enum { GRACE_S = 5 };
     if (w->asked < ASKED_TO_END) {
@@ -260,8 +260,9 @@ static void ask_to_end(struct waiting *w) {
     }
 }
 
-/* A signal that asks us to end is for all that the run started. What the terminal sent, all of its
- * foreground group have; a daemon has not. One signal more asks harder. */
+/* A signal that asks us to end is passed on to all that the run started. A signal from the terminal
+ * has reached its whole foreground group already, but no daemon. A further signal is passed on as a
+ * stronger one. */
 static void pass_on(struct waiting *w, int number, const siginfo_t *info) {
     enum { GRACE_S = 5 };
     if (w->asked != ASKED_NOT) {

@@ -1,4 +1,4 @@
-/* find.h - what a run needs, and where it is: the program, greta's own files, the device. Shared by
+/* find.h - finds what a run needs: the program, greta's own files, the device. Shared by
  * `run` and `matrix`. */
 #ifndef AUDIT_FIND_H
 #define AUDIT_FIND_H
@@ -13,7 +13,7 @@ bool find_is_program(const char *path);
 
 /* The file of this process; false without /proc. */
 bool find_self(char out[static PATH_MAX]);
-/* A file by its way from the folder of this program. */
+/* A file by its path relative to the folder of this program. */
 bool find_beside_self(const char *what, char out[static PATH_MAX]);
 /* libgcore_preload.so, which lies beside this program in the build as in an installation. */
 bool find_preload(char out[static PATH_MAX]);
@@ -26,8 +26,8 @@ struct find_device {
     char name[256];         /* of the first device; "" if unknown */
 };
 
-/* What hip_load() finds for the choice; false, and why, if nothing. Asks in a process of its own: a
- * HIP runtime that was looked at never goes away again. */
+/* What hip_load() finds for the choice; false, and why, if nothing. Asks in a child process: a HIP
+ * runtime cannot be unloaded again. */
 bool find_device(struct find_device *out, const char *choice, char why[static 512]);
 
 #endif

@@ -109,7 +109,7 @@ static void add_node(struct graph_log *g, const struct reader_event *e) {
     uint32_t graph = e->event.stream ? number_of(&g->captures, e->event.stream) : 0;
     const struct place *p = place_of(g, e->event.thread);
     graph = graph ? graph : g->latest;
-    /* What a copy goes on with, the original does not. */
+    /* Later changes of a copy do not concern the original. */
     if (!graph || (g->graphs[graph].last && g->nodes[g->graphs[graph].last].next) ||
         !grow(&g->nodes, &g->node_count, &g->node_room, sizeof *g->nodes))
         return;

@@ -1,6 +1,6 @@
 /* graph_log.h - which operations a graph launch runs, as a reader of the events in order can tell.
  *
- * For showing them; the verdict keeps a stricter account of its own. Not thread-safe. */
+ * For display; the verdict tracks them more strictly. Not thread-safe. */
 #ifndef TOOLS_AUDIT_GRAPH_LOG_H
 #define TOOLS_AUDIT_GRAPH_LOG_H
 

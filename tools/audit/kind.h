@@ -1,5 +1,4 @@
-/* kind.h - kinds of values that the command lines of greta_audit have besides those of all
- * programs. */
+/* kind.h - kinds of option values of greta_audit, beside those that all programs share. */
 #ifndef AUDIT_KIND_H
 #define AUDIT_KIND_H
 

@@ -3,7 +3,7 @@
  *   matrix_options.c  the words of the command line
  *   matrix_device.c   what is needed, and whether it is there (find.h)
  *   matrix_plan.c     which runs there are, and how each is started
- *   matrix_lock.c     who works with the device
+ *   matrix_lock.c     locks of the device and the folder
  *   matrix_store.c    the folder: what was asked for, what was done
  *   matrix_run.c      starting, watching and ending runs
  *   matrix_total.c    all runs together
@@ -47,7 +47,7 @@ struct matrix_mode {
 };
 
 struct matrix_profile {
-    const char *name; /* its ticket, in summary.json */
+    const char *name; /* the ticket that it is named after, in summary.json */
     const char *plain, *does;
     bool exclusive;
     struct matrix_mode modes[MATRIX_MODES_MAX];
@@ -203,7 +203,7 @@ struct matrix_progress {
     unsigned percent;
 };
 void matrix_progress_begin(struct matrix_progress *p, const struct matrix *m);
-/* A run has started (r) or ended (NULL); may be called often. */
+/* Shows that a run has started (r) or ended (NULL); cheap enough to be called often. */
 void matrix_progress_show(struct matrix_progress *p, const struct matrix *m,
                           const struct matrix_run *r);
 void matrix_progress_end(struct matrix_progress *p);

@@ -1,13 +1,13 @@
-/* matrix_lock.c - who works with the device, and in which folder.
+/* matrix_lock.c - locks: who uses the device, and who writes in the folder.
  *
  * A lock is flock() on a file. The locks of a device are in the system's folder for temporary
  * files: greta-matrix-soft.lock for the software device, greta-matrix-hip-N.lock for GPU N, one for
  * each GPU that is visible. A profile that wants the device for itself takes them exclusively, the
  * others share them.
  *
- * Each holder appends a line to the file: pid, time, folder. The lines only serve to name holders;
- * the lock itself is the kernel's and cannot be left behind. The runs inherit it: if this process
- * is killed, the device is taken until its last run has ended. */
+ * Each holder appends a line to the file: pid, time, folder. The lines only serve to name the
+ * holders in messages; the lock itself is the kernel's and cannot be left behind. The runs inherit
+ * it: if this process is killed, the device is taken until its last run has ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

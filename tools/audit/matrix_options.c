@@ -27,7 +27,7 @@ static enum rc read_prompt(void *to, const char *text, void *all, struct err *e)
     return matrix_list_add(to, text) ? RC_OK : no_memory(e);
 }
 
-/* A prompt a line. */
+/* One prompt per line. */
 static enum rc read_prompt_file(void *to, const char *path, void *all, struct err *e) {
     struct matrix *m = all;
     struct matrix_list *prompts = to;
@@ -46,7 +46,7 @@ static enum rc read_prompt_file(void *to, const char *path, void *all, struct er
     free(line);
     fclose(f);
     if (!rc && prompts->count == before)
-        rc = err_set(e, RC_FORMAT, "%s: expected a prompt a line, found none", path);
+        rc = err_set(e, RC_FORMAT, "%s: expected one prompt per line, found none", path);
     return rc;
 }
 
@@ -256,7 +256,7 @@ int matrix_options_parse(struct matrix *m, int argc, char **argv) {
     if (code >= 0)
         return code;
     if (program.count && !program.separated)
-        return option_wrong(&cmd_matrix_options, "a program stands behind --, found",
+        return option_wrong(&cmd_matrix_options, "a program stands after --, found",
                             program.words[0]);
     if (program.separated && !program.count)
         return option_wrong(&cmd_matrix_options, "name a program after --", NULL);

@@ -248,7 +248,7 @@ void matrix_environment(struct matrix *m, const struct matrix_run *r,
         set(user, "GRETA_SOFT_SCHEDULE", r->schedule);
     if (r->mode->recorded)
         return;
-    /* What `greta_audit run` sees to for the others. */
+    /* For recorded runs `greta_audit run` does this. */
     set(user, "GCORE_RECORD", NULL);
     set(user, "GCORE_RECORD_JOIN", NULL);
     set(user, "GRETA_DEVICE", m->device.soft ? "soft" : "hip");
@@ -292,7 +292,7 @@ void matrix_print_command(struct matrix *m, const struct matrix_run *r, FILE *ou
     matrix_environment(m, r, print_variable, out);
     for (size_t i = 0; command && command[i]; i++) {
         if (r->mode->recorded && !strcmp(command[i], "--out") && i < 8) {
-            i++; /* another folder than the one that is to be repeated */
+            i++; /* not the folder of the run that is repeated */
             continue;
         }
         if (r->mode->recorded && i == 2) /* --quiet */

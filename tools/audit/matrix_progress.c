@@ -22,7 +22,7 @@ void matrix_progress_begin(struct matrix_progress *p, const struct matrix *m) {
     p->done = p->before;
     p->percent = percent_done(p, m);
     if (p->before && !m->o.quiet)
-        matrix_say("going on: %zu of %zu runs are done", p->before, m->run_count);
+        matrix_say("resuming: %zu of %zu runs are done", p->before, m->run_count);
 }
 
 /* "1:02:03" or "4.2 s" */

@@ -92,7 +92,7 @@ static bool start(struct work *w, struct job *j, struct matrix_run *r) {
         if (child == 0)
             execute(w->m, r, command, &w->before, self);
         if (child > 0) {
-            setpgid(child, child); /* whoever comes first */
+            setpgid(child, child); /* in both processes, whichever runs first */
             uint64_t now = clock_now_ns();
             *j = (struct job){ .pid = child,
                                .run = r,
@@ -154,7 +154,7 @@ static const char *last_line(struct matrix *m, const struct matrix_run *r, const
     text[n] = '\0';
     fclose(f);
     size_t from = n;
-    do { /* the log of copies says nothing about the end */
+    do { /* a line of the log of copies says nothing about how the run ended */
         n = from;
         while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == ' '))
             n--;
@@ -170,7 +170,7 @@ static const char *last_line(struct matrix *m, const struct matrix_run *r, const
     return line ? line : "";
 }
 
-/* What the program said about its end, for reports: rather an error than its last number. */
+/* The program's last words, for reports: an error if there is one, else its last line. */
 static const char *find_last_line(struct matrix *m, const struct matrix_run *r) {
     const char *line = last_line(m, r, "stderr.log");
     return *line ? line : last_line(m, r, "stdout.log");
@@ -246,7 +246,7 @@ static void finish(struct work *w, struct job *j, int status) {
     r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     r->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     if (r->mode->recorded && r->exit_status > 128 && r->exit_status <= 128 + SIGRTMAX) {
-        r->signal = r->exit_status - 128; /* as `greta_audit run` hands it on */
+        r->signal = r->exit_status - 128; /* as `greta_audit run` passes it on */
         r->exit_status = 0;
     }
     if (!judge(w, r, j->late))
@@ -276,7 +276,7 @@ static void reap(struct work *w) {
             info.si_pid != j->pid)
             continue;
         kill(-j->pid,
-             SIGKILL); /* what it left behind; its number is not free before it is reaped */
+             SIGKILL); /* processes that it started; its pid cannot be reused before it is reaped */
         if (waitpid(j->pid, &status, 0) == j->pid)
             finish(w, j, status);
     }
@@ -313,7 +313,7 @@ static int wait_for_news(struct work *w) {
     return number == SIGINT || number == SIGTERM || number == SIGHUP ? number : 0;
 }
 
-/* Ends what runs and forgets it. */
+/* Ends the runs that are in progress; they do not count as done. */
 static void stop(struct work *w) {
     char path[PATH_MAX];
     for (unsigned i = 0; i < w->m->o.jobs; i++) {

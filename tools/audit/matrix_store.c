@@ -159,7 +159,7 @@ static enum rc put_document(FILE *out, const struct matrix *m, struct err *e) {
     return json_end(&j, e);
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static void print_node(FILE *out, const struct json_node *n) {
     if (!n) {
@@ -279,8 +279,9 @@ static int continue_matrix(struct matrix *m) {
     m->start_wall_us = json_tree_u64(json_tree_root(t), "start_wall_us");
     json_tree_close(&t);
     if (!same) {
-        matrix_say("%s holds another matrix: %.400s; say the same again, or choose another --out",
-                   m->folder, why ? why : "it cannot be compared");
+        matrix_say(
+            "%s holds another matrix: %.400s; give the same options, or choose another --out",
+            m->folder, why ? why : "it cannot be compared");
         free(why);
         return EXIT_REFUSED;
     }

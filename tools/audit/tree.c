@@ -104,7 +104,8 @@ static bool send_to(const struct process *p, int number) {
     int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     if (fd < 0 && errno != ENOSYS)
         return false;
-    /* The parent changes where that one has just ended; the group hardly ever does. */
+    /* Its parent may have changed because the old one has just ended; its group hardly ever does.
+     */
     bool same = read_process(&now, p->pid) && (now.parent == p->parent || now.group == p->group);
     if (same && number)
         same = fd < 0 ? kill(p->pid, number) == 0
@@ -130,7 +131,7 @@ unsigned tree_signal(pid_t root, bool with_root, pid_t not_group, int number) {
 }
 
 void tree_kill(pid_t root) {
-    enum { TRIES = 500, PAUSE_NS = 10000000 }; /* what is stuck in the kernel is left to it */
+    enum { TRIES = 500, PAUSE_NS = 10000000 }; /* a process stuck in the kernel cannot be killed */
     for (int i = 0; i < TRIES && tree_signal(root, false, 0, SIGKILL); i++) {
         struct timespec pause = { .tv_nsec = PAUSE_NS };
         nanosleep(&pause, NULL);

@@ -5,7 +5,7 @@
 
 #include "base/cpu.h"
 
-enum { CHAINS = 12, ROUND = 4 }; /* chains, and steps of each in a round */
+enum { CHAINS = 12, ROUND = 4 }; /* chains, and steps of each per round */
 
 #define FOR_EACH_CHAIN(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11)
 
@@ -36,7 +36,7 @@ static void read_words(const char *from, size_t bytes, unsigned streams) {
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* A function that does STEP(sum) on CHAINS sums, ROUND times a round. `a` and `b` are the factors,
+/* A function that does STEP(sum) on CHAINS sums, ROUND times per call. `a` and `b` are the factors,
  * `one` is 1 in every 16-bit element. */
 #define PEAK(name, isa, type, kept, zero, one_of, STEP)                                            \
     __attribute__((target(isa))) static void name(uint64_t rounds) {                               \

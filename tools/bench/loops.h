@@ -10,7 +10,7 @@ struct loops_peak {
     const char *set, *instruction;
     unsigned bits;
     unsigned features; /* enum cpu_feature that it needs, all of them */
-    unsigned macs;     /* multiplications with additions a round */
+    unsigned macs;     /* multiply-adds per round */
     void (*run)(uint64_t rounds);
 };
 const struct loops_peak *loops_peaks(size_t *count);

@@ -13,7 +13,7 @@ enum { MEASURE_SAMPLES_MAX = 100 };
 /* One thing that is measured, and what came out. */
 struct measure_run {
     enum measure_kind { MEASURE_PROMPT, MEASURE_DECODE } kind;
-    uint32_t tokens; /* of the prompt, or generated a sequence */
+    uint32_t tokens; /* of the prompt, or generated per sequence */
     uint32_t depth;  /* context before them; a prompt has none */
     uint32_t batch;  /* sequences; 1 for a prompt */
     uint32_t threads;

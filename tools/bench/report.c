@@ -94,7 +94,7 @@ void report_print(const struct report *r, FILE *out) {
     const struct work *w = &r->work;
     if (r->description[0])
         fprintf(out, "%s\n", r->description);
-    fprintf(out, "%s: a token reads %.1f MB of weights and %.1f KB of cache a position,", w->type,
+    fprintf(out, "%s: a token reads %.1f MB of weights and %.1f KB of cache per position,", w->type,
             (double)w->weight_bytes / 1e6, (double)w->kv_bytes / 1e3);
     fprintf(out, " and takes %.4g million multiplications\n",
             (double)(w->layer_macs + w->output_macs) / 1e6);

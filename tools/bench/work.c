@@ -16,7 +16,8 @@ static enum rc open_file(gguf **out, const char *path, struct err *e) {
 
 enum { TYPES = 64 }; /* numbers of tensor types are below it */
 
-/* A row of the embedding a token is nothing; all of it is the last matrix of a tied model. */
+/* One row of the embedding per token is negligible; as the output of a tied model all of it is
+ * read. */
 static bool is_read(const struct config *c, const struct config_tensor_spec *spec) {
     return spec->id != CONFIG_TENSOR_TOKEN_EMBD || c->tied;
 }

@@ -20,8 +20,8 @@ struct work {
     uint64_t weight_bytes;   /* read by every step, whatever the batch */
     uint64_t layer_macs;     /* multiplications per token in the matrices of all layers */
     uint64_t output_macs;    /* … and of the last one, where logits are wanted */
-    uint64_t kv_bytes;       /* of all layers, a position */
-    uint64_t attention_macs; /* of all layers, a position that a token looks at */
+    uint64_t kv_bytes;       /* of all layers, per position */
+    uint64_t attention_macs; /* of all layers, per position that a token attends to */
 };
 
 /* path NULL: the demo model; kv_type NULL: F16. */

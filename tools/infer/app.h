@@ -15,12 +15,12 @@ struct app {
     uint64_t seed;
     bool terminal;            /* standard error is one: show progress */
     int output_errno;         /* why standard output cannot be written; 0: it can */
-    struct token_text prompt; /* what the user gave with --prompt and its like */
+    struct token_text prompt; /* from --prompt, --prompt-file or standard input */
     bool prompted;
     bool echo;                /* it is still to be printed */
     bool reading;             /* a line on the terminal says how much of it has been read */
-    struct prompts prompts;   /* what --prompts has instead */
-    struct token_text *texts; /* of sequences that are not streamed, [sequences] */
+    struct prompts prompts;   /* those of --prompts instead */
+    struct token_text *texts; /* [sequences] texts of those that are not streamed */
     struct token_text answer; /* chat: what the model said last */
 };
 
@@ -38,7 +38,7 @@ NODISCARD enum rc app_read_prompt(struct app *a, struct err *e);
 NODISCARD enum rc app_generate(struct app *a, const struct token_list *tokens, bool append,
                                struct engine_result *out, struct err *e);
 
-/* The two kinds of run: one text or several continuations of it; a conversation. */
+/* The two kinds of run: a text with one or several continuations; a conversation. */
 NODISCARD enum rc app_run_once(struct app *a, struct engine_result *result, struct err *e);
 NODISCARD enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e);
 

@@ -155,7 +155,7 @@ static enum rc change_system(struct chat *c, const char *text, size_t len, struc
     return RC_OK;
 }
 
-/* The next seed, or the same would come again. */
+/* The next seed: with the same one the answer would be the same. */
 static enum rc regenerate(struct chat *c, struct err *e) {
     struct conversation *t = &c->talk;
     (void)conversation_drop_last(t, CHAT_ASSISTANT);

@@ -40,7 +40,7 @@ static enum rc read_file(const char *path, struct token_text *out, struct err *e
 }
 
 /* Whether a prompt that no option gives may come from standard input. The demo model has a prompt
- * of its own: for it, a pipe into which nobody writes is no reason to wait. */
+ * of its own, and does not wait for a pipe into which nobody writes. */
 static bool has_input(bool demo) {
     enum { PATIENCE_MS = 1000 };
     struct stat s;
@@ -72,7 +72,7 @@ enum rc app_read_prompt(struct app *a, struct err *e) {
 
 /* ---- generating ----------------------------------------------------------------------------- */
 
-/* Past stdio, which takes it for an error if Ctrl-C comes while a slow terminal takes no more. */
+/* Bypasses stdio, which reports an error if Ctrl-C comes while a slow terminal accepts no more. */
 void app_print(struct app *a, const char *text, size_t len) {
     bool failed = fflush(stdout) != 0;
     while (len && !failed) {
@@ -101,7 +101,7 @@ static void clear_progress(struct app *a) {
 }
 
 static void on_progress(uint32_t sequence, uint32_t done, uint32_t total, void *user) {
-    enum { LONG = 64 }; /* tokens that are worth a word */
+    enum { LONG = 64 }; /* fewer tokens show no progress */
     struct app *a = user;
     if (!a->terminal || sequence || total - done < LONG) {
         clear_progress(a);

@@ -51,7 +51,7 @@ static bool wait_for_input(void) {
 
 /* ---- plain ----------------------------------------------------------------------------------- */
 
-/* Whether it was Ctrl-C decides what that means. */
+/* Why there is no line: Ctrl-C, or the end of the input, also by SIGTERM. */
 static enum line_end no_line(void) {
     clearerr(stdin);
     return program_take_ctrl_c() ? LINE_INTERRUPTED : LINE_CLOSED;

@@ -39,7 +39,7 @@ static enum rc check_counts(const struct options *o, struct err *e) {
     return rc ? rc : option_check_range("--batch-size", o->batch_size, 1, 256, e);
 }
 
-/* Options that would do nothing are refused: who gives one means something by it. */
+/* Options that would do nothing are refused: a user who gives one expects an effect. */
 static enum rc check_company(const struct options *o, struct err *e) {
     bool trace = o->trace || env_text(ENV_GRETA_TRACE);
     const struct {

@@ -10,7 +10,7 @@ struct options {
 #include "tools/infer/options.def"
 };
 
-/* Its check refuses also what would do nothing. */
+/* Its check also refuses options that would do nothing. */
 extern const struct option_table options_table;
 
 /* How to draw, by the options and a seed. */

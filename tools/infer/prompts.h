@@ -7,7 +7,7 @@
 
 struct app;
 
-/* One line of the file, and what became of it. */
+/* One line of the file, and its result. */
 struct prompt {
     struct token_text prompt, text;
     unsigned long line;  /* of the file */

@@ -1,4 +1,4 @@
-/* recording.h - what a recording of this run says, in a line. */
+/* recording.h - a one-line summary of the recording of this run. */
 #ifndef TOOLS_INFER_RECORDING_H
 #define TOOLS_INFER_RECORDING_H
 
