@@ -177,10 +177,13 @@ enum greta_soft_touch_kind {
     GRETA_SOFT_TOUCH_ATOMIC = 3, /* written by atomics, perhaps by plain stores too */
 };
 
+/* Bytes at equal distances: `slices` times, `slice` bytes apart, `rows` rows of `bytes` bytes that
+ * are `pitch` bytes apart. One range has one row and one slice. */
 struct greta_soft_touch {
     uint64_t address, bytes;
     int kind;    /* enum greta_soft_touch_kind */
     int at_most; /* an upper bound: nothing outside of these bytes */
+    uint64_t pitch, rows, slice, slices;
 };
 
 /* What a check found wrong in a kernel, which continues to run. */
@@ -198,6 +201,9 @@ enum greta_soft_caught_kind {
      * allocation, or to another part of this one (greta_soft_name_range()): `bytes` past the end of
      * that, or before its start if `all` is 1. */
     GRETA_SOFT_CAUGHT_ASTRAY = 9,
+    /* Nothing wrong: as RACE, but the launch left the same bytes in other orders too, and what its
+     * loads got was only compared. The first one of a launch is told. */
+    GRETA_SOFT_CAUGHT_RACE_HARMLESS = 10,
 };
 enum greta_soft_space {
     GRETA_SOFT_SPACE_GLOBAL = 1,

@@ -187,35 +187,67 @@ static void observe_slack(const struct greta_soft_slack *d, void *user) {
     record_events(audit.writer, slot, 2);
 }
 
+static struct event_pattern pattern_of(const struct greta_soft_touch *t) {
+    unsigned access = t->kind == GRETA_SOFT_TOUCH_READ    ? DETAIL_ACCESS_READ
+                      : t->kind == GRETA_SOFT_TOUCH_WRITE ? DETAIL_ACCESS_WRITE
+                                                          : DETAIL_ACCESS_READ_WRITE;
+    return (struct event_pattern){
+        .access = { .address = t->address,
+                    .bytes = t->bytes,
+                    .access = access | (t->at_most ? (unsigned)EVENT_ACCESS_AT_MOST : 0),
+                    .argument = EVENT_NO_ARGUMENT },
+        .pitch = t->pitch,
+        .rows = t->rows,
+        .slice = t->slice,
+        .slices = t->slices,
+    };
+}
+
+/* As many of the ranges as there is room for in the extras of one event; returns how many slots
+ * they take. */
+static unsigned put_touched(union event_slot slot[EVENT_EXTRA_MAX],
+                            const struct greta_soft_touch *touched, size_t count, size_t *done) {
+    struct event_access plain[EVENT_ACCESSES_PER_SLOT];
+    unsigned slots = 0, waiting = 0;
+    for (*done = 0; *done < count && slots + (waiting > 0) < EVENT_EXTRA_MAX; ++*done) {
+        struct event_pattern p = pattern_of(&touched[*done]);
+        bool rows = p.rows * p.slices > 1;
+        if (waiting && (rows || waiting == EVENT_ACCESSES_PER_SLOT)) {
+            event_extra_accesses(&slot[slots++], plain, waiting);
+            waiting = 0;
+        }
+        if (rows)
+            event_extra_pattern(&slot[slots++], &p);
+        else
+            plain[waiting++] = p.access;
+    }
+    if (waiting)
+        event_extra_accesses(&slot[slots++], plain, waiting);
+    return slots;
+}
+
 static void observe_touched(uint64_t tag, const char *kernel,
                             const struct greta_soft_touch *touched, size_t count, void *user) {
     (void)user;
-    enum { MOST = EVENT_EXTRA_MAX * EVENT_ACCESSES_PER_SLOT };
     union event_slot slot[1 + EVENT_EXTRA_MAX];
-    struct event_access access[MOST];
-    unsigned slots = 1, n = (unsigned)count;
-    if (!tag || count > MOST)
+    uint64_t before = 0;
+    size_t done = 0;
+    if (!tag)
         return;
-    for (unsigned i = 0; i < n; i++)
-        access[i] = (struct event_access){
-            .address = touched[i].address,
-            .bytes = touched[i].bytes,
-            .access = (touched[i].kind == GRETA_SOFT_TOUCH_READ    ? DETAIL_ACCESS_READ
-                       : touched[i].kind == GRETA_SOFT_TOUCH_WRITE ? DETAIL_ACCESS_WRITE
-                                                                   : DETAIL_ACCESS_READ_WRITE) |
-                      (touched[i].at_most ? (unsigned)EVENT_ACCESS_AT_MOST : 0),
-            .argument = EVENT_NO_ARGUMENT,
+    do {
+        size_t n;
+        unsigned slots = put_touched(slot + 1, touched + done, count - done, &n);
+        done += n;
+        slot[0].event = (struct event){
+            .kind = EVENT_TOUCHED,
+            .dst = count,
+            .src = tag - 1,
+            .len = before,
+            .name = record_string(audit.writer, kernel),
+            .aux = event_aux(EVENT_NO_FN, 0),
         };
-    slot[0].event = (struct event){
-        .kind = EVENT_TOUCHED,
-        .dst = n,
-        .src = tag - 1,
-        .name = record_string(audit.writer, kernel),
-        .aux = event_aux(EVENT_NO_FN, 0),
-    };
-    for (unsigned done = 0; done < n;)
-        done += event_extra_accesses(&slot[slots++], access + done, n - done);
-    record_events(audit.writer, slot, slots);
+        before = record_events(audit.writer, slot, 1 + slots);
+    } while (done < count && before != RECORD_NONE);
 }
 
 static void observe_caught(const struct greta_soft_caught *caught, void *user) {

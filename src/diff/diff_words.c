@@ -147,6 +147,17 @@ static void add_extra(struct diff_state *s, struct diff_words *w, const struct e
             add_address(s, w, e->thread, "access memory", "access offset", touched[i].address);
         }
         return;
+    case EXTRA_PATTERN: {
+        struct event_pattern p = event_pattern_of(x);
+        add(w, "access", p.access.access);
+        add(w, "access bytes", p.access.bytes);
+        add(w, "access pitch", p.pitch);
+        add(w, "access rows", p.rows);
+        add(w, "access slice", p.slice);
+        add(w, "access slices", p.slices);
+        add_address(s, w, e->thread, "access memory", "access offset", p.access.address);
+        return;
+    }
     case EXTRA_SAFE: {
         struct event_safe safe = event_safe_of(x);
         add(w, "step", (uint64_t)safe.step);

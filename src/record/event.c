@@ -100,6 +100,28 @@ unsigned event_accesses_of(const struct event_extra *x, struct event_access *out
     return n;
 }
 
+void event_extra_pattern(union event_slot *s, const struct event_pattern *p) {
+    uint64_t *w = event_extra_init(s, EXTRA_PATTERN, 6);
+    w[0] =
+        (p->access.argument & 0xffu) | (uint64_t)(p->access.access & 0xffu) << 8 | p->slices << 16;
+    w[1] = p->access.address;
+    w[2] = p->access.bytes;
+    w[3] = p->pitch;
+    w[4] = p->rows;
+    w[5] = p->slice;
+}
+
+struct event_pattern event_pattern_of(const struct event_extra *x) {
+    return (struct event_pattern){ .access = { .argument = (unsigned)(x->word[0] & 0xffu),
+                                               .access = (unsigned)(x->word[0] >> 8 & 0xffu),
+                                               .address = x->word[1],
+                                               .bytes = x->word[2] },
+                                   .pitch = x->word[3],
+                                   .rows = x->word[4],
+                                   .slice = x->word[5],
+                                   .slices = x->word[0] >> 16 };
+}
+
 void event_extra_safe(union event_slot *s, const struct event_safe *safe) {
     uint64_t *w = event_extra_init(s, EXTRA_SAFE, 5);
     w[0] = safe->op_id;

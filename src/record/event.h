@@ -243,6 +243,16 @@ struct event_access {
 unsigned event_extra_accesses(union event_slot *s, const struct event_access *a, unsigned count);
 unsigned event_accesses_of(const struct event_extra *x, struct event_access *out);
 
+/* EXTRA_PATTERN: the same of bytes at equal distances: slices, `slice` bytes apart, of rows,
+ * `pitch` bytes apart, of access.bytes bytes each. */
+struct event_pattern {
+    struct event_access access;
+    uint64_t pitch, rows, slice, slices; /* slices: up to 48 bits */
+};
+
+void event_extra_pattern(union event_slot *s, const struct event_pattern *p);
+struct event_pattern event_pattern_of(const struct event_extra *x);
+
 /* EXTRA_SAFE: what the caller of a safe copy said about it; tensor is the event's name. */
 struct event_safe {
     uint64_t op_id;

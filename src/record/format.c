@@ -154,6 +154,14 @@ static void accesses_text(FILE *out, const struct event_extra *x) {
     }
 }
 
+static void pattern_text(FILE *out, const struct event_extra *x) {
+    struct event_pattern p = event_pattern_of(x);
+    fprintf(out, " %s=0x%" PRIx64 "+%" PRIu64 ":rows=%" PRIu64 ":pitch=%" PRIu64,
+            access_word(p.access.access), p.access.address, p.access.bytes, p.rows, p.pitch);
+    if (p.slices > 1)
+        fprintf(out, ":slices=%" PRIu64 ":slice=%" PRIu64, p.slices, p.slice);
+}
+
 static void fault_text(FILE *out, const struct event_extra *x) {
     struct event_fault f = event_fault_of(x);
     if (f.argument == EVENT_NO_ARGUMENT)
@@ -181,6 +189,8 @@ static void extra_text(FILE *out, const struct event_extra *x) {
                         arg_access(a[i].flags));
     } else if (type == EXTRA_ACCESS) {
         accesses_text(out, x);
+    } else if (type == EXTRA_PATTERN) {
+        pattern_text(out, x);
     } else if (type == EXTRA_SAFE) {
         struct event_safe s = event_safe_of(x);
         fprintf(out,

@@ -265,6 +265,8 @@ static void add_touched(struct data *d) {
             unsigned count = event_accesses_of(x, a);
             for (unsigned k = 0; k < count; k++)
                 touch(d, a[k].address, list, &n);
+        } else if (event_extra_type(x) == EXTRA_PATTERN) {
+            touch(d, event_pattern_of(x).access.address, list, &n);
         }
     }
     column_add(&d->event.touched_count, n);

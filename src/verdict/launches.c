@@ -38,7 +38,7 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     l->total++;
     s->launches++;
     s->last_launch = before_number(r, s->lane);
-    if (!op->exact)
+    if (!op->exact && !op->bounded) /* of bounds each doubt is noted by itself */
         count(&l->vague, op->name);
     bool machine =
         checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
@@ -81,6 +81,10 @@ void launches_on_unfollowed(struct replay *r, const struct reader_event *e) {
     count(&r->launches.unfollowed, e->event.name);
     if (r->checked[HYPOTHESIS_KERNEL_RACE])
         r->checked[HYPOTHESIS_KERNEL_RACE]--;
+}
+
+void launches_on_harmless(struct replay *r, const struct reader_event *e) {
+    count(&r->launches.harmless, e->event.name);
 }
 
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t) {

@@ -10,6 +10,9 @@
 
 #include "verdict/replay.h"
 
+/* Rows of one access that the device saw. */
+enum { RACE_SEEN_ROWS_MAX = 1 << 20 };
+
 /* A kernel that got a pointer into a block. */
 struct vague {
     struct shadow_mark mark;
@@ -61,8 +64,9 @@ bool race_vague_suspects(const struct block *b, uint64_t culprit);
 
 /* ---- race_undefined.c ------------------------------------------------------------------------ */
 
-/* A read of `total` bytes; a says how many of them nothing has written. */
-void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_t total);
+/* A read of `total` bytes; a says how many of them nothing has written; is_row: a whole row is. */
+void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_t total,
+                          bool is_row);
 /* A kernel reads through a pointer; nothing has written `undefined` of the bytes it points to. */
 void race_undefined_vague(struct race *x, const struct vague *mine, uint64_t undefined);
 

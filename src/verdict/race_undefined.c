@@ -74,7 +74,8 @@ static bool goes_to_host(struct race *x) {
            space_side(space_at(x->t->space, op->use[0].start)) != SPACE_DEVICE;
 }
 
-void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_t total) {
+void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_t total,
+                          bool is_row) {
     struct replay *r = x->r;
     const struct use *u = x->use;
     const struct space *s = x->t->space;
@@ -91,7 +92,7 @@ void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_
         return;
     }
     if (r->gap > x->block->alloc || u->flags & USE_BOUND ||
-        (!whole && !goes_to_host(x) && !(seen && a->longest >= PADDING_MAX))) {
+        (!whole && !goes_to_host(x) && !(seen && (is_row || a->longest >= PADDING_MAX)))) {
         findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ,
                            sentence_plain(SENTENCE_DOUBT_MATTERS));
         if (seen)

@@ -34,21 +34,26 @@ static void check_exact(struct race *x) {
     uint64_t end = use_end(u), rows = u->rows * u->slices;
     if (!end || end > block_end(x->block))
         return; /* it left its block: that is the finding */
-    if (rows > ROWS_MAX || rows / u->rows != u->slices) {
+    if (rows > (u->flags & USE_SEEN ? RACE_SEEN_ROWS_MAX : ROWS_MAX) ||
+        rows / u->rows != u->slices) {
         findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_ROWS));
         findings_undecided(x->r, HYPOTHESIS_OVERLAPPING_COPIES,
                            sentence_plain(SENTENCE_DOUBT_ROWS));
         x->block->leaves_mark = true;
         return;
     }
-    for (uint64_t i = 0; i < rows && !x->r->no_memory; i++)
+    bool is_row = false; /* nothing has written one of the rows */
+    for (uint64_t i = 0; i < rows && !x->r->no_memory; i++) {
+        uint64_t before = answer.undefined;
         touch(x, u->start + i / u->rows * u->slice + i % u->rows * u->pitch, u->bytes, &answer);
+        is_row |= answer.undefined - before == u->bytes;
+    }
     x->r->seen.pairs += answer.pairs;
     x->r->checked[HYPOTHESIS_STREAM_UNSYNCED] += answer.pairs - answer.copy_pairs;
     x->r->checked[HYPOTHESIS_OVERLAPPING_COPIES] += answer.copy_pairs;
     for (unsigned i = 0; i < answer.conflicts; i++)
         race_add(x, &answer.conflict[i]);
-    race_undefined_exact(x, &answer, u->bytes * rows);
+    race_undefined_exact(x, &answer, u->bytes * rows, is_row);
     if (x->r->lane_count > 1 && x->op->what != SHADOW_LAUNCH)
         race_vague_widen(x, u->start, end);
     if (x->block->use && x->block->use->vague_count)
@@ -139,7 +144,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);
     note_upload(op, t->space);
-    if (op->what == SHADOW_LAUNCH && !op->exact) {
+    if (op->what == SHADOW_LAUNCH && !op->exact && !op->bounded) {
         if (!op->known)
             t->space->unknown_launch = op->seq;
         note_tables(op, t->space);

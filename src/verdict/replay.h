@@ -137,7 +137,7 @@ struct use {
     uint8_t argument; /* of a kernel, or EVENT_NO_ARGUMENT */
 };
 
-enum { USES_MAX = 200 };
+enum { USES_MAX = 256 };
 
 struct op {
     uint64_t seq;    /* its event */
@@ -150,9 +150,10 @@ struct op {
     uint8_t what;      /* enum shadow_what */
     uint8_t copy_kind; /* hipMemcpyKind */
     bool async;
-    bool known;  /* a launch: at least its buffers are known */
-    bool exact;  /* all its bytes are */
-    bool strays; /* it touched memory that is no allocation, such as a module's variable */
+    bool known;   /* a launch: at least its buffers are known */
+    bool exact;   /* all its bytes are */
+    bool bounded; /* the device saw all of them; of some it tells only the range that holds them */
+    bool strays;  /* it touched memory that is no allocation, such as a module's variable */
     unsigned count;
     struct use use[USES_MAX];
 };
@@ -251,6 +252,7 @@ struct launch_facts {
     struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
     struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
     struct launch_count unfollowed;        /* whose races were looked for, but not to the end */
+    struct launch_count harmless;          /* with races that other orders showed not to matter */
     struct launch_count could;             /* of which the device could have checked more */
     struct launch_count undefined; /* that read a few unwritten bytes, which were not followed */
     bool follows_init;             /* the last one: values that nothing has defined are followed */
@@ -307,6 +309,7 @@ struct replay {
     struct launch_facts launches;
     struct table touched;  /* by launch: 1 + the number of its TOUCHED */
     bool touched_is_known; /* the table has been made */
+    uint64_t touched_rows; /* of patterns in them, as far as they were applied row by row */
     uint64_t host_open;    /* operations that used host memory while the program went on */
     uint64_t host_first;   /* the first of them */
     bool no_room;          /* more host memory was in use than could be watched */
@@ -478,6 +481,8 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t);
 /* The device did not look for races to the end of a launch (CAUGHT). */
 void launches_on_unfollowed(struct replay *r, const struct reader_event *e);
+/* It found races in a launch that do not matter (CAUGHT). */
+void launches_on_harmless(struct replay *r, const struct reader_event *e);
 /* The launch that was last told of reads bytes that nothing has written, too few to be a finding.
  */
 void launches_on_undefined(struct replay *r, const struct op *op);

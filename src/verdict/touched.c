@@ -3,7 +3,8 @@
  * The statement stands in the recording after the launch ran, the launch is judged where it was
  * queued. So when the first launch comes up whose accesses the device sees, all statements from
  * there to the end are looked for, once. */
-#include "verdict/replay.h"
+#include "verdict/effort.h"
+#include "verdict/race.h"
 
 static void find_all(struct replay *r, uint64_t from) {
     struct reader_cursor c = reader_events(r->r, from, UINT64_MAX);
@@ -34,15 +35,55 @@ static uint8_t argument_of(const struct op *op, uint64_t address, struct space *
     return argument;
 }
 
-/* A range, cut where blocks end: what lies in none of them is a module's. */
-static void add(struct op *seen, const struct op *op, const struct event_access *a,
-                struct space *s) {
-    bool at_most = a->access & EVENT_ACCESS_AT_MOST;
-    bool reads = (a->access & 15) == DETAIL_ACCESS_READ;
-    /* Atomics of two kernels may meet; what they meet is not known byte by byte. */
-    bool doubt = at_most || (a->access & 15) == DETAIL_ACCESS_READ_WRITE;
-    uint64_t at = a->address, end = at + a->bytes;
+/* Rows of all uses, and what one takes in the shadow: more than these are not compared one by one.
+ */
+enum { ROWS_ALL = 1 << 22, ROW_BYTES = 96 };
+
+static struct use use_of(const struct event_pattern *p) {
+    return (struct use){
+        .start = p->access.address,
+        .bytes = p->access.bytes,
+        .pitch = p->pitch,
+        .rows = p->rows,
+        .slice = p->slice,
+        .slices = p->slices,
+        .access = (p->access.access & 15) == DETAIL_ACCESS_READ ? USE_READ : USE_WRITE,
+        .flags = USE_SEEN,
+    };
+}
+
+/* Can the rows be compared one by one? Not if they are too many, or lie in several blocks. */
+static bool has_few_rows(struct replay *r, const struct use *u, struct space *s) {
+    const struct block *b = space_at(s, u->start);
+    uint64_t rows;
+    if (__builtin_mul_overflow(u->rows, u->slices, &rows))
+        return false;
+    if (rows == 1)
+        return true;
+    uint64_t bytes = effort.bytes + rows * ROW_BYTES; /* the rest of the replay needs some, too */
+    if (!b || use_end(u) > block_end(b) || rows > RACE_SEEN_ROWS_MAX ||
+        r->touched_rows + rows > ROWS_ALL || bytes > effort.bytes_max / 4 * 3)
+        return false;
+    r->touched_rows += rows;
+    return true;
+}
+
+/* Bytes that were touched, cut where blocks end: what lies in none of them is a module's. */
+static void add(struct replay *r, struct op *seen, const struct op *op,
+                const struct event_pattern *p, struct space *s) {
+    struct use u = use_of(p);
+    uint64_t at = u.start, end = use_end(&u);
+    if (!u.bytes || !u.rows || !u.slices || !end) {
+        seen->strays = true;
+        return;
+    }
+    bool at_most = p->access.access & EVENT_ACCESS_AT_MOST || !has_few_rows(r, &u, s);
     seen->exact &= !at_most;
+    /* Atomics of two kernels may meet; what they meet is not known byte by byte. */
+    if (at_most || (p->access.access & 15) == DETAIL_ACCESS_READ_WRITE) {
+        u.flags |= USE_VAGUE | USE_BOUND;
+        u.rows = u.slices = 1;
+    }
     while (at < end) {
         const struct block *b = space_at(s, at);
         if (!b || seen->count == USES_MAX) {
@@ -50,37 +91,70 @@ static void add(struct op *seen, const struct op *op, const struct event_access 
             return;
         }
         uint64_t stop = block_end(b) < end ? block_end(b) : end;
-        seen->use[seen->count++] = (struct use){
-            .start = at,
-            .bytes = stop - at,
-            .rows = 1,
-            .slices = 1,
-            .access = reads ? USE_READ : USE_WRITE,
-            .flags = (uint8_t)(USE_SEEN | (doubt ? USE_VAGUE | USE_BOUND : 0)),
-            .argument = argument_of(op, at, s),
-        };
+        u.start = at;
+        if (u.rows * u.slices == 1)
+            u.bytes = stop - at;
+        u.argument = argument_of(op, at, s);
+        seen->use[seen->count++] = u;
         at = stop;
     }
 }
 
-void touched_apply(struct replay *r, const struct reader_event *e, struct op *op) {
+/* The events that say it, the last one first; 0 if one of them is missing. */
+enum { PARTS_MAX = 16 };
+
+static unsigned find_parts(struct replay *r, uint64_t last, uint64_t part[PARTS_MAX]) {
     struct event_access a[EVENT_ACCESSES_PER_SLOT];
+    uint64_t ranges = 0, seq = last, all = 0;
+    for (unsigned n = 0; n < PARTS_MAX; n++) {
+        if (!reader_event(r->r, seq, r->other) || r->other->extras_lost ||
+            r->other->event.kind != EVENT_TOUCHED)
+            return 0;
+        all = n ? all : r->other->event.dst;
+        for (unsigned i = 0; i < r->other->extras; i++) {
+            const struct event_extra *x = &r->other->extra[i];
+            ranges += event_extra_type(x) == EXTRA_ACCESS    ? event_accesses_of(x, a)
+                      : event_extra_type(x) == EXTRA_PATTERN ? 1
+                                                             : 0;
+        }
+        part[n] = seq;
+        if (ranges >= all)
+            return n + 1;
+        seq = r->other->event.len;
+    }
+    return 0;
+}
+
+static void add_part(struct replay *r, struct op *seen, const struct op *op, struct space *s) {
+    struct event_access a[EVENT_ACCESSES_PER_SLOT];
+    for (unsigned i = 0; i < r->other->extras; i++) {
+        const struct event_extra *x = &r->other->extra[i];
+        if (event_extra_type(x) == EXTRA_PATTERN) {
+            struct event_pattern p = event_pattern_of(x);
+            add(r, seen, op, &p, s);
+        }
+        unsigned n = event_extra_type(x) == EXTRA_ACCESS ? event_accesses_of(x, a) : 0;
+        for (unsigned k = 0; k < n; k++)
+            add(r, seen, op, &(struct event_pattern){ a[k], 0, 1, 0, 1 }, s);
+    }
+}
+
+void touched_apply(struct replay *r, const struct reader_event *e, struct op *op) {
+    uint64_t part[PARTS_MAX];
     struct thread *t = replay_thread(r, e->event.thread);
     if (!t || op->what != SHADOW_LAUNCH || !sees_every_access(e))
         return;
     if (!r->touched_is_known)
         find_all(r, e->seq);
     uintptr_t at = (uintptr_t)table_find(&r->touched, e->seq);
-    if (!at || !reader_event(r->r, at - 1, r->other) || r->other->extras_lost)
+    unsigned parts = at ? find_parts(r, at - 1, part) : 0;
+    if (!parts)
         return;
     struct op seen = *op;
     seen.count = 0;
-    seen.known = seen.exact = true;
-    for (unsigned i = 0; i < r->other->extras; i++) {
-        const struct event_extra *x = &r->other->extra[i];
-        unsigned n = event_extra_type(x) == EXTRA_ACCESS ? event_accesses_of(x, a) : 0;
-        for (unsigned k = 0; k < n; k++)
-            add(&seen, op, &a[k], t->space);
-    }
+    seen.known = seen.exact = seen.bounded = true;
+    while (parts--)
+        if (reader_event(r->r, part[parts], r->other))
+            add_part(r, &seen, op, t->space);
     *op = seen;
 }

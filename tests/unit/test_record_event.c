@@ -87,6 +87,19 @@ static void accesses_come_back_two_a_slot(void **state) {
     assert_memory_equal(in, out, sizeof out);
 }
 
+static void patterns_come_back(void **state) {
+    (void)state;
+    union event_slot s;
+    struct event_pattern in = { { 0x1000, 4, DETAIL_ACCESS_READ | EVENT_ACCESS_AT_MOST, 3 },
+                                12,
+                                UINT64_MAX,
+                                4096,
+                                (UINT64_C(1) << 48) - 1 };
+    event_extra_pattern(&s, &in);
+    struct event_pattern out = event_pattern_of(&s.extra);
+    assert_memory_equal(&in, &out, sizeof out);
+}
+
 static void safe_and_fault_come_back(void **state) {
     (void)state;
     union event_slot s;
@@ -152,6 +165,7 @@ int main(void) {
         cmocka_unit_test(dims_come_back),
         cmocka_unit_test(args_come_back_five_a_slot),
         cmocka_unit_test(accesses_come_back_two_a_slot),
+        cmocka_unit_test(patterns_come_back),
         cmocka_unit_test(safe_and_fault_come_back),
         cmocka_unit_test(every_kind_is_found_by_its_text),
         cmocka_unit_test(documentation_has_the_tables_of_event_def),

@@ -6,10 +6,10 @@
  * kernel goes. Waves of several threads set bits at once, so bits are set atomically, and only
  * where they are missing.
  *
- * At the end bits become ranges. A kernel that touches more ranges than are worth telling has them
- * told as "at most", block by block, the most scattered block first. */
+ * At the end bits become ranges, and ranges at equal distances, such as a column of a matrix,
+ * become one pattern. A kernel that touches more than are worth telling has them told as "at most",
+ * block by block, the most scattered block first. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "soft/runtime/machine/machine_touch.h"
@@ -120,19 +120,67 @@ static uint64_t next_bit(const _Atomic uint64_t *map, uint64_t at, uint64_t end,
     return end;
 }
 
-/* One bitmap of one block as ranges: out holds `room`; returns how many there are, at most room +
- * 1. */
-static size_t find_ranges(const struct machine_touch *t, const _Atomic uint64_t *map, int kind,
-                          struct greta_soft_touch *out, size_t room) {
-    size_t count = 0;
-    for (uint64_t at = next_bit(map, 0, t->bytes, true); at < t->bytes && count <= room;) {
+/* Patterns as they are found, in the order of their addresses. A range joins the last pattern if
+ * it is its next row, and a pattern that is complete the one before it if it is its next slice. */
+struct patterns {
+    struct greta_soft_touch *out;         /* NULL: they are only counted */
+    size_t count, room;                   /* count: at most room + 1 */
+    struct greta_soft_touch slices, rows; /* under way; bytes 0: none */
+};
+
+static void put_slices(struct patterns *p) {
+    if (p->slices.bytes && p->out && p->count < p->room)
+        p->out[p->count] = p->slices;
+    p->count += p->slices.bytes != 0;
+    p->slices.bytes = 0;
+}
+
+static void put_rows(struct patterns *p) {
+    struct greta_soft_touch *s = &p->slices;
+    const struct greta_soft_touch *r = &p->rows;
+    bool same = s->bytes && s->bytes == r->bytes && s->pitch == r->pitch && s->rows == r->rows;
+    if (same && s->slices == 1) {
+        s->slice = r->address - s->address;
+        s->slices = 2;
+    } else if (same && r->address == s->address + s->slices * s->slice) {
+        s->slices++;
+    } else {
+        put_slices(p);
+        *s = *r;
+    }
+    p->rows.bytes = 0;
+}
+
+static void put_range(struct patterns *p, uint64_t address, uint64_t bytes, int kind) {
+    struct greta_soft_touch *r = &p->rows;
+    if (r->bytes == bytes && r->rows == 1) {
+        r->pitch = address - r->address;
+        r->rows = 2;
+    } else if (r->bytes == bytes && address == r->address + r->rows * r->pitch) {
+        r->rows++;
+    } else {
+        if (r->bytes)
+            put_rows(p);
+        *r = (struct greta_soft_touch){
+            .address = address, .bytes = bytes, .kind = kind, .rows = 1, .slices = 1
+        };
+    }
+}
+
+/* One bitmap of one block as patterns: out holds `room`, or is NULL; returns how many there are, at
+ * most room + 1. */
+static size_t find_patterns(const struct machine_touch *t, const _Atomic uint64_t *map, int kind,
+                            struct greta_soft_touch *out, size_t room) {
+    struct patterns p = { .out = out, .room = room };
+    for (uint64_t at = next_bit(map, 0, t->bytes, true); at < t->bytes && p.count <= room;) {
         uint64_t end = next_bit(map, at, t->bytes, false);
-        if (count < room)
-            out[count] = (struct greta_soft_touch){ t->start + at, end - at, kind, 0 };
-        count++;
+        put_range(&p, t->start + at, end - at, kind);
         at = next_bit(map, end, t->bytes, true);
     }
-    return count;
+    if (p.rows.bytes)
+        put_rows(&p);
+    put_slices(&p);
+    return p.count <= room ? p.count : room + 1;
 }
 
 /* From the first to the last byte. */
@@ -144,29 +192,44 @@ static struct greta_soft_touch hull(const struct machine_touch *t, const _Atomic
         word--;
     uint64_t last = atomic_load_explicit(&map[word - 1], memory_order_relaxed);
     uint64_t end = word * WORD - (uint64_t)__builtin_clzll(last);
-    return (struct greta_soft_touch){ t->start + first, end - first, kind, 1 };
+    return (struct greta_soft_touch){ .address = t->start + first,
+                                      .bytes = end - first,
+                                      .kind = kind,
+                                      .at_most = 1,
+                                      .rows = 1,
+                                      .slices = 1 };
 }
 
-/* What is told of each bitmap: all its ranges if there are at most `each`, else its hull. */
-static size_t tell(const struct machine_touches *t, size_t each, struct greta_soft_touch *out,
-                   size_t room) {
-    static const int kinds[KINDS] = { GRETA_SOFT_TOUCH_READ, GRETA_SOFT_TOUCH_WRITE,
-                                      GRETA_SOFT_TOUCH_ATOMIC };
+static const int told_kinds[KINDS] = { GRETA_SOFT_TOUCH_READ, GRETA_SOFT_TOUCH_WRITE,
+                                       GRETA_SOFT_TOUCH_ATOMIC };
+
+/* How many patterns each bitmap has, MACHINE_TOUCHES_MAX + 1 if more than can be told. */
+static void count_patterns(const struct machine_touches *t, size_t found[][KINDS]) {
+    for (size_t i = 0; i < t->count; i++)
+        for (int k = 0; k < KINDS; k++)
+            found[i][k] =
+                find_patterns(&t->at[i], t->at[i].map[k], told_kinds[k], NULL, MACHINE_TOUCHES_MAX);
+}
+
+/* How many are told if a bitmap of more than `each` is told as its hull. */
+static size_t count_told(const struct machine_touches *t, size_t found[][KINDS], size_t each) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->count; i++)
+        for (int k = 0; k < KINDS; k++)
+            count += found[i][k] > each ? 1 : found[i][k];
+    return count;
+}
+
+static size_t tell(const struct machine_touches *t, size_t found[][KINDS], size_t each,
+                   struct greta_soft_touch *out) {
     size_t count = 0;
     for (int k = 0; k < KINDS; k++)
         for (size_t i = 0; i < t->count; i++) {
             const struct machine_touch *b = &t->at[i];
-            const _Atomic uint64_t *map = b->map[k];
-            struct greta_soft_touch found[MACHINE_TOUCHES_MAX];
-            size_t n = find_ranges(b, map, kinds[k], found, each);
-            if (n > each) {
-                found[0] = hull(b, map, kinds[k]);
-                n = 1;
-            }
-            if (count + n > room)
-                return room + 1;
-            memcpy(out + count, found, n * sizeof *found);
-            count += n;
+            if (found[i][k] > each)
+                out[count++] = hull(b, b->map[k], told_kinds[k]);
+            else
+                count += find_patterns(b, b->map[k], told_kinds[k], out + count, found[i][k]);
         }
     return count;
 }
@@ -182,12 +245,17 @@ static void take_atomics_out(struct machine_touch *b) {
 
 bool machine_touches_tell(struct machine_touches *t,
                           struct greta_soft_touch out[MACHINE_TOUCHES_MAX], size_t *count) {
+    size_t found[BLOCKS_MAX][KINDS];
     if (t->incomplete)
         return false;
     for (size_t i = 0; i < t->count; i++)
         take_atomics_out(&t->at[i]);
-    for (size_t each = MACHINE_TOUCHES_MAX; each; each /= 2)
-        if ((*count = tell(t, each, out, MACHINE_TOUCHES_MAX)) <= MACHINE_TOUCHES_MAX)
-            return true;
-    return false;
+    count_patterns(t, found);
+    size_t each = MACHINE_TOUCHES_MAX;
+    while (each && count_told(t, found, each) > MACHINE_TOUCHES_MAX)
+        each /= 2;
+    if (!each)
+        return false;
+    *count = tell(t, found, each, out);
+    return true;
 }

@@ -7,7 +7,8 @@
 
 #include "soft/runtime/machine/machine.h"
 
-enum { MACHINE_TOUCHES_MAX = 60 };
+/* Ranges of one launch; those at equal distances count as one. */
+enum { MACHINE_TOUCHES_MAX = 120 };
 
 struct machine_touch;
 struct machine_touches;
