@@ -41,6 +41,10 @@ struct page {
     struct page *next;
     uint64_t number;
     struct cell cell[PAGE_CELLS];
+    /* Of device memory: what the bytes were before the launch wrote them; a bit per byte that was
+     * kept. */
+    unsigned char before[PAGE_CELLS][CELL];
+    uint8_t kept[PAGE_CELLS];
 };
 
 struct entry { /* all that the wave did until then */
@@ -77,6 +81,7 @@ struct isa_race {
     uint64_t settled; /* everything up to then is before all that comes: the grid's barriers */
     uint64_t accesses, accesses_max, pages, pages_max;
     _Atomic bool full; /* something is not followed any more */
+    bool unkept;       /* bytes were written that nobody knows the former value of */
     struct bucket bucket[BUCKETS];
     struct memory memory; /* of the buckets */
     struct done *chunk[CHUNKS_MAX];
@@ -206,18 +211,28 @@ static struct page *new_page(struct isa_race *r, const struct memory *m, uint64_
     return *first = p;
 }
 
-static struct cell *cell_at(struct isa_race *r, struct memory *m, uint64_t address) {
+static struct page *find_page(const struct memory *m, uint64_t number) {
+    struct page *p = bucket_of(m, number)->page;
+    while (p && p->number != number)
+        p = p->next;
+    return p;
+}
+
+static struct page *page_at(struct isa_race *r, struct memory *m, uint64_t address) {
     uint64_t number = address / CELL / PAGE_CELLS;
     struct page *p = m->last;
     if (!p || p->number != number) {
-        struct page **first = &bucket_of(m, number)->page;
-        for (p = *first; p && p->number != number;)
-            p = p->next;
-        if (!p && !(p = new_page(r, m, number, first)))
+        p = find_page(m, number);
+        if (!p && !(p = new_page(r, m, number, &bucket_of(m, number)->page)))
             return NULL;
         m->last = p;
     }
-    return &p->cell[address / CELL % PAGE_CELLS];
+    return p;
+}
+
+static struct cell *cell_at(struct isa_race *r, struct memory *m, uint64_t address) {
+    struct page *p = page_at(r, m, address);
+    return p ? &p->cell[address / CELL % PAGE_CELLS] : NULL;
 }
 
 static struct place *place_at(struct memory *m, uint64_t address, bool make) {
@@ -425,14 +440,37 @@ static void enter(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) 
     put(&c->read[0], l->number, lane, bytes);
 }
 
+/* Keeps what the bytes of a cell are before they are written for the first time. from: where the
+ * first of them is. */
+static void keep(struct look *l, struct page *p, unsigned cell, const unsigned char *from,
+                 uint8_t bytes) {
+    uint8_t fresh = (uint8_t)(bytes & ~p->kept[cell]);
+    if (!fresh || l->a->space == ISA_SPACE_LDS)
+        return;
+    if (!l->host) {
+        l->g->race->unkept = true;
+        return;
+    }
+    unsigned first = (unsigned)__builtin_ctz(bytes);
+    for (unsigned i = first; i < CELL; i++)
+        if (fresh >> i & 1)
+            p->before[cell][i] = from[i - first];
+    p->kept[cell] |= fresh;
+}
+
 /* The bytes of one lane, cell by cell. */
 static void visit(struct look *l, uint64_t address, unsigned lane) {
     for (uint64_t at = address, end = address + l->a->bytes; at < end;) {
         uint64_t base = at / CELL * CELL, stop = base + CELL < end ? base + CELL : end;
-        struct cell *c = cell_at(l->g->race, l->memory, base);
+        unsigned number = base / CELL % PAGE_CELLS;
+        struct page *page = page_at(l->g->race, l->memory, base);
         uint8_t bytes = (uint8_t)(((1u << (stop - at)) - 1) << (at - base));
-        if (!c)
+        if (!page)
             return;
+        struct cell *c = &page->cell[number];
+        if (l->now->kind != ISA_LOAD)
+            keep(l, page, number,
+                 l->host ? (const unsigned char *)l->host[lane] + (at - address) : NULL, bytes);
         compare(l, base, &c->write, lane, bytes);
         compare_lanes(l, base, &c->write, lane, bytes);
         if (l->now->kind != ISA_LOAD) {
@@ -491,4 +529,46 @@ bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint6
         visit(&l, address[lane], lane);
     }
     return l.is_found;
+}
+
+/* ---- what the launch wrote ------------------------------------------------------------------- */
+
+bool isa_race_is_restorable(const struct isa_race *r) {
+    return !isa_race_is_full(r) && !r->unkept;
+}
+
+bool isa_race_is_written(const struct isa_race *r, uint64_t address) {
+    const struct page *p = find_page(&r->memory, address / CELL / PAGE_CELLS);
+    return p && p->kept[address / CELL % PAGE_CELLS] >> address % CELL & 1;
+}
+
+void isa_race_visit_pages(const struct isa_race *r, void (*visit)(uint64_t address, void *user),
+                          void *user) {
+    for (size_t i = 0; i < r->memory.count; i++)
+        for (const struct page *p = r->memory.bucket[i].page; p; p = p->next)
+            for (unsigned c = 0; c < PAGE_CELLS; c++)
+                if (p->kept[c]) {
+                    visit((p->number * PAGE_CELLS + c) * CELL + (unsigned)__builtin_ctz(p->kept[c]),
+                          user);
+                    break;
+                }
+}
+
+static void restore_page(const struct page *p, uint64_t start, uint64_t bytes, unsigned char *out) {
+    for (unsigned c = 0; c < PAGE_CELLS; c++)
+        for (unsigned i = 0; p->kept[c] && i < CELL; i++) {
+            uint64_t at = (p->number * PAGE_CELLS + c) * CELL + i - start;
+            if (p->kept[c] >> i & 1 && at < bytes)
+                out[at] = p->before[c][i];
+        }
+}
+
+void isa_race_restore(const struct isa_race *r, uint64_t start, uint64_t bytes,
+                      unsigned char *out) {
+    const uint64_t each = PAGE_CELLS * CELL;
+    for (uint64_t n = start / each; bytes && n <= (start + bytes - 1) / each; n++) {
+        const struct page *p = find_page(&r->memory, n);
+        if (p)
+            restore_page(p, start, bytes, out);
+    }
 }

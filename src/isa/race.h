@@ -75,4 +75,14 @@ bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint6
                      const uint64_t address[ISA_LANES], void *const host[ISA_LANES],
                      struct isa_race_found *found);
 
+/* What device memory was before the launch. Restorable: all of its writes were seen, with the bytes
+ * that they replaced. For one thread, after the launch. */
+bool isa_race_is_restorable(const struct isa_race *r);
+bool isa_race_is_written(const struct isa_race *r, uint64_t address);
+/* Some address in every page that was written. */
+void isa_race_visit_pages(const struct isa_race *r, void (*visit)(uint64_t address, void *user),
+                          void *user);
+/* out holds the bytes at that address as they are now: makes them what they were. */
+void isa_race_restore(const struct isa_race *r, uint64_t start, uint64_t bytes, unsigned char *out);
+
 #endif

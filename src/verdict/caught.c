@@ -150,6 +150,10 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         launches_on_unfollowed(r, e);
         return;
     }
+    if (event_detail(&e->event) == DETAIL_CAUGHT_RACE_HARMLESS) {
+        launches_on_harmless(r, e);
+        return;
+    }
     struct caught c = { .r = r, .e = e };
     if (x)
         c.at = event_caught_of(x);

@@ -199,11 +199,15 @@ static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis
     struct replay *r = j->r;
     if (id == HYPOTHESIS_UNCHECKED_ERROR && !checked)
         return SAY(&r->words, NONE_FAILED, A_NUMBER(r->calls));
+    const struct launch_facts *l = &r->launches;
     /* Accesses that no range of the recording shows were seen by the device. */
-    bool by_device = needs[id] & CHECKED && r->launches.vague.count;
+    bool by_device = needs[id] & CHECKED && l->vague.count;
+    bool harmless = needs[id] & RACES && l->harmless.count;
     return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),
-               A_SENTENCE(by_device ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(r->launches.total))
-                                    : sentence_plain(SENTENCE_NOTHING)));
+               A_SENTENCE(by_device  ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(l->total))
+                          : harmless ? SAY(&r->words, RULED_OUT_HARMLESS,
+                                           A_NUMBER(l->harmless.count), kernel_of(r, &l->harmless))
+                                     : sentence_plain(SENTENCE_NOTHING)));
 }
 
 static const struct sentence *not_applicable(struct judge *j, enum verdict_hypothesis_id id) {

@@ -37,6 +37,21 @@ check "a kernel that reads past what was written is named" \
     finds "UNINITIALISED_READ: .* of which nothing has written 2000 bytes \(from offset 2000\)" \
     judge order-PARTIAL
 
+# ---- strides: bytes at equal distances are known one by one ----
+for variant in BUG_COLUMN BUG_TILE BUG_POINT FIXED; do
+    check "strides compiles as $variant" compile strides $variant
+done
+check "reads and writes at a stride are no doubt" clean judge strides-FIXED
+check "for which nothing is undecided" finds " 0 undecided" cat strides-FIXED.out/report.txt
+check "shapes are ruled out" finds "SHAPE_MISMATCH +RULED_OUT" cat strides-FIXED.out/report.txt
+check "and so are reads of what nothing wrote" finds "UNINITIALISED_READ +RULED_OUT" cat strides-FIXED.out/report.txt
+check "a column that nothing has written is named" finds \
+    "UNINITIALISED_READ: kernel next_column .* reads 1200 bytes that nothing has written" judge strides-BUG_COLUMN
+check "so are the last columns and rows of a tile" finds \
+    "UNINITIALISED_READ: kernel transpose .* reads 43264 bytes, of which nothing has written 3264 bytes" judge strides-BUG_TILE
+check "and one of the members of many structures" finds \
+    "UNINITIALISED_READ: kernel take .* reads 80000 bytes that nothing has written" judge strides-BUG_POINT
+
 # ---- races within a launch, barriers: looked for by default ----
 for program in races barriers; do
     for variant in BUG FIXED; do
@@ -53,6 +68,23 @@ check "where a fence is missing" finds "last_block.* has a data race .*races.hip
 check "and nowhere else" status 1 grep -E "(reduce|histogram|locked|raised|bytes)[^ ]* \(event [0-9]+\) has a data race" $found
 check "not in the twin: barriers, atomics, fences and locks order" clean judge races-FIXED
 check "for which races are ruled out" finds "KERNEL_RACE +RULED_OUT" cat races-FIXED.out/report.txt
+for variant in BUG FIXED; do
+    check "order_free compiles as $variant" compile order_free $variant
+    check "and without optimisation" hipcc -g -O0 -D$variant --offload-arch=gfx90a "$sources/order_free.hip" \
+        -o order_free-$variant-slow
+done
+check "a search by levels and flags that any thread may raise are in order" clean judge order_free-FIXED
+check "also where values go by way of the stack" clean judge order_free-FIXED-slow
+check "and the report says on what grounds" finds \
+    "KERNEL_RACE +RULED_OUT .* except in [0-9]+ launches .the first of kernel levels. whose threads only compared" \
+    cat order_free-FIXED.out/report.txt
+check "races that do matter look like them" finds "FINDINGS KERNEL_RACE" judge order_free-BUG
+check "and are found without optimisation" finds "FINDINGS KERNEL_RACE" judge order_free-BUG-slow
+for name in flag claims counts neighbour stencil; do
+    for way in "" -slow; do
+        check "$name is among them$way" finds "kernel $name .* has a data race" cat order_free-BUG$way.out/report.txt
+    done
+done
 unchecked() { GRETA_SOFT_CHECK=$1 "$audit" run --device soft --out unchecked.out -- ./races-FIXED; }
 check "told not to look for races, it says that this is open" finds \
     "^greta_audit: INCONCLUSIVE: .*GRETA_SOFT_CHECK kept the device from checking all" unchecked bounds

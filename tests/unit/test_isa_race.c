@@ -184,6 +184,57 @@ static void stores_race_if_their_values_differ(void **state) {
     assert_true(second_store_races(1, 2));
 }
 
+/* A store of some bytes at ADDRESS + offset, made after it was entered. */
+static void store(struct launch *l, unsigned char *memory, unsigned offset, unsigned bytes,
+                  uint32_t value) {
+    struct isa_race_found found;
+    uint64_t at[ISA_LANES] = { ADDRESS + offset };
+    void *host[ISA_LANES] = { memory + offset };
+    struct isa_access a = { .wave = l->wave,
+                            .insn = &l->insn,
+                            .space = ISA_SPACE_GLOBAL,
+                            .kind = ISA_STORE,
+                            .bytes = bytes,
+                            .lanes = 1 };
+    l->wave->vgpr[0][0] = value;
+    (void)isa_race_access(l->group[0], &a, 1, at, host, &found);
+    memcpy(memory + offset, &value, bytes);
+}
+
+static void count_page(uint64_t address, void *user) {
+    assert_true(address >= ADDRESS && address < ADDRESS + 16384);
+    ++*(unsigned *)user;
+}
+
+static void memory_can_be_made_what_it_was(void **state) {
+    (void)state;
+    static unsigned char memory[16384], before[16384];
+    struct launch l;
+    unsigned pages = 0;
+    begin(&l);
+    for (size_t i = 0; i < sizeof memory; i++)
+        before[i] = memory[i] = (unsigned char)(7 * i);
+    store(&l, memory, 5, 1, 0xaa);
+    store(&l, memory, 4, 4, 0xbbbbbbbb);
+    store(&l, memory, 6, 4, 0xcccccccc);
+    store(&l, memory, 12286, 4, 0xdddddddd); /* over the end of a page */
+    assert_true(isa_race_is_restorable(l.race));
+    assert_true(isa_race_is_written(l.race, ADDRESS + 9));
+    assert_false(isa_race_is_written(l.race, ADDRESS + 10));
+    assert_false(isa_race_is_written(l.race, ADDRESS + 3));
+    isa_race_visit_pages(l.race, count_page, &pages);
+    assert_int_equal(pages, 3);
+    unsigned char part[8];
+    memcpy(part, memory + 4, sizeof part);
+    isa_race_restore(l.race, ADDRESS + 4, sizeof part, part);
+    assert_memory_equal(part, before + 4, sizeof part);
+    isa_race_restore(l.race, ADDRESS, sizeof memory, memory);
+    assert_memory_equal(memory, before, sizeof memory);
+    assert_false(touch(&l, 0, 0, ISA_STORE, ADDRESS + 64, 2)); /* nobody says what is there */
+    assert_false(isa_race_is_restorable(l.race));
+    end(&l);
+}
+
 static void a_limit_ends_the_search_and_is_said(void **state) {
     (void)state;
     static const struct isa_race_limits limits[] = { { 3, UINT64_MAX }, { UINT64_MAX, 4096 } };
@@ -218,6 +269,7 @@ int main(void) {
         cmocka_unit_test(lanes_of_one_store_race_if_their_values_differ),
         cmocka_unit_test(the_same_two_instructions_are_told_once),
         cmocka_unit_test(stores_race_if_their_values_differ),
+        cmocka_unit_test(memory_can_be_made_what_it_was),
         cmocka_unit_test(a_limit_ends_the_search_and_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,8 @@ static void print_caught(const struct soft_op *op, const struct greta_soft_caugh
         [GRETA_SOFT_CAUGHT_ASTRAY] = "access through an argument into other memory",
     };
     const struct greta_soft_caught_at *a = &c->at[0], *b = &c->at[1];
+    if (c->kind == GRETA_SOFT_CAUGHT_RACE_HARMLESS)
+        return;
     if (!a->pc) {
         fprintf(stderr, "greta: kernel %s: %s\n", op->what,
                 what[c->kind] ? what[c->kind] : "finding");

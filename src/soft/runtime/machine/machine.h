@@ -1,6 +1,9 @@
 /* machine.h - kernels that are machine code: from a launch to waves of the interpreter (src/isa).
  *
  *   machine_launch.c  the launch: kernarg segment, dispatch packet, workgroups on all cores
+ *   machine_worker.c  what a thread needs to run workgroups
+ *   machine_again.c   a launch again in other orders, to see whether a race matters
+ *   machine_copies.c  the memory that it is run on
  *   machine_turns.c   workgroups that take turns, because they wait for each other
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
@@ -19,6 +22,7 @@
 #include "codeobj/kernarg.h"
 #include "hip/hip_types.h"
 #include "isa/isa.h"
+#include "isa/race.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/pool.h"
@@ -68,7 +72,8 @@ enum {
     MACHINE_WAVES_MAX = 16,
     MACHINE_LDS_MAX = 64 << 10,
     MACHINE_RANGES = 8,
-    MACHINE_TOLD_MAX = 16
+    MACHINE_TOLD_MAX = 16,
+    MACHINE_SUSPECTS_MAX = 64
 };
 
 /* Apertures: flat addresses that are LDS and scratch. No host address looks like them. */
@@ -117,6 +122,20 @@ struct machine_left {
     uint64_t first, last;
 };
 
+struct machine_copies;
+
+/* Another run of a launch that has ended, on copies of the memory as it was before. */
+struct machine_again {
+    const struct isa_race *race; /* of the first run */
+    struct machine_copies *copies;
+    bool reversed;    /* the last wave of a group first */
+    bool interleaved; /* turns of a few instructions */
+    bool follows;     /* what loads at these instructions get from bytes that the launch wrote: */
+    uint64_t load[MACHINE_SUSPECTS_MAX];
+    unsigned loads;
+    bool reached; /* it was stored, or became an address */
+};
+
 /* The launch as its workgroups see it. */
 struct machine_launch {
     const struct soft_machine *machine;
@@ -137,9 +156,13 @@ struct machine_launch {
     uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: nobody asks */
     _Atomic unsigned reached; /* 1 << enum isa_taint_use: what approximate values became */
     struct isa_race *race;    /* NULL: races are not looked for */
+    struct isa_race_found suspects[MACHINE_SUSPECTS_MAX]; /* races that were found */
+    unsigned suspect_count;
+    _Atomic bool asks_host;          /* a wave has sent a message: to run it again would do more */
+    struct machine_again *again;     /* NULL: the launch itself */
     uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
     _Atomic bool stopped;
-    struct spin lock; /* of stop, told, aside and left */
+    struct spin lock; /* of stop, told, suspects, aside and left */
     struct soft_machine_stop *stop;
 };
 
@@ -166,6 +189,8 @@ void machine_group_end(struct machine_launch *l, struct machine_worker *worker,
  * is no memory. Gives it back. */
 struct machine_worker *machine_worker_take(struct machine_launch *l);
 void machine_worker_give(struct machine_launch *l, struct machine_worker *w);
+/* Device memory of the runtime's own, which hipDeviceReset leaves; NULL: there is none. */
+struct soft_block *machine_worker_memory(int device, uint64_t bytes);
 /* Stops the launch unless it is stopped. */
 void machine_launch_stop(struct machine_launch *l, const char *text);
 /* Runs fn for pieces of 0 to count on all cores. */

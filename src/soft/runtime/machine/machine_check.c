@@ -34,6 +34,7 @@ struct machine_checks {
     unsigned char *lds, *scratch;
     uint64_t scratch_room;
     struct isa_taint_host host, approximate_host;
+    bool met; /* the access under way is by a load that met a store: struct machine_again */
 };
 
 struct machine_checks *machine_checks_new(void) {
@@ -74,12 +75,12 @@ static void set_block(const struct machine_launch *l, struct greta_soft_caught_a
     at->block[2] = (uint32_t)(group / l->grid[0] / l->grid[1]);
 }
 
-static void tell_race(const struct machine_launch *l, const struct isa_race_found *f) {
+static void tell_race(const struct machine_launch *l, const struct isa_race_found *f, int kind) {
     static const int kinds[] = { [ISA_LOAD] = GRETA_SOFT_TOUCH_READ,
                                  [ISA_STORE] = GRETA_SOFT_TOUCH_WRITE,
                                  [ISA_ATOMIC] = GRETA_SOFT_TOUCH_ATOMIC };
     bool global = f->space == ISA_SPACE_GLOBAL;
-    struct greta_soft_caught c = { .kind = GRETA_SOFT_CAUGHT_RACE,
+    struct greta_soft_caught c = { .kind = kind,
                                    .space = global ? GRETA_SOFT_SPACE_GLOBAL : GRETA_SOFT_SPACE_LDS,
                                    .address = f->address,
                                    .bytes = 1 };
@@ -96,9 +97,24 @@ static void tell_race(const struct machine_launch *l, const struct isa_race_foun
     soft_caught_tell(l->op, &c);
 }
 
+void machine_check_tell_races(const struct machine_launch *l, int kind) {
+    bool all = kind == GRETA_SOFT_CAUGHT_RACE;
+    for (unsigned i = 0; i < l->suspect_count && (all || !i); i++)
+        tell_race(l, &l->suspects[i], kind);
+}
+
+static void suspect(struct machine_launch *l, const struct isa_race_found *f) {
+    spin_lock(&l->lock);
+    if (l->suspect_count < MACHINE_SUSPECTS_MAX)
+        l->suspects[l->suspect_count++] = *f;
+    spin_unlock(&l->lock);
+}
+
 /* Whether this is the first word about the instruction. */
 static bool may_tell(struct machine_launch *l, uint64_t pc) {
     bool first = false;
+    if (l->again)
+        return false;
     spin_lock(&l->lock);
     for (unsigned i = 0; i < MACHINE_TOLD_MAX && !first && l->told[i] != pc; i++)
         if (!l->told[i]) {
@@ -267,8 +283,47 @@ static void reached(void *context, const struct isa_wave *wave, const struct isa
     atomic_fetch_or(&w->launch->reached, 1u << how);
 }
 
-/* Room for what the group needs; without memory nothing is followed. */
-static bool make_room(struct machine_checks *c, const struct machine_launch *l) {
+/* ---- values of loads that met stores --------------------------------------------------------- */
+
+static bool is_suspected_load(const struct machine_again *a, uint64_t pc) {
+    for (unsigned i = 0; a->follows && i < a->loads; i++)
+        if (a->load[i] == pc)
+            return true;
+    return false;
+}
+
+/* Of LDS it is not known any more which bytes were written. */
+static bool is_met(void *context, const struct isa_wave *wave, unsigned space, uint64_t address,
+                   uint32_t bytes) {
+    const struct machine_worker *w = context;
+    if (space == ISA_TAINT_SCRATCH)
+        return is_undefined(context, wave, space, address, bytes);
+    bool met = w->checks->met && space == ISA_TAINT_LDS;
+    for (uint32_t i = 0; w->checks->met && i < bytes && !met; i++)
+        met = isa_race_is_written(w->launch->again->race, address + i);
+    return met;
+}
+
+static void keep_met(void *context, const struct isa_wave *wave, unsigned space, uint64_t address,
+                     uint32_t bytes, bool met) {
+    const struct machine_worker *w = context;
+    if (space == ISA_TAINT_SCRATCH)
+        define(context, wave, space, address, bytes, met);
+    else if (met)
+        w->launch->again->reached = true;
+}
+
+static void met_is_used(void *context, const struct isa_wave *wave, const struct isa_insn *i,
+                        enum isa_taint_use how, struct isa_origin origin, unsigned lane) {
+    const struct machine_worker *w = context;
+    (void)wave, (void)i, (void)origin, (void)lane;
+    if (how != ISA_TAINT_BRANCH)
+        w->launch->again->reached = true;
+}
+
+/* Room for what the group needs, with `value` in the maps of memory; without memory nothing is
+ * followed. */
+static bool make_room(struct machine_checks *c, const struct machine_launch *l, int value) {
     uint64_t scratch = (uint64_t)l->scratch_bytes * ISA_LANES * machine_waves(l);
     if (!c->lds && !(c->lds = malloc(MACHINE_LDS_MAX)))
         return false;
@@ -283,9 +338,9 @@ static bool make_room(struct machine_checks *c, const struct machine_launch *l) 
         if ((!c->taint[i] && !(c->taint[i] = malloc(sizeof *c->taint[i]))) ||
             (!c->approximate[i] && !(c->approximate[i] = malloc(sizeof *c->approximate[i]))))
             return false;
-    memset(c->lds, 1, l->lds_bytes);
+    memset(c->lds, value, l->lds_bytes);
     if (scratch)
-        memset(c->scratch, 1, scratch);
+        memset(c->scratch, value, scratch);
     return true;
 }
 
@@ -297,7 +352,7 @@ static void begin_taint(struct machine_worker *w) {
         sgprs += m->descriptor.preload_count;
     c->host = (struct isa_taint_host){ w, is_undefined, define, used };
     c->approximate_host = (struct isa_taint_host){ w, never, forget, reached };
-    if (!make_room(c, w->launch))
+    if (!make_room(c, w->launch, 1))
         return;
     for (unsigned i = 0; i < machine_waves(w->launch); i++) {
         isa_taint_reset(c->taint[i], &c->host, sgprs);
@@ -306,6 +361,21 @@ static void begin_taint(struct machine_worker *w) {
             continue;
         isa_taint_reset_approximations(c->approximate[i], &c->approximate_host);
         c->at[i].watch.approximate = c->approximate[i];
+    }
+}
+
+/* Without memory the values may have gone anywhere. */
+static void begin_following(struct machine_worker *w) {
+    struct machine_checks *c = w->checks;
+    c->host = (struct isa_taint_host){ w, is_met, keep_met, met_is_used };
+    if (!make_room(c, w->launch, 0)) {
+        w->launch->again->reached = true;
+        return;
+    }
+    for (unsigned i = 0; i < machine_waves(w->launch); i++) {
+        isa_taint_reset_approximations(c->taint[i], &c->host);
+        c->taint[i]->approximations = false; /* but all that those loads get */
+        c->at[i].watch.taint = c->taint[i];
     }
 }
 
@@ -323,8 +393,12 @@ void machine_check_begin(struct machine_worker *w, uint64_t index) {
                                 .waited = c->race ? waited : NULL,
                                 .executed = machine_count_is_on() ? machine_count_insn : NULL,
                                 .lock = c->race ? isa_race_lock(w->launch->race) : NULL };
-    if (soft_settings()->checks & SOFT_CHECK_INIT)
+    if (w->launch->again) {
+        if (w->launch->again->follows)
+            begin_following(w);
+    } else if (soft_settings()->checks & SOFT_CHECK_INIT) {
         begin_taint(w);
+    }
 }
 
 void machine_check_end(struct machine_worker *w) {
@@ -345,7 +419,8 @@ void machine_check_access(struct machine_worker *w, const struct isa_access *a,
     /* The wave's program counter is at the next instruction already. */
     uint64_t pc = isa_wave_pc(a->wave) - 4u * a->insn->words;
     if (w->checks->race && isa_race_access(w->checks->race, a, pc, address, host, &found))
-        tell_race(w->launch, &found);
+        suspect(w->launch, &found);
+    w->checks->met = w->launch->again && is_suspected_load(w->launch->again, pc);
     if (w->checks->at[a->wave->index].watch.taint)
         isa_taint_note(w->checks->taint[a->wave->index], a, -1, address);
 }

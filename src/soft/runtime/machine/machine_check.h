@@ -34,6 +34,10 @@ void machine_check_access(struct machine_worker *w, const struct isa_access *a,
 void machine_check_scratch(struct machine_worker *w, const struct isa_access *a, int row,
                            const uint64_t address[ISA_LANES]);
 
+/* Tells the races that were found in a launch, as GRETA_SOFT_CAUGHT_RACE, or the first of them as
+ * GRETA_SOFT_CAUGHT_RACE_HARMLESS. */
+void machine_check_tell_races(const struct machine_launch *l, int kind);
+
 /* A wave has come to a barrier; all that have not ended have, and go on. */
 void machine_check_wait(struct machine_worker *w, struct isa_wave *wave);
 void machine_check_open(struct machine_worker *w);

@@ -15,7 +15,8 @@
 #include "soft/runtime/memory.h"
 #include "soft/runtime/settings.h"
 
-enum { BUDGET = 1 << 16 }; /* instructions of a turn: waves may wait for each other in a loop */
+/* Instructions of a turn: waves may wait for each other in a loop. */
+enum { BUDGET = 1 << 16, SHORT_BUDGET = 3 };
 
 /* ---- clocks ---------------------------------------------------------------------------------- */
 
@@ -31,10 +32,16 @@ static enum isa_result take_message(void *context, struct isa_wave *w, uint32_t 
                                     uint32_t m0) {
     enum { MESSAGE_MASK = 15, MESSAGE_INTERRUPT = 1 };
     const struct machine_worker *worker = w->memory->context;
+    struct machine_launch *l = worker->launch;
     (void)context, (void)m0;
+    if (l->again) {
+        w->stop.why = "a message of a launch that is run again";
+        return ISA_UNSUPPORTED;
+    }
+    l->asks_host = true;
     if ((message & MESSAGE_MASK) == MESSAGE_INTERRUPT)
         soft_hostcall_serve();
-    return machine_heap_message(worker->launch->device, w, message);
+    return machine_heap_message(l->device, w, message);
 }
 static const struct isa_host host = { .message = take_message, .clock = read_clock };
 
@@ -149,7 +156,8 @@ static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
 /* One turn of a wave; false if it stopped the launch. */
 static bool take_turn(struct machine_launch *l, struct machine_worker *worker, struct isa_wave *w,
                       enum machine_turn *turn) {
-    enum isa_result r = machine_check_run(worker, w, BUDGET);
+    bool is_short = l->again && l->again->interleaved;
+    enum isa_result r = machine_check_run(worker, w, is_short ? SHORT_BUDGET : BUDGET);
     switch (r) {
     case ISA_END:
         *turn = MACHINE_ENDED;
@@ -237,10 +245,13 @@ static bool is_late(const struct machine_launch *l) {
 }
 
 enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker) {
-    for (unsigned i = 0; i < worker->wave_count; i++)
+    const bool reversed = l->again && l->again->reversed;
+    for (unsigned n = 0; n < worker->wave_count; n++) {
+        unsigned i = reversed ? worker->wave_count - 1 - n : n;
         if (worker->turns[i] == MACHINE_RUNS &&
             (l->stopped || !take_turn(l, worker, worker->waves[i], &worker->turns[i])))
             return MACHINE_ENDED;
+    }
     if (has(worker, MACHINE_RUNS)) {
         worker->used_up++;
         if (is_late(l))

@@ -13,6 +13,7 @@
 #include "isa/race.h"
 #include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_again.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/machine/machine_touch.h"
@@ -34,7 +35,6 @@ enum {
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
 static struct spin kept_lock;
-static struct machine_worker *kept_workers;
 
 /* Packet, queue and kernarg segment of a launch that is running. */
 struct frame {
@@ -42,68 +42,6 @@ struct frame {
     struct soft_block *block;
 };
 static struct frame *kept_frames;
-
-static void free_worker(struct machine_worker *w) {
-    for (unsigned i = 0; i < MACHINE_WAVES_MAX; i++)
-        free(w->waves[i]);
-    machine_checks_free(w->checks);
-    free(w->lds);
-    free(w);
-}
-
-static struct machine_worker *new_worker(void) {
-    struct machine_worker *w = calloc(1, sizeof *w);
-    if (!w)
-        return NULL;
-    w->lds = malloc(MACHINE_LDS_MAX);
-    w->checks = machine_checks_new();
-    if (!w->lds || !w->checks) {
-        free_worker(w);
-        return NULL;
-    }
-    return w;
-}
-
-static struct machine_worker *take_worker(void) {
-    spin_lock(&kept_lock);
-    struct machine_worker *w = kept_workers;
-    if (w)
-        kept_workers = w->next;
-    spin_unlock(&kept_lock);
-    return w ? w : new_worker();
-}
-
-static void keep_worker(struct machine_worker *w) {
-    machine_memory_forget(w);
-    spin_lock(&kept_lock);
-    w->next = kept_workers;
-    kept_workers = w;
-    spin_unlock(&kept_lock);
-}
-
-/* Device memory of the runtime's own: hipDeviceReset leaves it. */
-static struct soft_block *own_memory(int device, uint64_t bytes) {
-    struct soft_block *b = NULL;
-    if (soft_memory_alloc(device, SOFT_GLOBAL, bytes, 0, false, &b) != hipSuccess)
-        return NULL;
-    b->keep = true;
-    return b;
-}
-
-static bool prepare_worker(struct machine_worker *w, struct machine_launch *l) {
-    uint64_t scratch = (uint64_t)l->scratch_bytes * ISA_LANES * MACHINE_WAVES_MAX;
-    machine_memory_begin(w, l);
-    unsigned waves = (l->block[0] * l->block[1] * l->block[2] + ISA_LANES - 1) / ISA_LANES;
-    for (unsigned i = 0; i < waves; i++)
-        if (!w->waves[i] && !(w->waves[i] = aligned_alloc(64, sizeof *w->waves[i])))
-            return false;
-    if (scratch && (!w->scratch || w->scratch->size < scratch || w->scratch->device != l->device)) {
-        if (w->scratch)
-            soft_memory_free(w->scratch);
-        w->scratch = own_memory(l->device, scratch);
-    }
-    return !scratch || w->scratch;
-}
 
 static struct frame *take_frame(int device, uint64_t bytes) {
     struct frame *f = NULL;
@@ -117,7 +55,7 @@ static struct frame *take_frame(int device, uint64_t bytes) {
     spin_unlock(&kept_lock);
     if (f || !(f = calloc(1, sizeof *f)))
         return f;
-    f->block = own_memory(device, bytes > FRAME_BYTES ? bytes : FRAME_BYTES);
+    f->block = machine_worker_memory(device, bytes > FRAME_BYTES ? bytes : FRAME_BYTES);
     if (!f->block) {
         free(f);
         return NULL;
@@ -163,33 +101,6 @@ hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void *
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-void machine_launch_stop(struct machine_launch *l, const char *text) {
-    spin_lock(&l->lock);
-    if (!l->stopped) {
-        *l->stop = (struct soft_machine_stop){ .result = ISA_UNSUPPORTED };
-        snprintf(l->stop->text, sizeof l->stop->text, "%s", text);
-    }
-    l->stopped = true;
-    spin_unlock(&l->lock);
-}
-
-struct machine_worker *machine_worker_take(struct machine_launch *l) {
-    struct machine_worker *w = take_worker();
-    if (w && prepare_worker(w, l)) {
-        machine_used_take(l, w);
-        return w;
-    }
-    if (w)
-        keep_worker(w);
-    machine_launch_stop(l, "no memory for scratch and registers");
-    return NULL;
-}
-
-void machine_worker_give(struct machine_launch *l, struct machine_worker *w) {
-    machine_used_give(l, w);
-    keep_worker(w);
-}
-
 static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worker,
                        unsigned workers) {
     struct machine_launch *l = user;
@@ -204,26 +115,6 @@ static void run_groups(void *user, uint64_t first, uint64_t last, unsigned worke
         machine_worker_give(l, w);
     if (first < last && !l->stopped)
         machine_turns_leave(l, first, last);
-}
-
-/* Runs a job on all cores. Without checks a bad access is a signal, as of native code: then nobody
- * knows which lane it was. */
-void machine_launch_job(struct machine_launch *l, soft_pool_fn fn, void *user, uint64_t count) {
-    uint64_t address;
-    int kind;
-    if (soft_settings()->checks & SOFT_CHECK_BOUNDS) {
-        soft_pool_run(fn, user, count);
-        return;
-    }
-    if (soft_pool_run_guarded(fn, user, count, &address, &kind))
-        return;
-    *l->stop = (struct soft_machine_stop){
-        .result = ISA_FAULT,
-        .where = { .address = soft_program_address(address),
-                   .kind = kind == GRETA_SOFT_FAULT_READ ? ISA_LOAD : ISA_STORE },
-        .text = "access to memory that is not mapped; GRETA_SOFT_CHECK=bounds says where",
-    };
-    l->stopped = true;
 }
 
 static void run_all(struct machine_launch *l) {
@@ -349,8 +240,15 @@ static void end_races(struct machine_launch *l) {
                                              left > followed ? left - followed : 0)) {
         }
     }
+    enum machine_again_answer answer =
+        l->suspect_count ? machine_again_judge(l) : MACHINE_AGAIN_HARMLESS;
+    if (answer != MACHINE_AGAIN_UNTRIED)
+        machine_check_tell_races(l, answer == MACHINE_AGAIN_MATTERS
+                                        ? GRETA_SOFT_CAUGHT_RACE
+                                        : GRETA_SOFT_CAUGHT_RACE_HARMLESS);
     bool promised = some || soft_settings()->checks & SOFT_CHECK_RACE;
-    if (promised && !l->stopped && !l->cooperative && (!l->race || isa_race_is_full(l->race)))
+    bool to_the_end = l->race && !isa_race_is_full(l->race) && answer != MACHINE_AGAIN_UNTRIED;
+    if (promised && !l->stopped && !l->cooperative && !to_the_end)
         soft_caught_tell(l->op,
                          &(struct greta_soft_caught){ .kind = GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED });
     isa_race_close(&l->race);

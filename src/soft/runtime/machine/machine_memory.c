@@ -8,6 +8,7 @@
 #include "soft/runtime/heap.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
+#include "soft/runtime/machine/machine_copies.h"
 #include "soft/runtime/machine/machine_count.h"
 #include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/machine/machine_touch.h"
@@ -29,6 +30,17 @@ static bool is_the_programs(const struct machine_launch *l, const struct soft_bl
     return b->kind != SOFT_GLOBAL || l->machine->object - b->addr < b->size;
 }
 
+/* A launch that is run again goes to copies. */
+static bool reach_copy(const struct machine_again *again, struct machine_range *r,
+                       const struct soft_block *b) {
+    unsigned char *copy = machine_copies_reach(again->copies, b);
+    if (copy)
+        r->host = copy + (r->start - b->addr);
+    else
+        r->bytes = 0;
+    return copy;
+}
+
 static const struct machine_range *look_up(struct machine_worker *w, uint64_t address) {
     struct soft_block b;
     const struct machine_range *known = recall(w, address);
@@ -43,8 +55,11 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
     struct machine_range *r = of_heap ? &w->piece : &w->ranges[w->next_range++ % MACHINE_RANGES];
     *r = (struct machine_range){ piece.start, piece.bytes, soft_reach(piece.start), NULL,
                                  is_the_programs(w->launch, &b) };
-    if (w->touches && !(w->scratch && w->scratch->addr == b.addr))
+    bool is_scratch = w->scratch && w->scratch->addr == b.addr;
+    if (w->touches && !is_scratch)
         r->touch = machine_touch_of(w->touches, &b);
+    if (w->launch->again && !is_scratch)
+        return reach_copy(w->launch->again, r, &b) ? r : NULL;
     return r;
 }
 
@@ -205,8 +220,9 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
     if (!(soft_settings()->checks & SOFT_CHECK_BOUNDS)) {
         w->memory.span = w->memory.row = unchecked_span;
         w->memory.lanes = unchecked_lanes;
-    } else if ((l->race && !isa_race_is_full(l->race)) ||
-               soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
+    } else if (l->again ? l->again->follows
+                        : (l->race && !isa_race_is_full(l->race)) ||
+                              soft_settings()->checks & SOFT_CHECK_INIT || machine_count_is_on()) {
         w->memory.span = watching_span;
         w->memory.row = NULL;
         w->memory.lanes = watching_lanes;
