@@ -319,6 +319,10 @@
 #define HOOK_hipGraphMemcpyNodeSetParams       ~, SET_NODE, hook_node_copy3d_set(&c, r, NULL, pNodeParams)
 #define HOOK_hipGraphMemcpyNodeSetParams1D     ~, SET_NODE, hook_node_copy_set(&c, r, NULL, dst, src, count, kind)
 #define HOOK_hipGraphMemsetNodeSetParams       ~, SET_NODE, hook_node_set_set(&c, r, pNodeParams)
+#define HOOK_hipGraphExecHostNodeSetParams \
+    ~, struct hook_host_node w; hook_host_node(&w, &pNodeParams); SET_EXEC, hook_node_host_set(&c, r, &w)
+#define HOOK_hipGraphHostNodeSetParams \
+    ~, struct hook_host_node w; hook_host_node(&w, &pNodeParams); SET_NODE, hook_node_host_set(&c, r, &w)
 #define HOOK_hipGraphGetNodes                  ~, PLAIN(graph, 0, 0), hook_graph_nodes(&c, r, graph, nodes, numNodes)
 #define HOOK_hipGraphLaunch     ~, WORK(hook_graph_launch(&c, graphExec, S(stream))), WORKED
 #define HOOK_hipGraphLaunch_spt ~, WORK(hook_graph_launch(&c, graphExec, SPT(stream))), WORKED
@@ -335,6 +339,10 @@
 #define HOOK_hipGraphAddHostNode \
     ~, struct hook_host_node w; hook_host_node(&w, &pNodeParams), NODE; hook_node_host(&c, r, &n, &w)
 #define HOOK_hipGraphHostNodeGetParams ~, PLAIN(node, pNodeParams, 0), hook_host_node_read(r, pNodeParams); call_end(&c, (unsigned)r)
+#define HOOK_hipGraphAddMemAllocNode ~, , NODE; hook_node_alloc(&c, r, &n, pNodeParams)
+#define HOOK_hipGraphAddMemFreeNode  ~, , NODE; hook_node_free(&c, r, &n, dev_ptr)
+#define HOOK_hipDrvGraphAddMemFreeNode \
+    ~, , const struct hook_node n = hook_node(phGraphNode, hGraph, dependencies, numDependencies); hook_node_free(&c, r, &n, dptr)
 #define HOOK_hipGraphAddEmptyNode    ~, , NODE; hook_node_plain(&c, r, &n)
 #define HOOK_hipGraphAddChildGraphNode  ~, , NODE; hook_node_child(&c, r, &n, childGraph)
 #define HOOK_hipGraphAddEventRecordNode ~, , NODE; hook_node_plain(&c, r, &n)

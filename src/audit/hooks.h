@@ -248,5 +248,10 @@ void hook_graph_nodes(struct call *c, hipError_t r, hipGraph_t graph, const hipG
 struct hook_host_node;
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
                     struct hook_host_node *w);
+void hook_node_host_set(struct call *c, hipError_t r, struct hook_host_node *w);
+/* Memory that every launch of the graph allocates at the same address, and frees. */
+void hook_node_alloc(struct call *c, hipError_t r, const struct hook_node *n,
+                     const hipMemAllocNodeParams *p);
+void hook_node_free(struct call *c, hipError_t r, const struct hook_node *n, const void *ptr);
 
 #endif

@@ -265,17 +265,46 @@ void hook_node_set(struct call *c, hipError_t r, const struct hook_node *n,
         record_set(c, r, p);
 }
 
+static uint64_t record_host(const struct call *c, hipError_t r, const struct hook_host_node *w) {
+    struct event ev = node_event(c, EVENT_HOST_FN, 0, r);
+    ev.dst = w->asked ? (uint64_t)(uintptr_t)w->asked->fn : 0;
+    ev.src = w->asked ? bits(w->asked->userData) : 0;
+    return record_event(audit.writer, &ev);
+}
+
 void hook_node_host(struct call *c, hipError_t r, const struct hook_node *n,
                     struct hook_host_node *w) {
     uint64_t seq = EVENT_NO_SEQ;
     if (call_is_recorded()) {
         record_node(c, r, n, 0);
-        struct event ev = node_event(c, EVENT_HOST_FN, 0, r);
-        ev.dst = w->asked ? (uint64_t)(uintptr_t)w->asked->fn : 0;
-        ev.src = w->asked ? bits(w->asked->userData) : 0;
-        seq = record_event(audit.writer, &ev);
+        seq = record_host(c, r, w);
     }
     hook_host_node_added(r, w, seq);
+}
+
+void hook_node_alloc(struct call *c, hipError_t r, const struct hook_node *n,
+                     const hipMemAllocNodeParams *p) {
+    if (call_is_recorded())
+        record_node(c, r, n, 0);
+    const struct ledger_entry what = {
+        .addr = p && r == hipSuccess ? bits(p->dptr) : 0,
+        .size = p ? p->bytesize : 0,
+        .family = LEDGER_IMPORTED, /* the graph's, as with a captured hipMallocAsync() */
+        .device = p ? p->poolProps.location.id : 0,
+    };
+    if (what.addr)
+        hook_enter_memory(c, r, &what, 0, false);
+}
+
+void hook_node_free(struct call *c, hipError_t r, const struct hook_node *n, const void *ptr) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct event ev = node_event(c, EVENT_FREE, DETAIL_FAMILY_UNKNOWN, r);
+    ev.dst = bits(ptr);
+    ev.src = EVENT_NO_SEQ;
+    if (r == hipSuccess)
+        record_event(audit.writer, &ev);
 }
 
 /* ---- nodes that get other parameters --------------------------------------------------------- */
@@ -306,6 +335,11 @@ void hook_node_set_set(struct call *c, hipError_t r, const hipMemsetParams *p) {
     hook_graph_done(c, r, NULL);
     if (call_is_recorded() && p)
         record_set(c, r, p);
+}
+
+void hook_node_host_set(struct call *c, hipError_t r, struct hook_host_node *w) {
+    hook_graph_done(c, r, NULL);
+    hook_host_node_added(r, w, call_is_recorded() ? record_host(c, r, w) : EVENT_NO_SEQ);
 }
 
 void hook_graph_nodes(struct call *c, hipError_t r, hipGraph_t graph, const hipGraphNode_t *nodes,

@@ -373,6 +373,9 @@ static unsigned kind_set_by(enum hip_fn fn) {
     case HIP_FN_hipGraphExecMemcpyNodeSetParamsFromSymbol:
     case HIP_FN_hipGraphExecMemcpyNodeSetParamsToSymbol:
         return EVENT_COPY;
+    case HIP_FN_hipGraphHostNodeSetParams:
+    case HIP_FN_hipGraphExecHostNodeSetParams:
+        return EVENT_HOST_FN;
     default:
         return 0;
     }

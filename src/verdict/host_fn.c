@@ -4,7 +4,9 @@
  * before all that comes after it there, or in another stream that waits for it. The first is what
  * its thread knows while it runs. For the second, operations on memory that the host reaches leave
  * their clocks here as long as there are functions that have not returned: an operation whose clock
- * has the function in it comes after whatever the function does. */
+ * has the function in it comes after whatever the function does.
+ *
+ * HIP forbids such a function to call HIP: docs/adr/0067-calls-from-host-functions.md. */
 #include <stdlib.h>
 
 #include "verdict/replay.h"
@@ -44,7 +46,10 @@ static void forget_clocks(struct space *s) {
 
 void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct host_fn *f = table_find(&t->space->host_fns, e->event.src);
+    t->host_fn_begin = EVENT_NO_SEQ;
     if (e->event.kind == EVENT_HOST_FN_BEGIN) {
+        r->checked[HYPOTHESIS_CALL_IN_CALLBACK]++;
+        t->host_fn_begin = e->seq;
         t->host_fn_lane = f ? f->lane : 0;
         t->host_fn_number = f ? f->number : 0;
         if (f)
@@ -60,6 +65,44 @@ void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thr
     if (!t->space->host_fns.count)
         forget_clocks(t->space);
 }
+
+/* ---- calls from inside ----------------------------------------------------------------------- */
+
+/* Reading an error, or its text, touches neither device nor stream. */
+static bool may_be_called(const struct replay *r, const struct event *e) {
+    enum hip_fn fn = r->fn[event_fn(e)];
+    return fn != HIP_FN_COUNT && hip_fn_class(fn) == HIP_CLASS_ERROR;
+}
+
+/* The first call stands for all that the function makes. One that never returned is where the
+ * program stopped. */
+void host_fn_on_call(struct replay *r, const struct reader_event *e, struct thread *t) {
+    if (t->host_fn_begin == EVENT_NO_SEQ || event_fn(&e->event) == EVENT_NO_FN ||
+        may_be_called(r, &e->event))
+        return;
+    uint64_t begin = t->host_fn_begin;
+    t->host_fn_begin = EVENT_NO_SEQ;
+    if (!reader_event(r->r, begin, r->other))
+        return;
+    uint64_t queued = r->other->event.src;
+    bool stuck = event_is_pending(&e->event);
+    struct found f = {
+        .hypothesis = HYPOTHESIS_CALL_IN_CALLBACK,
+        .culprit = e->seq,
+        .other = queued,
+        .messenger = stuck ? e->seq : EVENT_NO_SEQ,
+        .order = e->seq,
+        .argument = -1,
+        .failed = stuck,
+        .process = t->space->process,
+    };
+    findings_evidence(&f, begin);
+    f.said = SAY(&r->words, CALL_IN_CALLBACK, A_SENTENCE(findings_event(r, queued)),
+                 A_SENTENCE(findings_event(r, e->seq)));
+    findings_add(r, &f);
+}
+
+/* ---- what comes after them ------------------------------------------------------------------- */
 
 static uint64_t clock_key(uint32_t lane, uint32_t number) {
     return (uint64_t)lane << 32 | number;

@@ -424,6 +424,7 @@ static void on_event(struct replay *r, const struct reader_event *e) {
     r->now_ns = e->event.t_ns;
     errors_on_event(r, e, t);
     resources_on_event(r, e, t);
+    host_fn_on_call(r, e, t);
     dispatch(r, e, t);
     t->last = e->seq;
     t->last_ns = e->event.t_ns;

@@ -85,9 +85,10 @@ struct thread {
     uint64_t last, last_ns;
     bool last_pending;
     uint32_t host_fn_lane, host_fn_number; /* the host function it runs; number 0: none */
-    uint64_t read;      /* the failing call whose error it has read after other work */
-    uint64_t last_work; /* event of the last work it queued; EVENT_NO_SEQ: none */
-    bool configured;    /* its last call took the configuration of a <<<...>>> launch */
+    uint64_t host_fn_begin; /* where that began, until it calls HIP; EVENT_NO_SEQ: in none */
+    uint64_t read;          /* the failing call whose error it has read after other work */
+    uint64_t last_work;     /* event of the last work it queued; EVENT_NO_SEQ: none */
+    bool configured;        /* its last call took the configuration of a <<<...>>> launch */
     size_t failure; /* 1 + index of a failing call that it has not shown a reaction to; 0: none */
     /* The safe copy it is in: calls from the same place belong to it. */
     uint64_t safe;
@@ -427,6 +428,8 @@ void host_fn_queued(struct replay *r, struct space *s, uint64_t seq, uint32_t la
                     const struct vclock *clock);
 /* HOST_FN_BEGIN and HOST_FN_END. */
 void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* Any event: a call of HIP from inside a host function? */
+void host_fn_on_call(struct replay *r, const struct reader_event *e, struct thread *t);
 /* An operation, and all that is before it. */
 void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
                      const struct shadow_mark *me, const struct vclock *clock);

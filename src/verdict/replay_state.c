@@ -39,7 +39,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
         return NULL;
     t->seen = true;
     t->id = (uint32_t)(t - r->threads); /* not what a damaged event says */
-    t->safe = t->safe_op = t->last_work = t->read = EVENT_NO_SEQ;
+    t->safe = t->safe_op = t->last_work = t->read = t->host_fn_begin = EVENT_NO_SEQ;
     t->space->threads++;
     r->seen.threads++;
     return t;

@@ -189,6 +189,52 @@ static void a_process_that_died_in_a_call_got_the_message_there(void **state) {
     (void)pending;
 }
 
+/* ---- calls from host functions --------------------------------------------------------------- */
+
+static uint64_t begin_host_fn(void) {
+    uint64_t queued = put(EVENT_HOST_FN, HIP_FN_hipLaunchHostFunc, 0, 1, 2, 0, s0, NULL);
+    put(EVENT_HOST_FN_BEGIN, EVENT_NO_FN, 0, 1, queued, 0, 0, NULL);
+    return queued;
+}
+
+static void a_host_function_must_not_call_hip(void **state) {
+    (void)state;
+    prepare();
+    uint64_t queued = begin_host_fn();
+    uint64_t made = sync_device(0);
+    sync_device(0); /* the first call stands for all */
+    put(EVENT_HOST_FN_END, EVENT_NO_FN, 0, 1, queued, 0, 0, NULL);
+    finish();
+    expect_overall(FINDINGS);
+    assert_int_equal(V->finding_count, 1);
+    expect_finding(CALL_IN_CALLBACK, made);
+    expect_other(queued);
+}
+
+static void a_host_function_may_read_errors(void **state) {
+    (void)state;
+    prepare();
+    uint64_t queued = begin_host_fn();
+    call(HIP_FN_hipGetErrorString, hipSuccess);
+    put(EVENT_HOST_FN_END, EVENT_NO_FN, 0, 1, queued, 0, 0, NULL);
+    expect_clean(); /* and what the thread calls later is not the function's */
+    expect_status(CALL_IN_CALLBACK, RULED_OUT);
+}
+
+static void a_host_function_that_waits_forever_is_the_cause(void **state) {
+    (void)state;
+    prepare();
+    begin_host_fn();
+    status = RECORD_PENDING;
+    uint64_t stuck = sync_device(0);
+    R = open_reader();
+    struct err e = { 0 };
+    assert_int_equal(verdict_open(&V, R, NULL, &e), RC_OK);
+    expect_overall(ROOT_CAUSE);
+    expect_finding(CALL_IN_CALLBACK, stuck);
+    expect_messenger(stuck);
+}
+
 /* ---- sticky errors without the device's word ------------------------------------------------- */
 
 static void the_only_kernel_in_flight_did_it(void **state) {
@@ -562,6 +608,9 @@ int main(void) {
         verdict_test(memory_whose_turn_has_not_come),
         verdict_test(a_fault_after_a_reset_is_another),
         verdict_test(a_process_that_died_in_a_call_got_the_message_there),
+        verdict_test(a_host_function_must_not_call_hip),
+        verdict_test(a_host_function_may_read_errors),
+        verdict_test(a_host_function_that_waits_forever_is_the_cause),
         verdict_test(the_only_kernel_in_flight_did_it),
         verdict_test(one_of_several_kernels_did_it),
         verdict_test(kernels_that_were_waited_for_did_not),
