@@ -1,6 +1,9 @@
 # What `make install` puts where.
 
 set(headers ${CMAKE_INSTALL_INCLUDEDIR})
+# pkg-config files find the rest by their own place, so that an installation can be moved.
+file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" up "${up}")
 foreach(library gcore greta)
     if(TARGET ${library})
         install(TARGETS ${library} ${library}_static

@@ -50,6 +50,18 @@ pkg_config_file() {
         grep -qx 'Cflags: -I${includedir}' "$prefix/lib/pkgconfig/gcore.pc"
 }
 
+pkg_config_finds() { # the installation where it is, not where the build was configured for
+    local flags word
+    flags=$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs gcore) || return 1
+    [[ $flags == *-I*-L* ]] || { echo "$flags"; return 1; }
+    for word in $flags; do
+        case $word in
+        -I*) [ -e "${word#-I}/gcore/d2h.h" ] || { echo "$flags"; return 1; } ;;
+        -L*) [ -e "${word#-L}/libgcore.so" ] || { echo "$flags"; return 1; } ;;
+        esac
+    done
+}
+
 # example NAME LIBRARY… - compiles the README's example and compares what it prints.
 example() {
     local name=$1
@@ -78,6 +90,11 @@ check "every program is installed" every_program
 check "with a manual page and completions" every_program_is_explained
 check "every header compiles by itself" headers_stand_alone
 check "the pkg-config file names the library" pkg_config_file
+if command -v pkg-config >/dev/null; then
+    check "pkg-config finds the installation" pkg_config_finds
+else
+    skip "pkg-config finds the installation" "no pkg-config here"
+fi
 check "the README's example runs with the shared library" \
     example shared -L"$prefix/lib" -lgcore -Wl,-rpath,"$prefix/lib"
 check "its audit log has START and END" audit_log_of_the_example
