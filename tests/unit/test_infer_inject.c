@@ -424,7 +424,7 @@ static void what_cannot_be_is_said(void **state) {
         { "kind_mismatch:logits", "not with tensor logits; it can be done to ids, pos" },
         { "pos_size:q", "not with tensor q; it can be done to pos" },
         { "uninitialised_read:norm", "it can be done to x, blk.0.attn_norm.weight" },
-        { "stale_binary@0", "of no layer" },
+        { "stale_binary@0", "takes neither a layer nor a step" },
         { "leak@0.9", "steps 0 to 3" },
     };
     struct setting s = { "fast", 1, NULL };
