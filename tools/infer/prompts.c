@@ -41,7 +41,7 @@ static enum rc read_lines(struct prompts *p, FILE *in, const char *name, struct 
     for (unsigned long number = 1; !rc && (len = getline(&line, &room, in)) >= 0; number++) {
         json_tree *tree = NULL;
         if (strspn(line, " \t\r\n") == (size_t)len)
-            continue; /* an empty line */
+            continue;                 /* an empty line */
         len -= line[len - 1] == '\n'; /* so that an error at its end is not on the next line */
         snprintf(place, sizeof place, "%.250s: line %lu", name, number);
         rc = json_tree_open_line(&tree, line, (size_t)len, name, number, e);
