@@ -10,8 +10,9 @@ static void print_line(const struct selftest_line *l, void *user) {
     if (l->why)
         printf("FAIL  %-16s %s\n", l->kernel, l->why);
     else
-        printf("%s  %-16s %2u cases, at most %.3g of the difference that is allowed\n",
-               l->distance <= 1 ? "ok  " : "FAIL", l->kernel, l->cases, l->distance);
+        printf("%s  %-16s %2u case%s, at most %.3g of the difference that is allowed\n",
+               l->distance <= 1 ? "ok  " : "FAIL", l->kernel, l->cases, l->cases == 1 ? "" : "s",
+               l->distance);
 }
 
 enum rc app_self_test(const struct app *a, struct err *e) {
