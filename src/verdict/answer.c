@@ -51,6 +51,8 @@ static const struct sentence *in_the_way(struct judge *j) {
         why = SAY(&r->words, GAP_UNWATCHED, A_NUMBER(c->unwatched));
     if (!why && c->pairs_by_time)
         why = SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(c->pairs_by_time));
+    if (!why)
+        why = r->unclear;
     if (!why && r->doubts[HYPOTHESIS_INVALID_POINTER])
         why = r->undecided[HYPOTHESIS_INVALID_POINTER];
     return why;

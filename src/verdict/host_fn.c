@@ -68,10 +68,12 @@ void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thr
 
 /* ---- calls from inside ----------------------------------------------------------------------- */
 
-/* Reading an error, or its text, touches neither device nor stream. */
+/* Reading an error, or its text, touches neither device nor stream. What the compiler adds around a
+ * launch is not the call that the program wrote. */
 static bool may_be_called(const struct replay *r, const struct event *e) {
     enum hip_fn fn = r->fn[event_fn(e)];
-    return fn != HIP_FN_COUNT && hip_fn_class(fn) == HIP_CLASS_ERROR;
+    enum hip_class c = fn == HIP_FN_COUNT ? HIP_CLASS_QUERY : hip_fn_class(fn);
+    return c == HIP_CLASS_ERROR || c == HIP_CLASS_REGISTER;
 }
 
 /* The first call stands for all that the function makes. One that never returned is where the

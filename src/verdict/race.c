@@ -19,6 +19,23 @@ struct sentence_value race_amount(struct replay *r, const struct found *f) {
                                : SAY(&r->words, AMOUNT, A_BYTES(f->len)));
 }
 
+uint64_t race_host_len(uint64_t start, uint64_t end) {
+    return end - start > 1 ? end - start : 0;
+}
+
+struct sentence_value race_host_amount(struct replay *r, const struct found *f) {
+    if (f->len)
+        return race_amount(r, f);
+    if (!f->has_block)
+        return A_SENTENCE(sentence_plain(SENTENCE_MEMORY_ADDRESS));
+    bool named = f->address - f->name.at < f->name.bytes;
+    const char *tensor = named ? reader_string(r->r, f->name.text) : NULL;
+    uint64_t base = tensor ? f->name.at : f->block.base;
+    return A_SENTENCE(
+        SAY(&r->words, AMOUNT_AT, A_NUMBER(f->address - base),
+            A_SENTENCE(findings_memory(r, tensor, tensor ? f->name.bytes : f->block.bytes))));
+}
+
 /* other: what the other one is, enum shadow_what. */
 static void describe(const struct race *x, struct found *f, unsigned other) {
     struct replay *r = x->r;
@@ -68,9 +85,10 @@ static void blame_host_fn(struct race *x, struct found *f, uint64_t access) {
     bool writes = f->other_writes;
     f->other_writes = f->culprit_writes;
     f->culprit_writes = writes;
+    f->len = race_host_len(f->address, f->address + f->len);
     f->hypothesis = HYPOTHESIS_STREAM_UNSYNCED;
     f->also = writes && x->me.what == SHADOW_COPY ? 1u << HYPOTHESIS_STAGING_REUSE : 0;
-    f->said = SAY(&x->r->words, HOST_FN_UNORDERED, race_amount(x->r, f), A_NUMBER(writes),
+    f->said = SAY(&x->r->words, HOST_FN_UNORDERED, race_host_amount(x->r, f), A_NUMBER(writes),
                   A_SENTENCE(findings_op(x->r, x->op)), A_NUMBER(f->other_writes));
 }
 
@@ -99,15 +117,25 @@ struct found race_found(struct race *x, const struct shadow_mark *other, bool ot
 }
 
 /* An order that greta does not understand may be what orders them. */
-bool race_cannot_tell(struct replay *r, enum verdict_hypothesis_id id) {
-    if (r->order_doubt)
-        findings_undecided(r, id, r->order_doubt);
-    return r->order_doubt != NULL;
+bool race_cannot_tell(struct replay *r, const struct space *s, const struct vclock *clock,
+                      const struct found *f) {
+    uint64_t first = f->culprit < f->other ? f->culprit : f->other;
+    const struct sentence *why = r->order_doubt;
+    if (!why && values_may_order(r, s, clock, first))
+        why = sentence_plain(SENTENCE_DOUBT_VALUES);
+    if (!why)
+        return false;
+    findings_undecided(r, f->hypothesis, why);
+    if (!r->unclear)
+        r->unclear =
+            findings_keep(r, SAY(&r->words, UNCLEAR, A_SENTENCE(findings_event(r, f->other)),
+                                 A_SENTENCE(findings_event(r, f->culprit)), A_SENTENCE(why)));
+    return true;
 }
 
 void race_add(struct race *x, const struct shadow_conflict *c) {
     struct found f = race_found(x, &c->other, c->other_writes, c->start, c->end);
-    if (!race_cannot_tell(x->r, f.hypothesis))
+    if (!race_cannot_tell(x->r, x->t->space, x->clock, &f))
         findings_add(x->r, &f);
 }
 

@@ -41,12 +41,18 @@ struct found race_found(struct race *x, const struct shadow_mark *other, bool ot
                         uint64_t start, uint64_t end);
 /* Enters a finding of exact accesses. */
 void race_add(struct race *x, const struct shadow_conflict *c);
-/* True where an order that greta does not understand may be what orders them; notes the doubt. */
-bool race_cannot_tell(struct replay *r, enum verdict_hypothesis_id id);
+/* True where an order that greta does not understand may be what orders the two operations of f;
+ * notes the doubt. clock: what is before the later one; NULL: not known. */
+bool race_cannot_tell(struct replay *r, const struct space *s, const struct vclock *clock,
+                      const struct found *f);
 /* For shadow_access: is x (user, a struct race) unordered with an access that no clock covers? */
 bool race_is_unordered(const struct shadow_mark *other, void *user);
 /* "4 KiB of tensor logits". */
 struct sentence_value race_amount(struct replay *r, const struct found *f);
+/* The same of an access of the host. Of one that hit a protected page only the first byte is known:
+ * "offset 12 of a block of 4 KiB"; its len is race_host_len()'s 0. */
+struct sentence_value race_host_amount(struct replay *r, const struct found *f);
+uint64_t race_host_len(uint64_t start, uint64_t end);
 bool race_is_host_family(unsigned family);
 
 /* ---- race_vague.c ---------------------------------------------------------------------------- */

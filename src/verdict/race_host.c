@@ -19,14 +19,17 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         .culprit_writes = frees ? c->other_writes : writes,
         .other_writes = frees ? writes : c->other_writes,
         .address = c->start,
-        .len = c->end - c->start,
+        .len = frees ? c->end - c->start : race_host_len(c->start, c->end),
     };
     findings_set_block(r, &f, t->space, space_at(t->space, c->start), c->start);
     const struct sentence_value they = A_SENTENCE(findings_event(r, c->other.seq));
     if (t->host_fn_number && !frees) {
         f.also = f.hypothesis == HYPOTHESIS_STAGING_REUSE ? 1u << HYPOTHESIS_STAGING_REUSE : 0;
         f.hypothesis = HYPOTHESIS_STREAM_UNSYNCED;
-        f.said = SAY(&r->words, HOST_FN_UNORDERED, race_amount(r, &f), A_NUMBER(writes), they,
+        f.said = SAY(&r->words, HOST_FN_UNORDERED, race_host_amount(r, &f), A_NUMBER(writes), they,
+                     A_NUMBER(c->other_writes));
+    } else if (!frees && !f.len) {
+        f.said = SAY(&r->words, HOST_TOUCHES_AT, A_NUMBER(writes), race_host_amount(r, &f), they,
                      A_NUMBER(c->other_writes));
     } else {
         f.said = sentence_make(&r->words,
@@ -35,7 +38,7 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
                                         : SENTENCE_HOST_READS,
                                (const struct sentence_value[]){ A_BYTES(f.len), they }, 2);
     }
-    if (!race_cannot_tell(r, f.hypothesis))
+    if (!race_cannot_tell(r, t->space, &t->known, &f))
         findings_add(r, &f);
 }
 
@@ -90,6 +93,7 @@ void race_host_on_access(struct replay *r, const struct reader_event *e, struct 
     };
     if (!e->event.len || a.end < a.start)
         return;
+    values_on_access(r, t, e->seq);
     shadow_compare(t->space->shadow, &a, &answer);
     r->seen.pairs += answer.pairs;
     for (unsigned i = 0; i < answer.conflicts; i++)

@@ -84,7 +84,6 @@ static bool has_faulted(const struct replay *r, const struct found *f) {
 
 void race_vague_settle(struct space *space, struct block *b, void *replay) {
     struct replay *r = replay;
-    (void)space;
     for (struct suspect *s = b->use->suspects; s; s = s->next) {
         if (has_faulted(r, &s->found))
             continue; /* the device has said it */
@@ -96,7 +95,7 @@ void race_vague_settle(struct space *space, struct block *b, void *replay) {
         }
         if (is_divided(b->use, s) || s->differs)
             findings_undecided(r, s->found.hypothesis, sentence_plain(SENTENCE_DOUBT_PARTS));
-        else if (!race_cannot_tell(r, s->found.hypothesis))
+        else if (!race_cannot_tell(r, space, NULL, &s->found))
             findings_add(r, &s->found);
     }
     b->use->suspects = NULL;

@@ -140,6 +140,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
         .me = { .seq = op->seq, .number = number, .lane = lane, .what = op->what },
     };
     overlap_check(r, op, t);
+    values_on_access(r, t, op->launch != EVENT_NO_SEQ ? op->launch : op->seq);
     host_fn_note_op(r, t->space, op, &x.me, clock);
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);

@@ -315,7 +315,7 @@ static void on_call(struct replay *r, const struct reader_event *e, struct threa
     case HIP_FN_hipStreamWaitValue32:
     case HIP_FN_hipStreamWaitValue64:
     case HIP_FN_hipStreamBatchMemOp:
-        r->order_doubt = sentence_plain(SENTENCE_DOUBT_VALUES);
+        values_on_wait(r, e, t);
         break;
     case HIP_FN_hipWaitExternalSemaphoresAsync:
     case HIP_FN_hipSignalExternalSemaphoresAsync:
@@ -563,6 +563,7 @@ void replay_free(struct replay *r) {
     free(r->idle_lanes);
     free(r->failures);
     free(r->gaps);
+    free(r->value_waits);
     free(r->event);
     free(r->other);
     free(r->op);

@@ -6,6 +6,7 @@
  *   before.c        streams and threads: what is before what (HIP's rules are there)
  *   before_event.c  the same of HIP events
  *   host_fn.c       host functions and callbacks: what is before and after them
+ *   values.c        streams that wait for values in memory: what they may order
  *   graph.c         captures and graphs: operations that run later, again and again
  *   op.c            an event as an operation: which bytes it reads and writes
  *   bounds.c        do the ranges of an operation lie where they may?
@@ -259,6 +260,13 @@ struct launch_facts {
     bool follows_init;             /* the last one: values that nothing has defined are followed */
 };
 
+/* A stream's wait for a value in memory: values.c. */
+struct value_wait {
+    struct space *space;
+    uint32_t lane, number;
+    uint64_t over; /* the first event before which a thread knew that it was over */
+};
+
 /* Slots [first, end) are missing. */
 struct gap {
     uint64_t first, end;
@@ -297,6 +305,9 @@ struct replay {
     const struct sentence *undecided[HYPOTHESIS_COUNT]; /* why, the first of them */
     const struct sentence
         *order_doubt; /* a way to order things that is not understood was used; NULL: none */
+    const struct sentence *unclear; /* the first pair that such a way may order; NULL: none */
+    struct value_wait *value_waits;
+    size_t value_wait_count;
     uint64_t gap;     /* what came before this event and what comes after cannot be compared */
     struct gap *gaps; /* all of them, ascending */
     size_t gap_count, gap_room;
@@ -436,6 +447,16 @@ void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
 /* Does t run a host function that the operation comes after? */
 bool host_fn_is_before(const struct thread *t, const struct shadow_mark *op);
 void host_fn_free_space(struct space *s);
+
+/* ---- values.c -------------------------------------------------------------------------------- */
+
+void values_on_wait(struct replay *r, const struct reader_event *e, struct thread *t);
+/* The thread queues an operation, or touches memory, at this event. */
+void values_on_access(struct replay *r, const struct thread *t, uint64_t seq);
+/* May a wait for a value be what puts the operation with event `first` before one that has clock
+ * before it? clock NULL: that is not known. */
+bool values_may_order(const struct replay *r, const struct space *s, const struct vclock *clock,
+                      uint64_t first);
 
 /* ---- graph.c --------------------------------------------------------------------------------- */
 

@@ -201,6 +201,7 @@ static void a_host_function_must_not_call_hip(void **state) {
     (void)state;
     prepare();
     uint64_t queued = begin_host_fn();
+    call(HIP_FN___hipPushCallConfiguration, hipSuccess); /* the compiler's, before a launch */
     uint64_t made = sync_device(0);
     sync_device(0); /* the first call stands for all */
     put(EVENT_HOST_FN_END, EVENT_NO_FN, 0, 1, queued, 0, 0, NULL);

@@ -319,6 +319,29 @@ static void an_order_that_is_not_understood_makes_a_doubt(void **state) {
     put(EVENT_CALL, HIP_FN_hipStreamWaitValue32, 0, PINNED_AT, 1, 0, s2, NULL);
     d2h(PINNED_AT, DEVICE_AT, KIB, s2);
     expect_doubt();
+    expect_overall(INCONCLUSIVE);
+    assert_non_null(strstr(V->answer, "streams wait for values in memory"));
+}
+
+static void a_wait_for_a_value_that_is_over_orders_nothing_more(void **state) {
+    (void)state;
+    put(EVENT_CALL, HIP_FN_hipStreamWaitValue32, 0, PINNED_AT, 1, 0, s2, NULL);
+    sync_device(0);
+    uint64_t a = set(DEVICE_AT, KIB, s1);
+    uint64_t b = d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    expect_pair(STREAM_UNSYNCED, a, b);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static void of_an_access_of_the_host_only_the_beginning_is_known(void **state) {
+    (void)state;
+    uint64_t a = h2d(DEVICE_AT, PINNED_AT, KIB, s1);
+    host_access(PINNED_AT + 5, a, DETAIL_ACCESS_WRITE); /* by a memcpy() of many bytes, perhaps */
+    finish();
+    assert_null(strstr(V->answer, "1 byte"));
+    assert_non_null(strstr(V->answer, "the host writes at offset 5 of a block of "));
+    assert_int_equal(V->culprit->len, 0);
 }
 
 int main(void) {
@@ -356,6 +379,8 @@ int main(void) {
         streams_test(unknown_kernels_beside_others_leave_it_undecided),
         streams_test(managed_memory_read_by_the_host_under_a_kernel),
         streams_test(an_order_that_is_not_understood_makes_a_doubt),
+        streams_test(a_wait_for_a_value_that_is_over_orders_nothing_more),
+        streams_test(of_an_access_of_the_host_only_the_beginning_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
