@@ -115,23 +115,29 @@ static void forget_finished(void) {
     atomic_store_explicit(&count, left, memory_order_release);
 }
 
+/* Who gives memory back, from where. */
+struct going {
+    unsigned how; /* DETAIL_RELEASE_* */
+    const void *caller;
+};
+
 static void record_free(const struct audit_host_use *use, uint64_t at, uint64_t bytes,
-                        const void *caller) {
+                        struct going by) {
     struct event ev = {
         .kind = EVENT_HOST_FREE,
         .dst = at,
         .src = use->event,
         .len = bytes,
-        .aux = event_aux(EVENT_NO_FN, 0),
-        .site = record_site(audit.writer, caller),
+        .aux = event_aux(EVENT_NO_FN, by.how),
+        .site = record_site(audit.writer, by.caller),
     };
     record_event(audit.writer, &ev);
 }
 
-static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
+static void going_slow(uint64_t at, uint64_t bytes, struct going by) {
     int saved = errno;
     /* The runtime gives its own memory back where its rules allow it. */
-    bool programs = !preload_is_internal(caller);
+    bool programs = !preload_is_internal(by.caller);
     if (preload_enter(&lock)) {
         forget_finished();
         for (size_t i = 0; i < KEPT; i++) {
@@ -139,7 +145,7 @@ static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
             if (!use->bytes || use->address >= at + bytes || at >= use->address + use->bytes)
                 continue;
             if (programs)
-                record_free(use, at, bytes, caller);
+                record_free(use, at, bytes, by);
             use->bytes = 0;
         }
         preload_leave(&lock);
@@ -148,23 +154,25 @@ static void going_slow(uint64_t at, uint64_t bytes, const void *caller) {
 }
 
 /* [at, at + bytes) is about to go away. */
-static inline void going(const void *memory, size_t bytes, const void *caller) {
+static inline void going(const void *memory, size_t bytes, struct going by) {
     uint64_t at = (uint64_t)(uintptr_t)memory;
     if (atomic_load_explicit(&count, memory_order_acquire) &&
         at < atomic_load_explicit(&highest, memory_order_relaxed) &&
         at + bytes > atomic_load_explicit(&lowest, memory_order_relaxed))
-        going_slow(at, bytes, caller);
+        going_slow(at, bytes, by);
     watch_drop(at, bytes);
 }
 
 /* The same for what malloc gave. Its size is asked for only if it could matter. */
-PRELOAD_PLAIN static inline void going_block(void *memory, const void *caller) {
+PRELOAD_PLAIN static inline void going_block(void *memory, struct going by) {
     if (memory && preload_is_ready() &&
         (uint64_t)(uintptr_t)memory < atomic_load_explicit(&highest, memory_order_relaxed))
-        going(memory, malloc_usable_size(memory), caller);
+        going(memory, malloc_usable_size(memory), by);
 }
 
 /* ---- what the program calls ------------------------------------------------------------------ */
+
+#define GOING(how) ((struct going){ DETAIL_RELEASE_##how, __builtin_return_address(0) })
 
 PRELOAD_EXPORT void free(void *memory) {
     static __thread bool looking __attribute__((tls_model("initial-exec")));
@@ -178,7 +186,7 @@ PRELOAD_EXPORT void free(void *memory) {
         looking = false;
         atomic_store_explicit(&slot, found, memory_order_relaxed);
     }
-    going_block(memory, __builtin_return_address(0));
+    going_block(memory, GOING(FREE));
     void (*next)(void *);
     memcpy(&next, &found, sizeof next);
     next(memory);
@@ -186,12 +194,12 @@ PRELOAD_EXPORT void free(void *memory) {
 
 PRELOAD_EXPORT void *realloc(void *memory, size_t size) {
     /* Counts as going even if the block stays where it is: the program cannot know. */
-    going_block(memory, __builtin_return_address(0));
+    going_block(memory, GOING(REALLOC));
     return NEXT(realloc)(memory, size);
 }
 
 PRELOAD_EXPORT int munmap(void *memory, size_t size) {
-    going(memory, size, __builtin_return_address(0));
+    going(memory, size, GOING(MUNMAP));
     return NEXT(munmap)(memory, size);
 }
 
@@ -205,7 +213,7 @@ PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flag
                    : new_size < size                                                   ? new_size
                                                                                        : size;
     if (stays < size)
-        going((char *)memory + stays, size - stays, __builtin_return_address(0));
+        going((char *)memory + stays, size - stays, GOING(MREMAP));
     return flags & MREMAP_FIXED ? NEXT(mremap)(memory, size, new_size, flags, target)
                                 : NEXT(mremap)(memory, size, new_size, flags);
 }

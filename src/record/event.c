@@ -164,6 +164,7 @@ enum detail_list {
     LIST_NONE,
     LIST_LOSS,
     LIST_MARK,
+    LIST_RELEASE,
     LIST_UNWATCHED,
     LIST_PLACE,
     LIST_FAMILY,

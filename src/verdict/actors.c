@@ -63,13 +63,15 @@ static struct verdict_stack make_stack(struct replay *r, struct arena *a, uint32
 }
 
 /* What kind of thing an event without a HIP function is, in a word that can stand for one. */
-static const char *host_api(unsigned kind) {
-    switch (kind) {
+static const char *host_api(const struct event *e) {
+    switch (e->kind) {
     case EVENT_REFUSED:
     case EVENT_SAFE_COPY:
         return "gcore_d2h_copy";
-    case EVENT_HOST_FREE:
-        return "free";
+    case EVENT_HOST_FREE: {
+        const char *how = event_detail_text(e); /* NULL: a value that this build does not know */
+        return how ? how : "free";
+    }
     case EVENT_EARLY_HOST_ACCESS:
     case EVENT_HOST_FAULT:
         return "host access";
@@ -156,8 +158,7 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
     uint64_t start = reader_info(r->r)->start_ns;
     out.kind = e.kind;
     out.access = access_of(e.kind);
-    out.api =
-        fn == EVENT_NO_FN ? host_api(e.kind) : actors_text(r, a, "%s", reader_function(r->r, fn));
+    out.api = fn == EVENT_NO_FN ? host_api(&e) : actors_text(r, a, "%s", reader_function(r->r, fn));
     const char *name = e.name ? actors_text(r, a, "%s", reader_string(r->r, e.name)) : NULL;
     if (e.kind == EVENT_LAUNCH && e.name)
         set_kernel(r, a, &out, e.name);

@@ -100,7 +100,7 @@ void host_fn_on_call(struct replay *r, const struct reader_event *e, struct thre
     };
     findings_evidence(&f, begin);
     f.said = SAY(&r->words, CALL_IN_CALLBACK, A_SENTENCE(findings_event(r, queued)),
-                 A_SENTENCE(findings_event(r, e->seq)));
+                 A_SENTENCE(findings_event(r, e->seq)), A_NUMBER(e->event.kind == EVENT_LAUNCH));
     findings_add(r, &f);
 }
 

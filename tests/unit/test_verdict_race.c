@@ -332,6 +332,14 @@ static void a_wait_for_a_value_that_is_over_orders_nothing_more(void **state) {
     expect_pair(STREAM_UNSYNCED, a, b);
 }
 
+static void what_gave_the_memory_back_has_its_name(void **state) {
+    (void)state;
+    uint64_t a = h2d(DEVICE_AT, PINNED_AT, KIB, s1);
+    put(EVENT_HOST_FREE, EVENT_NO_FN, DETAIL_RELEASE_MUNMAP, PINNED_AT, a, KIB, 0, NULL);
+    finish();
+    assert_string_equal(V->findings[0].other->api, "munmap");
+}
+
 /* ---- words ----------------------------------------------------------------------------------- */
 
 static void of_an_access_of_the_host_only_the_beginning_is_known(void **state) {
@@ -380,6 +388,7 @@ int main(void) {
         streams_test(managed_memory_read_by_the_host_under_a_kernel),
         streams_test(an_order_that_is_not_understood_makes_a_doubt),
         streams_test(a_wait_for_a_value_that_is_over_orders_nothing_more),
+        streams_test(what_gave_the_memory_back_has_its_name),
         streams_test(of_an_access_of_the_host_only_the_beginning_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
