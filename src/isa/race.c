@@ -126,11 +126,41 @@ struct spin *isa_race_lock(struct isa_race *r) {
     return &r->lock;
 }
 
+/* Pages are kept for the next launch: new ones cost more than the accesses that they are for. */
+enum { POOL_MAX = 2048 };
+static struct spin pool_lock;
+static struct page *pool;
+static unsigned pool_count;
+
+static void give_page(struct page *p) {
+    spin_lock(&pool_lock);
+    bool room = pool_count < POOL_MAX;
+    if (room) {
+        p->next = pool;
+        pool = p;
+        pool_count++;
+    }
+    spin_unlock(&pool_lock);
+    if (!room)
+        free(p);
+}
+
+static struct page *take_page(void) {
+    spin_lock(&pool_lock);
+    struct page *p = pool;
+    if (p) {
+        pool = p->next;
+        pool_count--;
+    }
+    spin_unlock(&pool_lock);
+    return p ? memset(p, 0, sizeof *p) : calloc(1, sizeof *p);
+}
+
 static void free_memory(struct memory *m) {
     for (size_t i = 0; i < m->count; i++) {
         for (struct page *p = m->bucket[i].page, *next; p; p = next) {
             next = p->next;
-            free(p);
+            give_page(p);
         }
         for (struct place *p = m->bucket[i].place, *next; p; p = next) {
             next = p->next;
@@ -200,7 +230,7 @@ static struct bucket *bucket_of(const struct memory *m, uint64_t key) {
 static struct page *new_page(struct isa_race *r, const struct memory *m, uint64_t number,
                              struct page **first) {
     bool lasts = m == &r->memory; /* LDS ends with its group */
-    struct page *p = lasts && r->pages == r->pages_max ? NULL : calloc(1, sizeof *p);
+    struct page *p = lasts && r->pages == r->pages_max ? NULL : take_page();
     if (!p) {
         r->full = true;
         return NULL;
@@ -218,16 +248,16 @@ static struct page *find_page(const struct memory *m, uint64_t number) {
     return p;
 }
 
-static struct page *page_at(struct isa_race *r, struct memory *m, uint64_t address) {
-    uint64_t number = address / CELL / PAGE_CELLS;
-    struct page *p = m->last;
-    if (!p || p->number != number) {
-        p = find_page(m, number);
-        if (!p && !(p = new_page(r, m, number, &bucket_of(m, number)->page)))
-            return NULL;
+static struct page *other_page(struct isa_race *r, struct memory *m, uint64_t number) {
+    struct page *p = find_page(m, number);
+    if (p || (p = new_page(r, m, number, &bucket_of(m, number)->page)))
         m->last = p;
-    }
     return p;
+}
+
+static inline struct page *page_at(struct isa_race *r, struct memory *m, uint64_t address) {
+    uint64_t number = address / CELL / PAGE_CELLS;
+    return m->last && m->last->number == number ? m->last : other_page(r, m, number);
 }
 
 static struct cell *cell_at(struct isa_race *r, struct memory *m, uint64_t address) {
@@ -333,6 +363,10 @@ static bool may_meet(const struct done *a, const struct done *b) {
 
 /* ---- one access ------------------------------------------------------------------------------ */
 
+/* Lanes of one instruction mostly meet the same other instruction: what was found out about some of
+ * those is remembered, by their numbers, for the access. */
+enum { FINE = 4 };
+
 struct look {
     struct isa_race_group *g;
     struct memory *memory;
@@ -340,8 +374,11 @@ struct look {
     const struct done *now;
     uint32_t number; /* of now */
     void *const *host;
+    const uint32_t (*data)[ISA_LANES]; /* of a store; NULL: not known */
     struct isa_race_found *found;
     bool is_found;
+    uint32_t fine[FINE];   /* in order with this one, whatever the lane */
+    uint32_t mine, theirs; /* loads of this wave, and of another one */
 };
 
 static bool is_told(struct isa_race *r, uint64_t a, uint64_t b) {
@@ -387,7 +424,7 @@ static const uint32_t (*data_of(const struct isa_access *a))[ISA_LANES] {
 
 /* Does a store of the lane leave the bytes as another store has made them? */
 static bool stores_the_same(const struct look *l, const struct done *old, unsigned lane) {
-    const uint32_t(*data)[ISA_LANES] = data_of(l->a);
+    const uint32_t(*data)[ISA_LANES] = l->data;
     uint32_t value[4];
     if (old->kind != ISA_STORE || l->now->kind != ISA_STORE || !data || !l->host ||
         l->a->bytes > sizeof value)
@@ -397,22 +434,26 @@ static bool stores_the_same(const struct look *l, const struct done *old, unsign
     return !memcmp(value, l->host[lane], l->a->bytes);
 }
 
-static void compare(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
-                    uint8_t bytes) {
-    if (!m->done || !(m->bytes & bytes) || m->done == l->number)
-        return;
+static void compare_other(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
+                          uint8_t bytes) {
     const struct done *old = done_at(l->g->race, m->done);
-    if (may_meet(old, l->now) || is_before(l->g, old, l->now) || stores_the_same(l, old, lane))
-        return;
-    tell(l, base + (unsigned)__builtin_ctz((unsigned)(m->bytes & bytes)), old, m->lane, lane);
+    if (may_meet(old, l->now) || is_before(l->g, old, l->now))
+        l->fine[m->done % FINE] = m->done;
+    else if (!stores_the_same(l, old, lane))
+        tell(l, base + (unsigned)__builtin_ctz((unsigned)(m->bytes & bytes)), old, m->lane, lane);
+}
+
+static inline void compare(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
+                           uint8_t bytes) {
+    if (m->done && m->bytes & bytes && m->done != l->number && m->done != l->fine[m->done % FINE])
+        compare_other(l, base, m, lane, bytes);
 }
 
 /* Do two lanes of one store write different values to the same bytes? */
 static void compare_lanes(struct look *l, uint64_t base, const struct mark *m, unsigned lane,
                           uint8_t bytes) {
-    const uint32_t(*data)[ISA_LANES] = data_of(l->a);
-    if (m->done != l->number || !(m->bytes & bytes) || m->lane == lane || !data ||
-        l->now->kind != ISA_STORE)
+    const uint32_t(*data)[ISA_LANES] = l->data;
+    if (!(m->bytes & bytes) || m->lane == lane || !data || l->now->kind != ISA_STORE)
         return;
     uint32_t mask = l->a->bytes >= 4 ? ~0u : (1u << 8 * l->a->bytes) - 1;
     bool differ = false;
@@ -422,20 +463,23 @@ static void compare_lanes(struct look *l, uint64_t base, const struct mark *m, u
         tell(l, base, l->now, m->lane, lane);
 }
 
-static void put(struct mark *m, uint32_t number, unsigned lane, uint8_t bytes) {
+static inline void put(struct mark *m, uint32_t number, unsigned lane, uint8_t bytes) {
     if (m->done == number)
         bytes |= m->bytes;
     *m = (struct mark){ number, (uint8_t)lane, bytes };
 }
 
-static void enter(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) {
-    struct isa_race *r = l->g->race;
-    if (l->now->kind != ISA_LOAD) {
-        put(&c->write, l->number, lane, bytes);
-        return;
-    }
-    const struct done *first = c->read[0].done ? done_at(r, c->read[0].done) : NULL;
-    if (first && (first->group != l->now->group || first->wave != l->now->wave))
+/* Is the load of another wave than the access? */
+static bool is_theirs(struct look *l, uint32_t load) {
+    const struct done *d = done_at(l->g->race, load);
+    bool theirs = d->group != l->now->group || d->wave != l->now->wave;
+    *(theirs ? &l->theirs : &l->mine) = load;
+    return theirs;
+}
+
+static inline void enter_load(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) {
+    uint32_t last = c->read[0].done;
+    if (last && last != l->number && last != l->mine && (last == l->theirs || is_theirs(l, last)))
         c->read[1] = c->read[0];
     put(&c->read[0], l->number, lane, bytes);
 }
@@ -445,21 +489,43 @@ static void enter(struct look *l, struct cell *c, unsigned lane, uint8_t bytes) 
 static void keep(struct look *l, struct page *p, unsigned cell, const unsigned char *from,
                  uint8_t bytes) {
     uint8_t fresh = (uint8_t)(bytes & ~p->kept[cell]);
-    if (!fresh || l->a->space == ISA_SPACE_LDS)
-        return;
     if (!l->host) {
         l->g->race->unkept = true;
         return;
     }
     unsigned first = (unsigned)__builtin_ctz(bytes);
-    for (unsigned i = first; i < CELL; i++)
-        if (fresh >> i & 1)
-            p->before[cell][i] = from[i - first];
+    if (fresh == (1 << CELL) - 1)
+        memcpy(p->before[cell], from, CELL);
+    else
+        for (unsigned i = first; i < CELL; i++)
+            if (fresh >> i & 1)
+                p->before[cell][i] = from[i - first];
     p->kept[cell] |= fresh;
 }
 
+/* Some bytes of one lane that are in one cell. from: where the first of them is; NULL: not known.
+ */
+static inline void visit_load(struct look *l, struct cell *c, uint64_t base, unsigned lane,
+                              uint8_t bytes) {
+    compare(l, base, &c->write, lane, bytes);
+    enter_load(l, c, lane, bytes);
+}
+
+static inline void visit_write(struct look *l, struct page *p, unsigned number, uint64_t base,
+                               unsigned lane, uint8_t bytes, const unsigned char *from) {
+    struct cell *c = &p->cell[number];
+    if (bytes & ~p->kept[number] && l->a->space != ISA_SPACE_LDS)
+        keep(l, p, number, from, bytes);
+    compare(l, base, &c->write, lane, bytes);
+    if (c->write.done == l->number)
+        compare_lanes(l, base, &c->write, lane, bytes);
+    compare(l, base, &c->read[0], lane, bytes);
+    compare(l, base, &c->read[1], lane, bytes);
+    put(&c->write, l->number, lane, bytes);
+}
+
 /* The bytes of one lane, cell by cell. */
-static void visit(struct look *l, uint64_t address, unsigned lane) {
+static void visit_bytes(struct look *l, uint64_t address, unsigned lane) {
     for (uint64_t at = address, end = address + l->a->bytes; at < end;) {
         uint64_t base = at / CELL * CELL, stop = base + CELL < end ? base + CELL : end;
         unsigned number = base / CELL % PAGE_CELLS;
@@ -467,18 +533,33 @@ static void visit(struct look *l, uint64_t address, unsigned lane) {
         uint8_t bytes = (uint8_t)(((1u << (stop - at)) - 1) << (at - base));
         if (!page)
             return;
-        struct cell *c = &page->cell[number];
-        if (l->now->kind != ISA_LOAD)
-            keep(l, page, number,
-                 l->host ? (const unsigned char *)l->host[lane] + (at - address) : NULL, bytes);
-        compare(l, base, &c->write, lane, bytes);
-        compare_lanes(l, base, &c->write, lane, bytes);
-        if (l->now->kind != ISA_LOAD) {
-            compare(l, base, &c->read[0], lane, bytes);
-            compare(l, base, &c->read[1], lane, bytes);
-        }
-        enter(l, c, lane, bytes);
+        if (l->now->kind == ISA_LOAD)
+            visit_load(l, &page->cell[number], base, lane, bytes);
+        else
+            visit_write(l, page, number, base, lane, bytes,
+                        l->host ? (const unsigned char *)l->host[lane] + (at - address) : NULL);
         at = stop;
+    }
+}
+
+/* The same where they are whole cells, as they mostly are. */
+static void visit(struct look *l, uint64_t address, unsigned lane) {
+    enum { WHOLE = (1 << CELL) - 1 };
+    if ((address | l->a->bytes) % CELL) {
+        visit_bytes(l, address, lane);
+        return;
+    }
+    for (uint64_t at = 0; at < l->a->bytes; at += CELL) {
+        uint64_t base = address + at;
+        unsigned number = base / CELL % PAGE_CELLS;
+        struct page *page = page_at(l->g->race, l->memory, base);
+        if (!page)
+            return;
+        if (l->now->kind == ISA_LOAD)
+            visit_load(l, &page->cell[number], base, lane, WHOLE);
+        else
+            visit_write(l, page, number, base, lane, WHOLE,
+                        l->host ? (const unsigned char *)l->host[lane] + at : NULL);
     }
 }
 
@@ -521,6 +602,7 @@ bool isa_race_access(struct isa_race_group *g, const struct isa_access *a, uint6
                       .now = &now,
                       .number = add_done(r, &now),
                       .host = host,
+                      .data = a->kind == ISA_STORE ? data_of(a) : NULL,
                       .found = found };
     for (uint64_t left = a->lanes; left && l.number; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctzll(left);

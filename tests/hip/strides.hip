@@ -24,6 +24,9 @@ enum { READ_TILE = TILE + 4 };
 enum { READ_TILE = TILE };
 #endif
 
+// Squares: no two distances are equal, so that they are many ranges.
+enum { SQUARES = 100 };
+
 struct point {
     float x, y, z;
 };
@@ -69,6 +72,18 @@ __global__ void take(const point *p, float *to) {
 #endif
 }
 
+__global__ void set_squares(float *to) {
+    int i = threadIdx.x;
+    if (i < SQUARES)
+        to[i * i] = (float)i;
+}
+
+__global__ void get_squares(const float *from, float *to) {
+    int i = threadIdx.x;
+    if (i < SQUARES)
+        to[i] = from[i * i];
+}
+
 int main() {
     float *matrix, *sums, *from, *to, *taken;
     point *points;
@@ -94,6 +109,13 @@ int main() {
     set_y<<<(POINTS + 255) / 256, 256>>>(points);
     take<<<(POINTS + 255) / 256, 256>>>(points, taken);
     CHECK(hipMemcpy(host, taken, POINTS * sizeof *taken, hipMemcpyDeviceToHost));
+
+    float *squares;
+    CHECK(hipMalloc(&squares, SQUARES * SQUARES * sizeof *squares));
+    set_squares<<<1, 128>>>(squares);
+    get_squares<<<1, 128>>>(squares, taken);
+    CHECK(hipMemcpy(host, taken, SQUARES * sizeof *taken, hipMemcpyDeviceToHost));
+    CHECK(hipFree(squares));
     printf("%g %g\n", host[10], tile[205]);
 
     CHECK(hipFree(matrix));

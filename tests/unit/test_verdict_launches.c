@@ -39,6 +39,75 @@ static const char *text_of(enum verdict_hypothesis_id id) {
     return V->hypothesis[id].text;
 }
 
+/* ---- what did it touch? ---------------------------------------------------------------------- */
+
+enum { POINTS = 100, POINT = 12 };
+
+/* The device states one member of every point, of `ranges` that the launch touched in all. */
+static uint64_t touched(uint64_t launch, unsigned access, uint64_t at, uint64_t ranges,
+                        uint64_t before) {
+    union event_slot s[2];
+    s[0].event = (struct event){ .kind = EVENT_TOUCHED,
+                                 .dst = ranges,
+                                 .src = launch,
+                                 .len = before,
+                                 .aux = event_aux(EVENT_NO_FN, 0) };
+    event_extra_pattern(&s[1], &(struct event_pattern){ .access = { .address = at,
+                                                                    .bytes = 4,
+                                                                    .access = access,
+                                                                    .argument = EVENT_NO_ARGUMENT },
+                                                        .pitch = POINT,
+                                                        .rows = POINTS,
+                                                        .slices = 1 });
+    return put_slots(s, 2);
+}
+
+static uint64_t launch_points(const char *kernel) {
+    return launch_checked(kernel, DEVICE2_AT, EVENT_ARG_READ | EVENT_ARG_WRITE, 1, s0, &every);
+}
+
+/* x and y are written, in the order in which the device may tell it; then one member is read. */
+static void use_points(uint64_t read_at) {
+    prepare();
+    alloc(DEVICE2_AT, POINTS * POINT);
+    uint64_t l = launch_points("set");
+    uint64_t first = touched(l, DETAIL_ACCESS_WRITE, DEVICE2_AT, 2, 0);
+    touched(l, DETAIL_ACCESS_WRITE, DEVICE2_AT + 4, 2, first);
+    touched(launch_points("get"), DETAIL_ACCESS_READ, read_at, 1, 0);
+    sync_device(0);
+    free_at(DEVICE2_AT);
+    finish();
+}
+
+static void strides_are_compared_row_by_row(void **state) {
+    (void)state;
+    use_points(DEVICE2_AT + 4);
+    expect_no_findings();
+    assert_int_equal(status_of(HYPOTHESIS_UNINITIALISED_READ), VERDICT_STATUS_RULED_OUT);
+    assert_int_equal(status_of(HYPOTHESIS_SHAPE_MISMATCH), VERDICT_STATUS_RULED_OUT);
+}
+
+static void a_member_that_nothing_wrote_is_found(void **state) {
+    (void)state;
+    use_points(DEVICE2_AT + 8);
+    assert_int_equal(status_of(HYPOTHESIS_UNINITIALISED_READ), VERDICT_STATUS_CONFIRMED);
+    expect_says(text_of(HYPOTHESIS_UNINITIALISED_READ), "reads 400 bytes that nothing has written");
+}
+
+/* Some of what the launch wrote is in an event that is not there. */
+static void a_missing_part_is_a_launch_of_unknown_extent(void **state) {
+    (void)state;
+    prepare();
+    alloc(DEVICE2_AT, POINTS * POINT);
+    touched(launch_points("set"), DETAIL_ACCESS_WRITE, DEVICE2_AT, 2, 0);
+    touched(launch_points("get"), DETAIL_ACCESS_READ, DEVICE2_AT + 4, 1, 0);
+    sync_device(0);
+    free_at(DEVICE2_AT);
+    finish();
+    expect_no_findings();
+    assert_int_equal(status_of(HYPOTHESIS_UNINITIALISED_READ), VERDICT_STATUS_INCONCLUSIVE);
+}
+
 /* ---- did it run? ----------------------------------------------------------------------------- */
 
 static void kernels_that_did_not_run_are_never_clean(void **state) {
@@ -347,6 +416,9 @@ static void a_failing_call_that_is_made_again_is_handled(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        verdict_test(strides_are_compared_row_by_row),
+        verdict_test(a_member_that_nothing_wrote_is_found),
+        verdict_test(a_missing_part_is_a_launch_of_unknown_extent),
         verdict_test(kernels_that_did_not_run_are_never_clean),
         verdict_test(launches_nobody_waited_for_may_not_have_run),
         verdict_test(the_device_may_say_that_they_ran),

@@ -213,7 +213,7 @@ static void tell_touches(const struct soft_op *op, struct machine_launch *l) {
 
 /* Unless GRETA_SOFT_CHECK asks for more, the launches of a recorded program are followed until that
  * has cost some seconds: accesses of all launches together, memory of each. */
-enum { RACE_ACCESSES = 100 * 1000 * 1000, RACE_BYTES = 40 << 20 };
+enum { RACE_ACCESSES = 250 * 1000 * 1000, RACE_BYTES = 40 << 20 };
 
 static _Atomic uint64_t race_accesses_left = RACE_ACCESSES;
 

@@ -79,6 +79,34 @@ static void *span(void *context, const struct isa_access *a, uint64_t address, u
     return r->host + (address - r->start);
 }
 
+/* The range that all lanes are in, each where it should be, as they mostly are; NULL: they may not
+ * be. *row: they access the bytes from *first on one after the other. */
+static const struct machine_range *look_up_all(struct machine_worker *w, const struct isa_access *a,
+                                               const uint64_t address[ISA_LANES], uint64_t *first,
+                                               bool *row) {
+    uint64_t low = UINT64_MAX, high = 0, count = 0;
+    uint64_t begin = a->lanes ? address[__builtin_ctzll(a->lanes)] : 0;
+    *row = true;
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        uint64_t at = address[__builtin_ctzll(left)];
+        low = at < low ? at : low;
+        high = at > high ? at : high;
+        *row &= at == begin + count++ * a->bytes;
+    }
+    const struct machine_range *r = a->lanes ? look_up(w, low) : NULL;
+    uint64_t bytes = high - low + a->bytes;
+    *first = low;
+    return !r || bytes > r->bytes - (low - r->start) || is_astray(w, a, low, bytes) ? NULL : r;
+}
+
+static void set_hosts(const struct machine_range *r, const struct isa_access *a,
+                      const uint64_t address[ISA_LANES], void *host[ISA_LANES]) {
+    for (uint64_t left = a->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        host[l] = r->host + (address[l] - r->start);
+    }
+}
+
 static bool lanes(void *context, const struct isa_access *a, const uint64_t address[ISA_LANES],
                   void *host[ISA_LANES], unsigned *lane, uint64_t *at) {
     for (uint64_t left = a->lanes; left; left &= left - 1) {
@@ -117,9 +145,30 @@ static void *touching_span(void *context, const struct isa_access *a, uint64_t a
     return bytes == a->bytes ? touching_row(context, a, address, bytes) : NULL;
 }
 
+static void touch_all(const struct machine_range *r, const struct isa_access *a,
+                      const uint64_t address[ISA_LANES], uint64_t first, bool row) {
+    if (!r->touch)
+        return;
+    if (row) {
+        machine_touch_mark(r->touch, first, (uint64_t)__builtin_popcountll(a->lanes) * a->bytes,
+                           a->kind);
+        return;
+    }
+    for (uint64_t left = a->lanes; left; left &= left - 1)
+        machine_touch_mark(r->touch, address[__builtin_ctzll(left)], a->bytes, a->kind);
+}
+
 static bool touching_lanes(void *context, const struct isa_access *a,
                            const uint64_t address[ISA_LANES], void *host[ISA_LANES], unsigned *lane,
                            uint64_t *at) {
+    uint64_t first;
+    bool row;
+    const struct machine_range *all = look_up_all(context, a, address, &first, &row);
+    if (all) {
+        set_hosts(all, a, address, host);
+        touch_all(all, a, address, first, row);
+        return true;
+    }
     if (!lanes(context, a, address, host, lane, at))
         return false;
     for (uint64_t left = a->lanes; left; left &= left - 1) {
@@ -151,9 +200,11 @@ static bool watching_lanes(void *context, const struct isa_access *a,
         machine_check_scratch(w, a, -1, address);
         return true;
     }
+    const struct machine_range *r = NULL; /* of the last lane */
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctzll(left);
-        const struct machine_range *r = look_up(w, address[l]);
+        if (!r || address[l] - r->start >= r->bytes)
+            r = look_up(w, address[l]);
         if (!r || !r->is_the_programs)
             seen.lanes &= ~(UINT64_C(1) << l);
     }
