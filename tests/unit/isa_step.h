@@ -4,15 +4,16 @@
 #define TESTS_UNIT_ISA_STEP_H
 
 #include "isa/isa.h"
+#include "unit/isa_bits.h"
 #include "unit/test.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BASE 0x4000u
 
 static struct isa_wave *wave;
 static struct isa_group group;
+static enum isa_gpu step_gpu = ISA_GFX942; /* whose code step() runs */
 
 static inline int setup(void **state) {
     (void)state;
@@ -31,7 +32,7 @@ static inline enum isa_result step(const uint32_t *words, int n, uint64_t exec, 
     struct isa_code *code;
     struct err e = { 0 };
     uint32_t program[3] = { words[0], n > 1 ? words[1] : 0xbf810000, 0xbf810000 };
-    assert_int_equal(isa_code_open(&code, ISA_GFX942, program, sizeof program, BASE, &e), RC_OK);
+    assert_int_equal(isa_code_open(&code, step_gpu, program, sizeof program, BASE, &e), RC_OK);
     wave->code = code;
     wave->group = &group;
     wave->memory = NULL;
@@ -45,25 +46,9 @@ static inline enum isa_result step(const uint32_t *words, int n, uint64_t exec, 
     return r;
 }
 
-static inline uint32_t bits32(float f) {
-    uint32_t u;
-    memcpy(&u, &f, 4);
-    return u;
-}
-static inline uint64_t bits64(double f) {
-    uint64_t u;
-    memcpy(&u, &f, 8);
-    return u;
-}
-static inline float float_of(uint32_t u) {
-    float f;
-    memcpy(&f, &u, 4);
-    return f;
-}
-static inline double double_of(uint64_t u) {
-    double f;
-    memcpy(&f, &u, 8);
-    return f;
+static inline void set_all(int reg, uint32_t value) {
+    for (int l = 0; l < ISA_LANES; l++)
+        wave->vgpr[reg][l] = value;
 }
 
 static uint64_t random_state = 7;

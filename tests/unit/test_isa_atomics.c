@@ -1,5 +1,6 @@
 /* Every atomic - of device memory, images, LDS and scalar registers - against a model made from its
  * name: each pair of edge values, with lanes off, with and without the old value returned. */
+#include "unit/isa_modelled.h"
 #include "unit/isa_wave.h"
 
 #include <math.h>
@@ -436,13 +437,10 @@ static void every_atomic_does_what_its_name_says(void **state) {
     for (enum isa_op op = 1; op < ISA_OP_COUNT; op++) {
         const struct isa_info *info = &isa_info[op];
         struct meaning m = { 0 };
-        bool atomic = info->forms & ISA_FORM_ATOMIC, known = false;
-        if (atomic || info->encoding == ISA_ENC_DS)
-            known = read_name(info, &m);
-        if (atomic && !known)
-            fail_msg("no model of %s", info->name);
-        if (!known)
+        if (!isa_is_atomic(info))
             continue;
+        if (!read_name(info, &m))
+            fail_msg("no model of %s", info->name);
         check_atomic(op, m);
         if (info->encoding == ISA_ENC_MIMG) /* texels of 32 bits, and of 64 */
             m.bits = 64, check_atomic(op, m);

@@ -1,6 +1,7 @@
 /* Every load and store of device memory and scratch against a model made from its name,
  * ENCODING_(load|store)_WIDTH[_d16[_hi]]: byte by byte, at addresses of any alignment, with lanes
  * off. */
+#include "unit/isa_modelled.h"
 #include "unit/isa_wave.h"
 
 #include <stdio.h>
@@ -109,19 +110,12 @@ static void check_store(enum isa_op op, const struct width *w) {
         fail_msg("%s does not write the bytes that its name says", info->name);
 }
 
-static bool is_plain(const struct isa_info *info) {
-    bool encoding = info->encoding == ISA_ENC_FLAT || info->encoding == ISA_ENC_GLOBAL ||
-                    info->encoding == ISA_ENC_SCRATCH || info->encoding == ISA_ENC_MUBUF;
-    return encoding && info->forms & (ISA_FORM_LOAD | ISA_FORM_STORE) &&
-           !(info->forms & (ISA_FORM_ATOMIC | ISA_FORM_TOLDS)) && !strstr(info->name, "format");
-}
-
 static void every_load_and_store_does_what_its_name_says(void **state) {
     (void)state;
     unsigned count = 0;
     for (enum isa_op op = 1; op < ISA_OP_COUNT; op++) {
         struct width w;
-        if (!is_plain(&isa_info[op]))
+        if (!isa_is_plain_move(&isa_info[op]))
             continue;
         if (!width_of(isa_info[op].name, &w))
             fail_msg("there is no model of %s", isa_info[op].name);

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static void set_all(int reg, uint32_t value) {
-    for (int l = 0; l < ISA_LANES; l++)
-        wave->vgpr[reg][l] = value;
-}
-
 static void expect_all(int reg, uint32_t value) {
     for (int l = 0; l < ISA_LANES; l++)
         if (wave->vgpr[reg][l] != value)
@@ -300,6 +295,51 @@ static void division_is_rounded_correctly(void **state) {
     }
 }
 
+/* The same of doubles: n in v[0:1], d in v[2:3]. */
+static void set_pair(int reg, double value) {
+    set_all(reg, (uint32_t)bits64(value));
+    set_all(reg + 1, (uint32_t)(bits64(value) >> 32));
+}
+static double get_pair(int reg) {
+    return double_of(wave->vgpr[reg][0] | (uint64_t)wave->vgpr[reg + 1][0] << 32);
+}
+#define VGPRS(a, b, c)                                                                             \
+    ((ISA_VGPR0 + (a)) | (ISA_VGPR0 + (b)) << 9 | (uint32_t)(ISA_VGPR0 + (c)) << 18)
+
+static double divide64(double n, double d) {
+    set_pair(0, n);
+    set_pair(2, d);
+    RUN(0xd1e16a04, VGPRS(2, 2, 0)); /* v_div_scale_f64 v[4:5], vcc, v[2:3], v[2:3], v[0:1] */
+    RUN(0xd1e16a06, VGPRS(0, 2, 0)); /* v_div_scale_f64 v[6:7], vcc, v[0:1], v[2:3], v[0:1] */
+    uint64_t vcc = ISA_WAVE_VCC(wave);
+    double ds = get_pair(4), ns = get_pair(6), r = 1.0 / ds, e = fma(-ds, r, 1.0);
+    r = fma(e, r, r);
+    double q = ns * r;
+    set_pair(8, fma(-ds, q, ns));
+    set_pair(10, r);
+    set_pair(12, q);
+    ISA_WAVE_VCC(wave) = vcc;
+    RUN(0xd1e3000e, VGPRS(8, 10, 12)); /* v_div_fmas_f64 v[14:15], v[8:9], v[10:11], v[12:13] */
+    RUN(0xd1df0010, VGPRS(14, 2, 0));  /* v_div_fixup_f64 v[16:17], v[14:15], v[2:3], v[0:1] */
+    return get_pair(16);
+}
+
+static void division_of_doubles_is_rounded_correctly(void **state) {
+    (void)state;
+    static const double edges[] = { 0.0,       -0.0,     1.0,      -3.0,       7.0,     1e-300,
+                                    0x1p-1074, 1.7e308,  -1.7e308, INFINITY,   NAN,     0x1p-1022,
+                                    1e200,     -1.5e-99, 0x1p1023, 0x1.8p-900, 12345.6, 1e-310 };
+    size_t n = sizeof edges / sizeof *edges;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < n; b++) {
+            double is = divide64(edges[a], edges[b]), wanted = edges[a] / edges[b];
+            int tiny = fabs(wanted) < 0x1p-1021; /* scaled back: may be rounded twice */
+            uint64_t off = bits64(is) - bits64(wanted) + 1;
+            if (!(isnan(is) && isnan(wanted)) && off != 1 && !(tiny && off <= 2))
+                fail_msg("%a / %a is %a and should be %a", edges[a], edges[b], is, wanted);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neg_abs_and_clamp),
@@ -314,6 +354,7 @@ int main(void) {
         cmocka_unit_test(cmpx_writes_exec),
         cmocka_unit_test(vgpr_indexing_moves_registers),
         cmocka_unit_test(division_is_rounded_correctly),
+        cmocka_unit_test(division_of_doubles_is_rounded_correctly),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -74,6 +74,8 @@ static void unknown_instruction_stops_with_its_encoding(void **state) {
     isa_stop_print(f.wave, ISA_UNKNOWN, text, sizeof text);
     assert_string_equal(text, "unknown instruction at pc 0x10004: 0xffffffff 0xbf810000 is none of "
                               "gfx90a");
+    assert_int_equal(isa_stop_instruction(f.wave, ISA_UNKNOWN, text, sizeof text), 0);
+    assert_string_equal(text, "");
     finish(&f);
 }
 
@@ -86,6 +88,8 @@ static void running_past_the_code_is_told(void **state) {
     assert_int_equal(isa_run(f.wave, 100), ISA_BAD_PC);
     isa_stop_print(f.wave, ISA_BAD_PC, text, sizeof text);
     assert_string_equal(text, "jump to 0x10004, where there is no code");
+    assert_int_equal(isa_stop_instruction(f.wave, ISA_BAD_PC, text, sizeof text), 0);
+    assert_string_equal(text, "");
     finish(&f);
 }
 
@@ -134,6 +138,8 @@ static void trap_says_its_number(void **state) {
     assert_int_equal(f.wave->stop.code, 2);
     isa_stop_print(f.wave, ISA_TRAP, text, sizeof text);
     assert_string_equal(text, "trap 2 at pc 0x10000: s_trap 2");
+    isa_stop_instruction(f.wave, ISA_TRAP, text, sizeof text);
+    assert_string_equal(text, "s_trap 2");
     finish(&f);
 }
 
