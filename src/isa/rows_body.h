@@ -153,8 +153,8 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
         LANES any |= (uint32_t)rare(GET_##t(pb), GET_##t(pc));                                     \
         if (!any) {                                                                                \
             LANES {                                                                                \
-                t a = GET_##t(pa), c = GET_##t(pc);                                                \
-                PUT_##t(pd, most(a, c));                                                           \
+                t a = GET_##t(pa), b = GET_##t(pb), c = GET_##t(pc);                               \
+                PUT_##t(pd, most(a, b, c));                                                        \
                 pd[ROWS_##t * ISA_LANES + l] = 0;                                                  \
             }                                                                                      \
             return;                                                                                \

@@ -489,13 +489,16 @@ static inline float div_scale_f32(float a, float b, float c, uint32_t *flag) {
     return pick_f32(zero, isa_float(0x7fc00000), a * isa_float(factor));
 }
 
-/* Whether anything but a small numerator may have to be scaled: by exponents alone. */
+/* Whether anything but a small numerator may have to be scaled: by exponents alone. Zeros are not
+ * rare: lanes that are off have them, and so have many numerators. */
 static inline int div_is_rare_f32(float b, float c) {
     int eb = exponent_f32(b), ec = exponent_f32(c), distance = ec - eb;
-    return (eb == 0) | (eb >= 252) | (ec == 0) | (distance >= 96) | (distance <= -125);
+    int numbers = (b != 0.0f) & (c != 0.0f);
+    return numbers & ((eb == 0) | (eb >= 252) | (ec == 0) | (distance >= 96) | (distance <= -125));
 }
-static inline float div_scale_most_f32(float a, float c) {
-    return a * pick_f32(exponent_f32(c) <= 23, 0x1p64f, 1.0f);
+static inline float div_scale_most_f32(float a, float b, float c) {
+    return pick_f32((b == 0.0f) | (c == 0.0f), isa_float(0x7fc00000),
+                    a * pick_f32(exponent_f32(c) <= 23, 0x1p64f, 1.0f));
 }
 
 static inline int exponent_f64(double a) {
@@ -523,10 +526,13 @@ static inline double div_scale_f64(double a, double b, double c, uint32_t *flag)
 
 static inline int div_is_rare_f64(double b, double c) {
     int eb = exponent_f64(b), ec = exponent_f64(c), distance = ec - eb;
-    return (eb == 0) | (eb >= 2044) | (ec == 0) | (distance >= 768) | (distance <= -1021);
+    int numbers = (b != 0.0) & (c != 0.0);
+    return numbers &
+           ((eb == 0) | (eb >= 2044) | (ec == 0) | (distance >= 768) | (distance <= -1021));
 }
-static inline double div_scale_most_f64(double a, double c) {
-    return a * pick_f64(exponent_f64(c) <= 53, 0x1p128, 1.0);
+static inline double div_scale_most_f64(double a, double b, double c) {
+    return pick_f64((b == 0.0) | (c == 0.0), isa_double(UINT64_C(0x7ff8) << 48),
+                    a * pick_f64(exponent_f64(c) <= 53, 0x1p128, 1.0));
 }
 
 /* The quotient a of c / b with the cases that arithmetic gets wrong: b is the denominator. */

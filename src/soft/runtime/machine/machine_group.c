@@ -88,17 +88,21 @@ static void set_scalars(const struct machine_launch *l, struct isa_wave *w, uint
     set_pair(w, ISA_FLAT_SCRATCH, w->scratch_base);
 }
 
-/* Work-item ids, ten bits each, in v0. */
+/* Work-item ids, ten bits each, in v0: row by row of the block, so that the inner loop is one that
+ * compilers make vectors of. Of short kernels this is a good part of the work. */
 static void set_ids(const struct machine_launch *l, struct isa_wave *w) {
     uint32_t threads = l->block[0] * l->block[1] * l->block[2];
     uint32_t first = w->index * ISA_LANES, left = threads - first;
+    uint32_t count = left < ISA_LANES ? left : ISA_LANES;
     uint32_t x = first % l->block[0], y = first / l->block[0] % l->block[1];
     uint32_t z = first / l->block[0] / l->block[1];
     unsigned ids = l->machine->descriptor.work_item_ids;
-    for (uint32_t lane = 0; lane < ISA_LANES && lane < left; lane++) {
-        w->vgpr[0][lane] = x | (ids >= 1 ? y << 10 : 0) | (ids >= 2 ? z << 20 : 0);
-        if (++x < l->block[0])
-            continue;
+    for (uint32_t lane = 0; lane < count;) {
+        uint32_t row = l->block[0] - x < count - lane ? l->block[0] - x : count - lane;
+        uint32_t other = (ids >= 1 ? y << 10 : 0) | (ids >= 2 ? z << 20 : 0);
+        for (uint32_t n = 0; n < row; n++)
+            w->vgpr[0][lane + n] = (x + n) | other;
+        lane += row;
         x = 0;
         if (++y == l->block[1]) {
             y = 0;
