@@ -115,6 +115,9 @@ struct greta_soft_fault {
      * much a workgroup or a work-item has of it; HEAP and what follows it; else 0. */
     int space;
     uint32_t space_bytes;
+    /* Of machine code: mnemonic and operands of the instruction, "global_load_dword v2, v[0:1],
+     * off"; NULL: there is none, or nothing decodes it. */
+    const char *instruction;
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);

@@ -27,6 +27,21 @@ static unsigned add_node(union event_slot *slot, uint64_t node) {
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
+/* Where in the kernel: the line, of code compiled with -g, and the instruction. */
+static void add_source(union event_slot *slot, const struct greta_soft_fault *fault) {
+    uint64_t *word = event_extra_init(slot, EXTRA_SOURCE, 2);
+    char place[1200];
+    word[0] = word[1] = 0;
+    if (fault->place) {
+        snprintf(place, sizeof place, "%s (thread %u,%u,%u of block %u,%u,%u)", fault->place,
+                 fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
+                 fault->block[1], fault->block[2]);
+        word[0] = record_string(audit.writer, place);
+    }
+    if (fault->instruction)
+        word[1] = record_string(audit.writer, fault->instruction);
+}
+
 static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     (void)user;
     static const unsigned access[] = {
@@ -58,13 +73,8 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     if (fault->argument >= 0 && fault->argument_name)
         event_extra_argument(&slot[slots++], (uint64_t)fault->argument,
                              record_string(audit.writer, fault->argument_name));
-    if (fault->place) {
-        char place[1200];
-        snprintf(place, sizeof place, "%s (thread %u,%u,%u of block %u,%u,%u)", fault->place,
-                 fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0],
-                 fault->block[1], fault->block[2]);
-        event_extra_init(&slot[slots++], EXTRA_SOURCE, 1)[0] = record_string(audit.writer, place);
-    }
+    if (fault->place || fault->instruction)
+        add_source(&slot[slots++], fault);
     if (fault->space)
         event_extra_caught(&slot[slots++], &(struct event_caught){ .space = (unsigned)fault->space,
                                                                    .all = fault->space_bytes });

@@ -199,14 +199,18 @@ static int print_fault(const struct isa_stop *s, const char *text, char *out, si
                     s->why ? ": " : "", s->why ? s->why : "", s->pc, text);
 }
 
+int isa_stop_instruction(const struct isa_wave *w, enum isa_result r, char *out, size_t size) {
+    struct isa_insn i;
+    if (r == ISA_BAD_PC || r == ISA_UNKNOWN)
+        return snprintf(out, size, "%s", "");
+    isa_decode(isa_code_gpu(w->code), w->stop.raw, 2, &i);
+    return isa_print(isa_code_gpu(w->code), &i, out, size);
+}
+
 int isa_stop_print(const struct isa_wave *w, enum isa_result r, char *out, size_t size) {
     const struct isa_stop *s = &w->stop;
-    char text[256] = "";
-    struct isa_insn i;
-    if (r != ISA_BAD_PC) {
-        isa_decode(isa_code_gpu(w->code), s->raw, 2, &i);
-        isa_print(isa_code_gpu(w->code), &i, text, sizeof text);
-    }
+    char text[ISA_TEXT_BYTES];
+    isa_stop_instruction(w, r, text, sizeof text);
     switch (r) {
     case ISA_FAULT:
         return print_fault(s, text, out, size);

@@ -187,6 +187,14 @@ enum isa_result isa_run(struct isa_wave *w, uint64_t budget);
 /* Products of elements that a matrix instruction adds up, and bytes of an element; 0 of others. */
 unsigned isa_matrix_products(enum isa_op op, unsigned *bytes);
 
+/* Room for the text of an instruction. */
+enum { ISA_TEXT_BYTES = 256 };
+
+/* Mnemonic and operands of the instruction that stopped the wave: "global_load_dword v2, v[0:1],
+ * off"; empty if there is none: the wave jumped to where no code is, or nothing decodes it. As
+ * snprintf(). */
+int isa_stop_instruction(const struct isa_wave *w, enum isa_result r, char *out, size_t size);
+
 /* One line for people: "v_add_f32 at 0x1040: ...", of a wave that stopped. As snprintf(). */
 int isa_stop_print(const struct isa_wave *w, enum isa_result r, char *out, size_t size);
 

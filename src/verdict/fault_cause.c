@@ -23,7 +23,7 @@ struct fault_facts {
     struct event_fault extra;
     bool has_extra;
     uint32_t argument_name;
-    uint32_t source; /* a string: where in the kernel; 0: unknown */
+    uint32_t source, instruction; /* strings: where in the kernel, and what; 0: unknown */
     bool has_value;
     uint64_t value; /* of the argument */
     uint64_t need;  /* bytes its footprint has; 0: unknown */
@@ -139,6 +139,8 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
         x.argument_name = (uint32_t)a->word[1];
     if (source)
         x.source = (uint32_t)source->word[0];
+    if (source && event_extra_words(source) > 1)
+        x.instruction = (uint32_t)source->word[1];
     const struct event_extra *inner = reader_extra(e, EXTRA_CAUGHT);
     if (inner) {
         x.space = event_caught_of(inner).space;
@@ -380,6 +382,17 @@ static const struct sentence *with_source(struct replay *r, const struct reader_
                place_words(r, at + strlen(" at ")));
 }
 
+/* Line and instruction of the kernel, as far as the device has said them. */
+static const struct sentence *with_code(struct replay *r, const struct reader_event *e,
+                                        const struct fault_facts *x, const struct sentence *said) {
+    if (x->source)
+        said = with_source(r, e, x->source, said);
+    if (x->instruction)
+        said = SAY(&r->words, FAULT_INSTRUCTION, A_SENTENCE(said),
+                   A_NAME(actors_text(r, &r->words, "%s", reader_string(r->r, x->instruction))));
+    return said;
+}
+
 /* The operation that faulted, by its event, or by its kernel's name. */
 static void describe_fault(struct replay *r, const struct reader_event *e,
                            const struct fault_facts *x, struct found *f) {
@@ -389,8 +402,7 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
             ? SAY(&r->words, KERNEL_NAMED, A_NAME(reader_kernel(r->r, e->event.name)))
             : findings_replayed(r, seq, f->replay);
     f->said = fault_words(r, x, f, A_SENTENCE(who));
-    if (x->source)
-        f->said = with_source(r, e, x->source, f->said);
+    f->said = with_code(r, e, x, f->said);
 }
 
 /* A race that was found before and whose operation now faults where it was: the same thing once
@@ -458,8 +470,8 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         /* Suspected before from its sizes alone: now the device has said it, and where. */
         if (entered->argument == f.argument)
             entered->argument_name = f.argument_name;
-        if (entered->count > 1 && x.source)
-            entered->said = findings_keep(r, with_source(r, e, x.source, entered->said));
+        if (entered->count > 1)
+            entered->said = findings_keep(r, with_code(r, e, &x, entered->said));
     }
     r->faults[r->fault_count++] = (struct fault){
         .space = s,

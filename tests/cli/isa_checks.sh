@@ -177,7 +177,13 @@ check "pointers compiles" compile pointers PLAIN
 # points HOW SENTENCE: what the audit says of that pointer.
 points() { finds "$2" "$audit" run --device soft --out "pointers-$1.out" -- ./pointers-PLAIN "$1"; }
 check "an atomic that is not aligned is called that" status 1 points misaligned \
-    "ROOT_CAUSE UPSTREAM_KERNEL_FAULT: kernel count .* updates 4 bytes atomically at offset 6 of a block of 256 bytes through its argument counters, which is no multiple of their size, in count at .*pointers.hip:7 .thread 0,0,0 of block 0,0,0"
+    "ROOT_CAUSE UPSTREAM_KERNEL_FAULT: kernel count .* updates 4 bytes atomically at offset 6 of a block of 256 bytes through its argument counters, which is no multiple of their size, in count at .*pointers.hip:7 .thread 0,0,0 of block 0,0,0., at the instruction global_atomic_[a-z_0-9]+ v[0-9]"
+without_lines() {
+    hipcc -O2 --offload-arch=gfx90a "$sources/pointers.hip" -o pointers-STRIPPED &&
+        finds "$1" "$audit" run --device soft --out pointers-STRIPPED.out -- ./pointers-STRIPPED host
+}
+check "without lines the instruction is still named" status 1 without_lines \
+    "INVALID_POINTER: kernel copy .* read address .*, at the instruction global_load_dword v[0-9]+, v.[0-9]+:[0-9]+., off; hipDeviceSynchronize"
 check "so is memory of the host" status 1 points host \
     "ROOT_CAUSE INVALID_POINTER: kernel copy .* read address 0x[0-9a-f]+ through its argument from: memory of the host that .*pointers.hip:11"
 check "and a null pointer with an index" status 1 points null \

@@ -311,6 +311,7 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
         .stream = op->stream && !op->stream->is_null ? op->stream : NULL,
         .pc = stop->where.pc,
         .detail = stop->text,
+        .instruction = stop->instruction[0] ? stop->instruction : NULL,
     };
     memcpy(f.block, stop->group, sizeof f.block);
     memcpy(f.thread, stop->thread, sizeof f.thread);

@@ -50,6 +50,7 @@ struct soft_machine_stop {
     uint32_t thread[3];                /* the work-item in it, of a fault; else the wave's first */
     uint32_t lds_bytes, scratch_bytes; /* of a group; of a lane */
     char text[512];
+    char instruction[ISA_TEXT_BYTES]; /* mnemonic and operands; empty: none */
 };
 
 /* Bytes that soft_machine_pack() writes: the kernarg segment as far as the program fills it. */

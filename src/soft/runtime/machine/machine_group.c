@@ -147,8 +147,10 @@ static void stop_launch(struct machine_launch *l, const struct isa_wave *w,
         s->thread[1] = n / l->block[0] % l->block[1];
         s->thread[2] = n / l->block[0] / l->block[1];
         isa_stop_print(w, result, s->text, sizeof s->text);
+        isa_stop_instruction(w, result, s->instruction, sizeof s->instruction);
         if (result == ISA_FAULT && w->stop.op == ISA_OP_s_sendmsg) { /* of malloc() and free() */
             s->where.pc = machine_heap_caller(w);
+            s->instruction[0] = 0; /* ours, not the program's */
             snprintf(s->text, sizeof s->text, "%s: 0x%llx", w->stop.why,
                      (unsigned long long)w->stop.address);
         }
