@@ -207,6 +207,9 @@ enum greta_soft_caught_kind {
     /* Nothing wrong: as RACE, but the launch left the same bytes in other orders too, and what its
      * loads got was only compared. The first one of a launch is told. */
     GRETA_SOFT_CAUGHT_RACE_HARMLESS = 10,
+    /* At the end of the program: `count` blocks, `bytes` together, that malloc() in this kernel
+     * returned at at[0] are not freed. */
+    GRETA_SOFT_CAUGHT_LEAK = 11,
 };
 enum greta_soft_space {
     GRETA_SOFT_SPACE_GLOBAL = 1,

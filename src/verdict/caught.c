@@ -134,6 +134,9 @@ static const struct sentence *say(const struct caught *c, struct space *space,
         return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
     case DETAIL_CAUGHT_ASTRAY:
         return astray(c, space, id);
+    case DETAIL_CAUGHT_LEAK:
+        *id = HYPOTHESIS_LEAK;
+        return SAY(words, CAUGHT_LEAK, call, count, A_BYTES(c->e->event.len), place(c, 0));
     default:
         *id = HYPOTHESIS_UNINITIALISED_READ;
         return undefined(c, event_detail(&c->e->event) == DETAIL_CAUGHT_UNDEFINED_ADDRESS
@@ -181,6 +184,8 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         f.argument = (int)c.at.count;
         f.len = 1;
     }
+    if (event_detail(&e->event) == DETAIL_CAUGHT_LEAK)
+        f.order = UINT64_MAX - 1; /* it is one when all is over */
     f.said = say(&c, t->space, &f.hypothesis);
     findings_set_block(r, &f, t->space, c.block, e->event.dst);
     findings_evidence(&f, e->event.src);

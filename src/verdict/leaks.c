@@ -40,7 +40,8 @@ static void add_leak(struct judge *j, const struct space *s, const struct block 
 static void describe_many(struct replay *r) {
     for (size_t i = 0; i < r->found.count; i++) {
         struct found *f = &r->found.at[i];
-        if (f->hypothesis == HYPOTHESIS_LEAK && f->count > 1)
+        if (f->hypothesis == HYPOTHESIS_LEAK && f->count > 1 &&
+            !f->kernel) /* not the kernel's own */
             f->said =
                 findings_keep(r, SAY(&r->words, LEAK_MANY, A_NUMBER(f->count),
                                      A_SENTENCE(findings_event(r, f->culprit)), A_BYTES(f->len)));

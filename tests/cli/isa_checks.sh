@@ -169,6 +169,9 @@ check "and one after it was freed" status 1 faults freed \
     "ROOT_CAUSE USE_AFTER_FREE: kernel use .* read a block of 800 bytes that malloc.. in a kernel returned, after it was freed, in use at .*heap.hip:25"
 check "and a second free" status 1 faults twice \
     "ROOT_CAUSE DOUBLE_FREE: kernel again .* frees a block of 24 bytes .* for the second time"
+check "what is never freed is a leak, with its kernel and line" faults lost \
+    "FINDINGS LEAK: 192 blocks .4608 bytes in all. that malloc.. in kernel lose .event [0-9]+. returned in lose at .*heap.hip:39 are never freed"
+check "of two calls in one line the one that is freed is none" status 1 grep 7680 heap-lost.out/report.txt
 check "memory of hipMalloc is not the kernel's to free" status 1 finds "free.. of an address that malloc.. in a kernel has not returned" \
     run ./heap-PLAIN foreign
 

@@ -1,4 +1,4 @@
-// Memory that kernels allocate for themselves: heap [past|before|freed|twice|foreign]. Without an argument all is in order.
+// Memory that kernels allocate for themselves: heap [past|before|freed|twice|foreign|lost]. Without an argument all is in order.
 #include "check.h"
 
 #include <string>
@@ -35,6 +35,13 @@ __global__ void again(int *foreign) {
         free(p); // line 35
 }
 
+__global__ void lose(int *out) {
+    int *p = (int *)malloc(24), *q = (int *)malloc(40); // line 39
+    p[0] = q[0] = threadIdx.x;
+    out[threadIdx.x] = p[0] + q[0];
+    free(q);
+}
+
 int main(int argc, char **argv) {
     std::string bug = argc > 1 ? argv[1] : "";
     const int n = 64, sizes[] = { 1, 10, 700, 5000, 100000 };
@@ -53,6 +60,9 @@ int main(int argc, char **argv) {
     CHECK(hipDeviceSynchronize());
     if (bug == "twice" || bug == "foreign")
         again<<<1, n>>>(bug == "foreign" ? out.device : nullptr);
+    if (bug == "lost")
+        for (int round = 0; round < 3; round++)
+            lose<<<1, n>>>(out.device);
     CHECK(hipDeviceSynchronize());
     return finish();
 }

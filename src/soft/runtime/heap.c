@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rangemap.h"
 #include "soft/runtime/memory.h"
@@ -23,8 +24,19 @@ static struct rangemap chunks;
 static struct chunk *current[SOFT_DEVICES_MAX]; /* small blocks come from here */
 static unsigned kept;                           /* chunks that were given back */
 static _Atomic bool is_used;
+static struct soft_heap_site *sites; /* number n is sites[n - 1] */
+static uint32_t site_count, site_room;
 
 /* All below: under the lock. */
+
+/* One block more, or one less, of a call. */
+static void count(uint32_t site, uint64_t bytes, bool more) {
+    if (!site)
+        return;
+    struct soft_heap_site *s = &sites[site - 1];
+    s->blocks += more ? 1 : (uint64_t)-1;
+    s->bytes += more ? bytes : (uint64_t)-bytes;
+}
 
 static void forget(struct chunk *c) {
     kept -= !c->block;
@@ -75,7 +87,7 @@ static struct chunk *new_chunk(int device, uint64_t bytes) {
 }
 
 /* Cuts a block from a chunk that has room for it. */
-static uint64_t cut(struct chunk *c, uint64_t bytes) {
+static uint64_t cut(struct chunk *c, uint64_t bytes, uint32_t site) {
     if (c->count == c->room) {
         unsigned room = c->room ? 2 * c->room : 16;
         struct soft_heap_piece *more = realloc(c->pieces, room * sizeof *more);
@@ -85,7 +97,8 @@ static uint64_t cut(struct chunk *c, uint64_t bytes) {
         c->room = room;
     }
     struct soft_heap_piece *p = &c->pieces[c->count++];
-    *p = (struct soft_heap_piece){ c->start + c->used, bytes, false };
+    *p = (struct soft_heap_piece){ c->start + c->used, bytes, false, site };
+    count(site, bytes, true);
     c->used += (bytes + GAP + ALIGN - 1) / ALIGN * ALIGN;
     c->live++;
     return p->start;
@@ -116,7 +129,60 @@ static bool has_room(const struct chunk *c, uint64_t bytes) {
     return c && c->used <= c->bytes && bytes <= c->bytes - c->used;
 }
 
-uint64_t soft_heap_alloc(int device, uint64_t bytes) {
+static uint32_t find_site(uint64_t pc, const char *kernel) {
+    for (uint32_t n = site_count; n; n--)
+        if (sites[n - 1].pc == pc && !strcmp(sites[n - 1].kernel, kernel))
+            return n;
+    return 0;
+}
+
+uint32_t soft_heap_find_site(uint64_t pc, const char *kernel) {
+    pthread_mutex_lock(&lock);
+    uint32_t n = find_site(pc, kernel);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+static uint32_t add_site(const struct soft_heap_site *site) {
+    if (site_count == site_room) {
+        uint32_t room = site_room ? 2 * site_room : 16;
+        struct soft_heap_site *more = realloc(sites, room * sizeof *more);
+        if (!more)
+            return 0;
+        sites = more;
+        site_room = room;
+    }
+    char *kernel = strdup(site->kernel), *place = site->place ? strdup(site->place) : NULL;
+    if (!kernel || (site->place && !place)) {
+        free(kernel);
+        free(place);
+        return 0;
+    }
+    struct soft_heap_site *s = &sites[site_count++];
+    *s = *site;
+    s->kernel = kernel;
+    s->place = place;
+    s->blocks = s->bytes = 0;
+    return site_count;
+}
+
+uint32_t soft_heap_add_site(const struct soft_heap_site *site) {
+    pthread_mutex_lock(&lock);
+    uint32_t n = find_site(site->pc, site->kernel); /* another core may have been here */
+    n = n ? n : add_site(site);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+void soft_heap_each_leak(void (*tell)(const struct soft_heap_site *site)) {
+    pthread_mutex_lock(&lock);
+    for (uint32_t n = 0; n < site_count; n++)
+        if (sites[n].blocks)
+            tell(&sites[n]);
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t soft_heap_alloc(int device, uint64_t bytes, uint32_t site) {
     uint64_t address = 0;
     if (!bytes || bytes > soft_layout.device_span)
         return 0;
@@ -133,7 +199,7 @@ uint64_t soft_heap_alloc(int device, uint64_t bytes) {
             c->used = GAP; /* what is before the first block is in the chunk, too */
     }
     if (c)
-        address = cut(c, bytes);
+        address = cut(c, bytes, site);
     pthread_mutex_unlock(&lock);
     return address;
 }
@@ -145,7 +211,10 @@ enum soft_heap_freed soft_heap_free(uint64_t address) {
     struct soft_heap_piece *p = c ? nearest(c, address) : NULL;
     if (p && p->start == address) {
         answer = p->freed ? SOFT_HEAP_FREED_TWICE : SOFT_HEAP_FREED;
-        c->live -= !p->freed;
+        if (!p->freed) {
+            count(p->site, p->bytes, false);
+            c->live--;
+        }
         p->freed = true;
         if (c->block && !c->live && c != current[c->device])
             give_back(c);
@@ -173,6 +242,9 @@ void soft_heap_reset(int device) {
         next = rangemap_next(&chunks, r);
         if (c->device != device)
             continue;
+        for (unsigned i = 0; i < c->count; i++)
+            if (!c->pieces[i].freed)
+                count(c->pieces[i].site, c->pieces[i].bytes, false);
         if (c->block)
             soft_memory_free(c->block);
         forget(c);

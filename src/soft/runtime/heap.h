@@ -17,10 +17,26 @@
 struct soft_heap_piece {
     uint64_t start, bytes;
     bool freed;
+    uint32_t site; /* where it was allocated; 0: unknown */
 };
 
+/* A call of malloc() in a kernel, and how much of what it returned is not freed. */
+struct soft_heap_site {
+    const char *kernel;
+    const char *place; /* "keep at heap.hip:18"; NULL: unknown */
+    uint64_t pc;
+    uint64_t tag, node; /* of the first launch that came there; see struct greta_soft_fault */
+    int device;
+    uint64_t blocks, bytes;
+};
+
+/* The number of the call at pc of that kernel; 0: it is new. */
+uint32_t soft_heap_find_site(uint64_t pc, const char *kernel);
+/* The number of a new one, whose strings are copied; 0 if memory ran out. */
+uint32_t soft_heap_add_site(const struct soft_heap_site *site);
+
 /* The address of a new block, aligned to 16; 0 for 0 bytes, or if the device has no memory left. */
-uint64_t soft_heap_alloc(int device, uint64_t bytes);
+uint64_t soft_heap_alloc(int device, uint64_t bytes, uint32_t site);
 
 enum soft_heap_freed {
     SOFT_HEAP_FREED,
@@ -31,6 +47,10 @@ enum soft_heap_freed soft_heap_free(uint64_t address);
 
 /* Whether the address is the heap's, and which of its blocks contains it or is nearest to it. */
 bool soft_heap_find(uint64_t address, struct soft_heap_piece *out);
+
+/* Tells every call some of whose blocks are not freed. tell() must not call functions of this file.
+ */
+void soft_heap_each_leak(void (*tell)(const struct soft_heap_site *site));
 
 /* Frees all of a device. */
 void soft_heap_reset(int device);

@@ -17,7 +17,9 @@
 
 #include <greta/soft.h>
 
+#include "soft/runtime/error.h"
 #include "soft/runtime/fault_signal.h"
+#include "soft/runtime/heap.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
@@ -51,9 +53,28 @@ void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, voi
         soft_memory_look_at_all(true); /* blocks from before */
 }
 
+/* What is alive on a device that failed need not be a leak. */
+static void tell_leak(const struct soft_heap_site *site) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    if (!o || !o->caught || soft_error_raised(site->device))
+        return;
+    struct greta_soft_caught c = {
+        .kind = GRETA_SOFT_CAUGHT_LEAK,
+        .tag = site->tag,
+        .node = site->node,
+        .kernel = site->kernel,
+        .bytes = site->bytes,
+        .count = site->blocks < UINT32_MAX ? (uint32_t)site->blocks : UINT32_MAX,
+        .at = { { .pc = site->pc, .place = site->place } },
+    };
+    o->caught(&c, atomic_load(&observer_user));
+}
+
 void greta_soft_look_at_slack(void) {
-    if (is_observed())
-        soft_memory_look_at_all(false);
+    if (!is_observed())
+        return;
+    soft_memory_look_at_all(false);
+    soft_heap_each_leak(tell_leak);
 }
 
 void soft_slack_limits(struct greta_soft_check *out) {

@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "soft/runtime/heap.h"
 #include "soft/runtime/hostcall/hostcall.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_heap.h"
 #include "soft/runtime/memory.h"
+#include "soft/runtime/module/module.h"
 #include "soft/runtime/settings.h"
 
 /* Instructions of a turn: waves may wait for each other in a loop. */
@@ -24,6 +26,24 @@ enum { BUDGET = 1 << 16, SHORT_BUDGET = 3 };
 static uint64_t read_clock(void *context, bool real) {
     (void)context;
     return real ? clock_now_ns() / 10 : clock_now_ns();
+}
+
+/* The number of the call of malloc() that the wave has come to. */
+static uint32_t find_heap_site(const struct machine_launch *l, const struct isa_wave *w) {
+    enum { PLACE_BYTES = 1024 };
+    const struct soft_op *op = l->op;
+    uint64_t pc = machine_heap_caller(w);
+    uint32_t known = soft_heap_find_site(pc, op->what);
+    if (known)
+        return known;
+    char place[PLACE_BYTES];
+    bool has = soft_module_place(op->u.launch.function, pc, place, sizeof place);
+    return soft_heap_add_site(&(struct soft_heap_site){ .kernel = op->what,
+                                                        .place = has ? place : NULL,
+                                                        .pc = pc,
+                                                        .tag = op->tag,
+                                                        .node = op->node,
+                                                        .device = l->device });
 }
 
 /* The only message of compute kernels that asks for something: an interrupt, by which a wave says
@@ -41,7 +61,8 @@ static enum isa_result take_message(void *context, struct isa_wave *w, uint32_t 
     l->asks_host = true;
     if ((message & MESSAGE_MASK) == MESSAGE_INTERRUPT)
         soft_hostcall_serve();
-    return machine_heap_message(l->device, w, message);
+    uint32_t site = machine_heap_asks(message) ? find_heap_site(l, w) : 0;
+    return machine_heap_message(l->device, w, message, site);
 }
 static const struct isa_host host = { .message = take_message, .clock = read_clock };
 

@@ -29,10 +29,10 @@ static uint64_t get(const struct isa_wave *w, unsigned lane) {
     return w->vgpr[0][lane] | (uint64_t)w->vgpr[1][lane] << 32;
 }
 
-static void allocate(int device, struct isa_wave *w) {
+static void allocate(int device, struct isa_wave *w, uint32_t site) {
     for (uint64_t left = ISA_WAVE_EXEC(w); left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctzll(left);
-        uint64_t address = soft_heap_alloc(device, get(w, lane));
+        uint64_t address = soft_heap_alloc(device, get(w, lane), site);
         w->vgpr[0][lane] = (uint32_t)address;
         w->vgpr[1][lane] = (uint32_t)(address >> 32);
     }
@@ -59,9 +59,14 @@ static enum isa_result release(struct isa_wave *w) {
     return ISA_CONTINUE;
 }
 
-enum isa_result machine_heap_message(int device, struct isa_wave *w, uint32_t message) {
-    if (message == MESSAGE_ALLOC)
-        allocate(device, w);
+bool machine_heap_asks(uint32_t message) {
+    return message == MESSAGE_ALLOC;
+}
+
+enum isa_result machine_heap_message(int device, struct isa_wave *w, uint32_t message,
+                                     uint32_t site) {
+    if (machine_heap_asks(message))
+        allocate(device, w, site);
     return message == MESSAGE_FREE ? release(w) : ISA_CONTINUE;
 }
 

@@ -17,7 +17,10 @@ void machine_heap_replace(const struct codeobj_list *list, unsigned char *image,
 
 /* Does what the message asks for, if it is one of these; else nothing. ISA_FAULT for an address
  * that cannot be freed: w->stop says of which lane. */
-enum isa_result machine_heap_message(int device, struct isa_wave *w, uint32_t message);
+enum isa_result machine_heap_message(int device, struct isa_wave *w, uint32_t message,
+                                     uint32_t site);
+/* Whether it asks for memory: then `site` above is the number of the call (heap.h), or 0. */
+bool machine_heap_asks(uint32_t message);
 
 /* The device address of the call that the wave's message stands for. */
 uint64_t machine_heap_caller(const struct isa_wave *w);

@@ -48,7 +48,7 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
         return known;
     if (!soft_memory_find(address, &b) || b.state != SOFT_LIVE)
         return NULL;
-    struct soft_heap_piece piece = { b.addr, b.size, false };
+    struct soft_heap_piece piece = { .start = b.addr, .bytes = b.size };
     bool of_heap = soft_heap_find(address, &piece);
     if (of_heap && (piece.freed || address - piece.start >= piece.bytes))
         return NULL;
