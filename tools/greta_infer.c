@@ -221,12 +221,13 @@ static bool asks_for_kinds(const struct options *o) {
 
 static int run_self_test(const struct app *a) {
     struct err e = { 0 };
-    enum rc rc = app_self_test(a, &e);
+    bool opened = false;
+    enum rc rc = app_self_test(a, &opened, &e);
     if (rc)
         fprintf(stderr, "greta_infer: %s\n", e.msg);
     printf("STATUS=%s\n", rc ? "ERROR" : "OK");
     gcore_close();
-    return program_exit_code(rc, true);
+    return program_exit_code(rc, opened);
 }
 
 static int run_app(struct app *a) {

@@ -29,10 +29,13 @@ check "where there is a GPU, it runs the model" says "STATUS=OK" status 0 on_gpu
 check "a GPU that greta has no kernels for is not used, and that is said" \
     says "the software device is used, and not the GPU: hiprtc cannot compile" status 0 on_gpu nothing
 check "unless it is demanded" says "hiprtc cannot compile the GPU kernels for gfx90c" status 3 on_gpu nothing --device hip
+check "nor is it tested" says "hiprtc cannot compile the GPU kernels for gfx90c" status 3 on_gpu nothing --device hip --self-test
 
 text() { "$infer" --device soft "$@" -p "Once upon" -n 6 --greedy 2>/dev/null | head -n 1; }
 same_text() { [ "$(GRETA_SOFT_ARCH=$1 text --exec isa)" = "$(text)" ]; }
 agrees() { GRETA_SOFT_ARCH=$1 "$infer" --self-test --device soft --exec isa; }
+one_line_each() { [ "$(agrees gfx942 | grep -c '^ok  ')" = "$(grep -c '^KERN_BEGIN(' "$SOURCE_DIR/src/kernels/kernel.def")" ]; }
+check "the self-test has a line for each kernel" one_line_each
 for arch in gfx90a gfx942; do
     check "every kernel for $arch agrees with the CPU" says "STATUS=OK" status 0 agrees "$arch"
     check "$arch writes what native code writes" same_text "$arch"

@@ -43,6 +43,6 @@ NODISCARD enum rc app_run_once(struct app *a, struct engine_result *result, stru
 NODISCARD enum rc app_run_chat(struct app *a, struct engine_result *sum, struct err *e);
 
 /* Compares the device's kernels with the CPU and prints what it finds. RC_DEVICE if they differ. */
-NODISCARD enum rc app_self_test(const struct app *a, struct err *e);
+NODISCARD enum rc app_self_test(const struct app *a, bool *opened, struct err *e);
 
 #endif
