@@ -12,6 +12,7 @@
 
 #include "codeobj/codeobj.h"
 #include "infer/device.h"
+#include "kernels/cpu/choose.h"
 #include "kernels/cpu/native.h"
 #include "kernels/example.h"
 #include "kernels/hip/image.h"
@@ -100,8 +101,10 @@ static void every_kernel_has_gpu_code_with_its_arguments(void **state) {
             const struct codeobj_kernel *code = codeobj_list_kernel(list, s->name);
             if (k == KERN_repack) /* this device multiplies weights as they are in the file */
                 continue;
-            if (!code)
+            if (!code) {
                 fail_msg("%s: no code for %s", targets[t], s->name);
+                continue;
+            }
             assert_int_equal(code->max_threads, s->threads);
             assert_int_equal(code->private_bytes, 0); /* nothing is spilled */
             uint32_t n = 0;
@@ -338,6 +341,39 @@ static void matmul_of_every_type_agrees_for_many_tokens(void **state) {
             assert_twins(KERN_matmul, &a, limit_for(t->type, tokens[i]), t->name, tokens[i], n[i],
                          k);
         }
+}
+
+/* A weight of another type in the same launch makes activations of K types have a scale for 16
+ * elements; three slabs of them, rows and tokens that are not whole tiles. */
+static void matmul_of_large_blocks_agrees_with_scales_of_16(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { TOKENS = 67, N = 37, K = 768 };
+    for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t)) {
+        if (t->block_elements != 256)
+            continue;
+        struct kern_matmul a = example_matmul(&x, t->type, TOKENS, N, K, false, false);
+        a.run = 16;
+        a.levels = example_levels(&x, &a.x, TOKENS, K, 16);
+        assert_twins(KERN_matmul, &a, limit_for(t->type, TOKENS), t->name, TOKENS, N, K);
+    }
+}
+
+/* Eleven blocks: a stage of the matrix cores has two, and what stands in for the twelfth must not
+ * count. */
+static void an_infinite_scale_of_the_last_block_gives_infinite_results(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { TOKENS = 9, N = 5, K = 352, BLOCK = 34, ROW = K / 32 * BLOCK };
+    struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_Q8_0, TOKENS, N, K, false, false);
+    uint8_t *last = (uint8_t *)a.weight.ptr + ROW - BLOCK;
+    const uint16_t infinite = 0x7c00;
+    memcpy(last, &infinite, sizeof infinite);
+    for (int i = 0; i < BLOCK - 2; i++)
+        last[2 + i] = 1;
+    for (int t = 0; t < TOKENS; t++)
+        for (int i = K - 32; i < K; i++)
+            ((float *)a.x.ptr)[t * K + i] = 1; /* no sum of the block is 0 */
+    a.levels = example_levels(&x, &a.x, TOKENS, K, a.run);
+    assert_twins(KERN_matmul, &a, SUMS, "infinite", TOKENS, N, K);
 }
 
 /* Some matrix cores take halves below 2^-14 for 0. */
@@ -652,6 +688,29 @@ static void tokens_are_drawn_as_native_code_draws_them(void **state) {
         }
 }
 
+/* Rules that leave one candidate or two, hot enough that each of them is drawn, with the least and
+ * the largest draw. From many candidates the largest may be rounded to more than all their weights
+ * together. */
+static void rules_that_leave_few_draw_what_native_code_draws(void **state) {
+    SKIP_WITHOUT_CODE;
+    const double largest = 1 - 0x1p-53;
+    const struct choose_rule rules[] = {
+        { 40, 0.001f, 0, 0.01, largest }, { 40, 1, 1, 0.01, largest },   { 40, 1, 0.99f, 0.01, 0 },
+        { 2, 1, 0, 0.01, largest },       { 3, 0.5f, 0, 0.01, largest }, { 77, 0.9f, 0.2f, 1, 0 },
+    };
+    enum { RULES = sizeof rules / sizeof *rules, ROWS = RULES + 32 };
+    static const uint32_t vocabs[] = { 2, 300, 4096 }, keep[4] = { 40, 40, 40, 40 };
+    for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++) {
+        struct kern_sample a = example_sample(&x, ROWS, vocabs[v], keep);
+        for (size_t i = 0; i < ROWS; i++) {
+            const struct choose_rule many = { 128 - (uint32_t)i, 1, 0, 0.01 * (double)i, largest };
+            choose_write(i < RULES ? &rules[i] : &many,
+                         (int32_t *)a.settings.ptr + i * KERN_SETTINGS);
+        }
+        assert_twins(KERN_sample, &a, 0, "few", vocabs[v], 0, 0);
+    }
+}
+
 /* Where in a row logits of a kind are: none, the first, the last, or all. */
 static void put_logits(struct kern_view *logits, uint32_t vocab, uint32_t row, float logit,
                        int where) {
@@ -702,6 +761,8 @@ int main(void) {
         TEST(the_interpreter_counts_lines_and_bytes),
         TEST(matmul_of_every_type_agrees_for_few_tokens),
         TEST(matmul_of_every_type_agrees_for_many_tokens),
+        TEST(matmul_of_large_blocks_agrees_with_scales_of_16),
+        TEST(an_infinite_scale_of_the_last_block_gives_infinite_results),
         TEST(small_halves_count),
         TEST(matmul_agrees_for_odd_widths),
         TEST(fused_matmuls_agree_for_mixed_types),
@@ -712,6 +773,7 @@ int main(void) {
         TEST(turns_agree_up_to_distant_positions),
         TEST(attention_of_a_step_agrees),
         TEST(tokens_are_drawn_as_native_code_draws_them),
+        TEST(rules_that_leave_few_draw_what_native_code_draws),
         TEST(broken_logits_and_equal_ones_give_the_same_answers),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

@@ -1,9 +1,10 @@
 /* gemm.hip - weights times more than a few tokens: a group takes 128 rows and 64 tokens.
  *
  * With matrix cores a wave has 32 rows for itself and all 64 tokens. It keeps its weights in registers,
- * as weights.hip decodes them; activations go through LDS, where two stages take turns: while one is
- * multiplied, the next is loaded. Row r of a product of 32 x 32 is a row of weights, column c a token:
- * sum i of a lane belongs to row i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32.
+ * as weights.hip decodes them; activations go through LDS, where two stages take turns. What the next
+ * stage needs is loaded before a stage is multiplied, and decoded after it. Row r of a product of
+ * 32 x 32 is a row of weights, column c a token: sum i of a lane belongs to row
+ * i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32.
  *
  * Quantised weights and activations are whole numbers in halves, so sums of a run are exact; a run's
  * scale of the activation is applied to them lane by lane, the factor of the weight row by row. Minima
@@ -18,9 +19,10 @@
 #if MATRIX_CORES
 
 enum {
-    STAGE = 64,               /* elements of a stage of levels: two runs */
-    STAGE_STRIDE = STAGE + 8, /* halves; so 8 rows lie in different banks, 16 bytes of each */
-    SPLIT = 32,               /* elements of a stage of floats in two parts */
+    STAGE = 64,                     /* elements of a stage of levels: two runs */
+    STAGE_STRIDE = STAGE + 8,       /* halves; so 8 rows lie in different banks, 16 bytes of each */
+    SCALE_STRIDE = TILE_TOKENS + 2, /* so that the four stages of a slab lie in different banks */
+    SPLIT = 32,                     /* elements of a stage of floats in two parts */
     SPLIT_STRIDE = SPLIT + 8,
     FLAT = 32, /* elements of a stage of floats as they are */
     FLAT_STRIDE = FLAT + 1,
@@ -30,8 +32,10 @@ struct tiles {
     union {
         struct {
             __attribute__((aligned(16))) f16 level[2][TILE_TOKENS][STAGE_STRIDE];
-            f32x4 scale[2][TILE_TOKENS], sum[2][TILE_TOKENS]; /* of 16 elements each */
-            __attribute__((aligned(16))) float factor[WAVES][2][32]; /* of a wave's rows */
+            f32x4 scale[2][4][SCALE_STRIDE]; /* of 16 elements each, for the four stages of a slab */
+            f32x4 sum[2][TILE_TOKENS];
+            /* of a wave's 32 rows; what its other lanes have is not read */
+            __attribute__((aligned(16))) float factor[WAVES][2][WAVE];
         };
         struct {
             __attribute__((aligned(16))) f16 split[2][2][TILE_TOKENS][SPLIT_STRIDE];
@@ -56,64 +60,93 @@ DEVICE f32x16 multiply_eight(f16x8 w, f16x8 x, f32x16 sum) {
     return __builtin_amdgcn_mfma_f32_32x32x8f16(w.hi, x.hi, sum, 0, 0, 0);
 }
 
-/* Products are not mixed with those of other sums, which would take more registers than there are;
- * loads may be. */
-DEVICE void in_order(void) {
+/* A sum is complete before the next is begun: several at the same time would take more registers than
+ * there are. Loads may be moved past this point. */
+DEVICE void in_order(f32x16 *sum) {
+    __asm__ volatile("" : "+v"(*sum));
     __builtin_amdgcn_sched_barrier(0x10);
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* What a thread loads of a stage of activations: 16 elements of one token. */
+/* What a thread loads of a stage of activations: 16 elements of one token and their sum. For the first
+ * stage of a slab also the scales of one of its stages. */
 struct taken {
     u32x4 level;
-    float scale, sum;
+    f32x4 scale;
+    float sum;
 };
 
-DEVICE void take_levels(struct taken *t, const struct input *in, u32 token, u32 stage, u32 runs) {
-    u32 r = stage * 2 + thread_id() % 4 / 2, half = thread_id() % 2;
-    u64 slab = slab_of(&in->levels, r, least(token + thread_id() / 4, in->tokens - 1));
-    u64 at = slab * SLAB_RUNS + r % 8 * 2 + half;
-    struct taken none = { 0, 0, 0 };
-    *t = none;
-    if (r >= runs)
+DEVICE void take_levels(u32 type, struct taken *t, const struct input *in, u32 token, u32 stage,
+                        u32 runs) {
+    const u32 quarter = thread_id() % 4, r = stage * 2 + quarter / 2;
+    const u64 slab = slab_of(&in->levels, r, least(token + thread_id() / 4, in->tokens - 1));
+    const u64 at = slab * SLAB_RUNS + stage % 4 * 4 + quarter;
+    t->level = 0;
+    t->sum = 0;
+    if (r < runs) {
+        t->level = *(const u32x4 *)(in->levels.level + at * RUN);
+        if (has_minima(type))
+            t->sum = in->levels.sum[at];
+    }
+    if (stage % 4)
         return;
-    t->level = *(const u32x4 *)(in->levels.level + at * RUN);
-    t->scale = in->levels.scale[at];
-    t->sum = in->levels.sum[at];
+    const float *scale = in->levels.scale + slab * SLAB_RUNS + quarter * 4;
+    const u32 first = stage * 2 + quarter * 2; /* the run they begin with */
+    t->scale = 0;
+    if (first + 1 < runs) {
+        t->scale = *(const f32x4 *)scale;
+    } else if (first < runs) {
+        t->scale[0] = scale[0];
+        t->scale[1] = scale[1];
+    }
 }
 
-DEVICE void store_levels(struct tiles *s, const struct taken *t, u32 stage) {
+DEVICE void store_levels(u32 type, struct tiles *s, const struct taken *t, u32 stage) {
     u32 token = thread_id() / 4, quarter = thread_id() % 4;
     f16 *to = &s->level[stage % 2][token][quarter * 16];
     for (int i = 0; i < 2; i++)
         *(f16x8 *)(to + 8 * i) = whole_halves(t->level[2 * i] ^ 0x80808080u,
-                                              t->level[2 * i + 1] ^ 0x80808080u, 128, 1, false);
-    ((float *)&s->scale[stage % 2][token])[quarter] = t->scale;
-    ((float *)&s->sum[stage % 2][token])[quarter] = t->sum;
+                                              t->level[2 * i + 1] ^ 0x80808080u, false, 128, 1, false);
+    if (has_minima(type))
+        ((float *)&s->sum[stage % 2][token])[quarter] = t->sum;
+    if (stage % 4 == 0)
+        s->scale[stage / 4 % 2][quarter][token] = t->scale;
 }
 
-/* The weights of a stage: two runs of the lane's row. */
-DEVICE void take_shares(u32 type, struct share w[2], struct head *h, const u8 *row, u32 stage,
-                        u32 runs) {
-    const u32 of_block = block_elements(type) / 32;
-    for (u32 i = 0; i < 2; i++) {
-        u32 r = stage * 2 + i;
-        if (r >= runs) {
-            clear_share(&w[i]);
-            continue;
-        }
-        if (r % of_block == 0)
-            load_head(type, h, row + (u64)(r / of_block) * block_bytes(type));
-        load_share(type, &w[i], h, r % of_block);
+/* The weights of a stage: two runs of the lane's row. A block of 256 has four stages; of blocks of 32 the
+ * last one may be there again, for activations that are 0. */
+DEVICE void take_weights(u32 type, bool wide, struct raw *r, struct head *h, const u8 *row,
+                         u32 stage, u32 runs) {
+    if (block_elements(type) == 32) {
+        for (u32 i = 0; i < 2; i++)
+            load_small(type, r, row + (u64)least(stage * 2 + i, runs - 1) * block_bytes(type), i);
+        return;
     }
+    if (stage % 4 == 0)
+        load_head(type, h, row + (u64)(stage / 4) * block_bytes(type));
+    load_large(type, wide, r, h->block, stage % 4);
+}
+
+DEVICE void decode_weights(u32 type, bool wide, struct share w[2], const struct raw *r,
+                           struct head *h, u32 stage, u32 runs) {
+    if (block_elements(type) == 32) {
+        for (u32 i = 0; i < 2; i++)
+            decode_small_share(type, &w[i], r, i);
+        if (stage * 2 + 1 >= runs) /* 0 times a scale that is not finite would not be 0 */
+            w[1].scale = w[1].min[0] = w[1].min[1] = 0;
+        return;
+    }
+    for (u32 i = 0; i < 2; i++)
+        decode_large(type, wide, &w[i], r, h, stage % 4, i);
+    next_scales(type, h);
 }
 
 /* Factors of all 32 rows, from the lanes that have them. Only this wave uses its part of the LDS. */
 DEVICE void publish_factors(u32 type, struct tiles *s, const struct share w[2]) {
     __builtin_amdgcn_wave_barrier();
     for (u32 i = 0; i < (factor_span(type) == 32 ? 2 : 1); i++)
-        s->factor[wave_id()][i][lane_id() % 32] = w[i].scale;
+        s->factor[wave_id()][i][lane_id()] = w[i].scale;
     __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
     __builtin_amdgcn_wave_barrier();
 }
@@ -129,10 +162,11 @@ DEVICE f32x16 row_factors(const struct tiles *s, u32 which) {
 }
 
 /* Run i of the stage, times its scales of the activation. narrow: those are of 16 elements. */
-DEVICE f32x16 multiply_run(bool narrow, const struct tiles *s, const struct share *w,
+DEVICE f32x16 multiply_run(u32 type, bool narrow, const struct tiles *s, const struct share *w,
                            u32 buffer, u32 tile, u32 i, f32x4 scale) {
-    const f16 *x = s->level[buffer][tile * 32 + lane_id() % 32] + i * 32 + lane_part();
-    f16x8 first = *(const f16x8 *)x, second = *(const f16x8 *)(x + 16);
+    const bool wide = is_wide(type, narrow);
+    const f16 *x = s->level[buffer][tile * 32 + lane_id() % 32] + i * 32 + lane_half() * (wide ? 16 : 8);
+    f16x8 first = *(const f16x8 *)x, second = *(const f16x8 *)(x + (wide ? 8 : 16));
     f32x16 sum = multiply_eight(w->half[0], first, 0);
     if (!narrow)
         return multiply_eight(w->half[1], second, sum) * scale[2 * i];
@@ -147,16 +181,16 @@ DEVICE void multiply_tiles(u32 type, bool narrow, const struct tiles *s, const s
                            struct tile_sums *sum) {
     const u32 span = factor_span(type);
     if (span == 256) {
-        block->first += multiply_run(narrow, s, w, buffer, 0, i, first);
-        in_order();
-        block->second += multiply_run(narrow, s, w, buffer, 1, i, second);
-        in_order();
+        block->first += multiply_run(type, narrow, s, w, buffer, 0, i, first);
+        in_order(&block->first);
+        block->second += multiply_run(type, narrow, s, w, buffer, 1, i, second);
+        in_order(&block->second);
     } else {
         f32x16 factors = row_factors(s, i);
-        sum->first += multiply_run(narrow, s, w, buffer, 0, i, first) * factors;
-        in_order();
-        sum->second += multiply_run(narrow, s, w, buffer, 1, i, second) * factors;
-        in_order();
+        sum->first += multiply_run(type, narrow, s, w, buffer, 0, i, first) * factors;
+        in_order(&sum->first);
+        sum->second += multiply_run(type, narrow, s, w, buffer, 1, i, second) * factors;
+        in_order(&sum->second);
     }
 }
 
@@ -179,12 +213,13 @@ DEVICE void multiply_stage(u32 type, bool narrow, struct tiles *s, const struct 
     const u32 span = factor_span(type), buffer = stage % 2, token = lane_id() % 32;
     if (span < 256)
         publish_factors(type, s, w);
-    f32x4 first = s->scale[buffer][token], second = s->scale[buffer][32 + token];
+    const f32x4 *scale = s->scale[stage / 4 % 2][stage % 4], *sums = s->sum[buffer];
+    f32x4 first = scale[token], second = scale[32 + token];
     for (u32 i = 0; i < 2; i++)
         multiply_tiles(type, narrow, s, &w[i], buffer, i, first, second, block, sum);
     if (has_minima(type)) {
-        sum->first = subtract_minima(type, w, s->sum[buffer][token], sum->first);
-        sum->second = subtract_minima(type, w, s->sum[buffer][32 + token], sum->second);
+        sum->first = subtract_minima(type, w, sums[token], sum->first);
+        sum->second = subtract_minima(type, w, sums[32 + token], sum->second);
     }
     if (span < 256 || stage % 4 != 3)
         return;
@@ -201,34 +236,31 @@ DEVICE void gemm_levels(u32 type, bool narrow, struct tiles *s, const struct pro
     /* beyond the last row or token, that one again */
     const u8 *mine = p->weight + least(row + wave_id() * 32 + lane_id() % 32, p->n - 1) *
                                      row_bytes(type, in->k);
-    const bool ahead = factor_span(type) == 256 && !narrow; /* others lack the registers for it */
+    const bool wide = is_wide(type, narrow);
     struct tile_sums block = { 0, 0 };
     struct taken x;
-    struct share w[2], next[2];
+    struct raw raw;
+    struct share w[2];
     struct head head;
     if (!stages)
         return;
-    take_levels(&x, in, token, 0, runs);
-    take_shares(type, w, &head, mine, 0, runs);
-    store_levels(s, &x, 0);
+    take_levels(type, &x, in, token, 0, runs);
+    take_weights(type, wide, &raw, &head, mine, 0, runs);
+    decode_weights(type, wide, w, &raw, &head, 0, runs);
+    store_levels(type, s, &x, 0);
     barrier();
 #pragma unroll 1
     for (u32 stage = 0; stage < stages; stage++) {
         bool more = stage + 1 < stages;
-        if (more && ahead) {
-            take_levels(&x, in, token, stage + 1, runs);
-            take_shares(type, next, &head, mine, stage + 1, runs);
+        if (more) {
+            take_levels(type, &x, in, token, stage + 1, runs);
+            take_weights(type, wide, &raw, &head, mine, stage + 1, runs);
         }
         multiply_stage(type, narrow, s, w, stage, &block, sum);
-        if (more && !ahead) {
-            take_levels(&x, in, token, stage + 1, runs);
-            take_shares(type, w, &head, mine, stage + 1, runs);
-        } else if (more) {
-            w[0] = next[0];
-            w[1] = next[1];
+        if (more) {
+            decode_weights(type, wide, w, &raw, &head, stage + 1, runs);
+            store_levels(type, s, &x, stage + 1);
         }
-        if (more)
-            store_levels(s, &x, stage + 1);
         barrier();
     }
 }
@@ -269,21 +301,26 @@ DEVICE struct parts split_brain(const float x[8]) {
     return p;
 }
 
-/* What a thread loads of a stage: 8 elements of one token, 0 beyond the last. */
+/* What a thread loads of a stage, 0 beyond the last: of one token 4 of the first 16 elements and 4 of the
+ * others, so that four threads ask for 64 bytes that are neighbours. */
 DEVICE void take_floats(float x[8], const struct input *in, u32 token, u32 at) {
     const float *row = in->x + (u64)least(token + thread_id() / 4, in->tokens - 1) * in->k;
-    at += thread_id() % 4 * 8;
-    if (at + 8 <= in->k) {
-        load_floats(TYPE_F32, (const u8 *)row, at / 8, x);
-        return;
+    at += thread_id() % 4 * 4;
+    for (u32 i = 0; i < 8; i += 4, at += SPLIT / 2) {
+        f32x4 four = 0;
+        if (at + 4 <= in->k)
+            four = *(const f32x4_any *)(row + at);
+        else
+            for (u32 j = 0; j < 4; j++)
+                four[j] = at + j < in->k ? row[at + j] : 0;
+        for (u32 j = 0; j < 4; j++)
+            x[i + j] = four[j];
     }
-    for (u32 i = 0; i < 8; i++)
-        x[i] = at + i < in->k ? row[at + i] : 0;
 }
 
 /* Halves have few exponents: the largest of a token's 32 elements becomes 2^14 to 2^15. */
 DEVICE void store_split(u32 type, struct tiles *s, float x[8], u32 stage) {
-    u32 token = thread_id() / 4, at = thread_id() % 4 * 8;
+    u32 token = thread_id() / 4, at = thread_id() % 4 * 4;
     struct parts p;
     if (type == TYPE_F16) {
         u32 peak = 0;
@@ -300,13 +337,16 @@ DEVICE void store_split(u32 type, struct tiles *s, float x[8], u32 stage) {
     } else {
         p = split_brain(x);
     }
-    *(f16x8 *)&s->split[stage % 2][0][token][at] = p.high;
-    *(f16x8 *)&s->split[stage % 2][1][token][at] = p.low;
+    for (u32 part = 0; part < 2; part++) {
+        f16 *to = &s->split[stage % 2][part][token][at];
+        *(f16x4 *)to = part ? p.low.lo : p.high.lo;
+        *(f16x4 *)(to + SPLIT / 2) = part ? p.low.hi : p.high.hi;
+    }
 }
 
 /* 16 elements of the lane's row, as they are in the file; 0 beyond the last. */
 DEVICE void take_row(f16x8 w[2], const u8 *row, u32 at, u32 k) {
-    at += lane_part();
+    at += lane_half() * 8;
     for (u32 i = 0; i < 2; i++, at += 16) {
         if (at + 8 <= k) {
             w[i] = __builtin_bit_cast(f16x8, load_u32x4(row + (u64)at * 2));
@@ -331,10 +371,10 @@ DEVICE void multiply_split(u32 type, const struct tiles *s, const f16x8 w[2], u3
     for (u32 part = 0; part < 2; part++)
         for (u32 i = 0; i < 2; i++)
             dot = multiply_part(
-                type, w[i], *(const f16x8 *)&s->split[buffer][part][token][i * 16 + lane_part()],
+                type, w[i], *(const f16x8 *)&s->split[buffer][part][token][i * 16 + lane_half() * 8],
                 dot);
     *sum = type == TYPE_F16 ? *sum + dot * s->power[buffer][token] : dot;
-    in_order();
+    in_order(sum);
 }
 
 DEVICE void gemm_split(u32 type, struct tiles *s, const struct product *p, const struct input *in,

@@ -257,8 +257,10 @@ DEVICE bool has_signed_levels(u32 type) {
 
 /* ---- shares: quantised weights as the matrix cores take them ------------------------------------
  *
- * A wave has 32 rows, and two lanes share a row: of every 16 elements the lane takes 8, those of its
- * half of the wave. Its part of a run of 32 is a share: 16 elements as halves.
+ * A wave has 32 rows, and two lanes share a row. A lane's part of a run of 32 elements is a share: 16 of
+ * them as halves. Activations that have a scale for 32 elements leave open which: the lane takes 16 that
+ * are neighbours, one load where the layout has them side by side ("wide"). Else it takes 8 of the
+ * first 16 and 8 of the others, so that each 16 can be summed for themselves.
  *
  * The halves are whole numbers, so that their products with the levels of activations, and sums of 32
  * of them, are exact. What turns them into weights is applied to the sums:
@@ -267,13 +269,15 @@ DEVICE bool has_signed_levels(u32 type) {
  *   Q6_K          the same, up to 4096, where halves know even numbers only: these are rounded
  *   the others    the level; a factor for 32 elements
  *
- * Minima multiply sums of activations only. */
+ * Minima multiply sums of activations only.
+ *
+ * Loading and decoding are apart, so that a stage can be loaded while the one before is multiplied. */
 
 #if MATRIX_CORES
 
 struct share {
-    f16x8 half[2];  /* of the first 16 elements, of the others */
-    float scale;    /* the factor of their sums */
+    f16x8 half[2];  /* of a lane's 16 elements */
+    float scale;    /* the factor of their sums; of Q8_0 in the first 32 lanes alone */
     float min[2];
 };
 
@@ -281,6 +285,13 @@ struct share {
 struct head {
     u32 word[5];
     const u8 *block;
+};
+
+/* Two runs as they were loaded. */
+struct raw {
+    u32x4 level[2];
+    u32x4 more;   /* bits of both that are elsewhere */
+    u32 scale[2]; /* of types with 32 elements per block: the halves that a block begins with */
 };
 
 /* Elements that have one factor. */
@@ -291,6 +302,11 @@ DEVICE u32 factor_span(u32 type) {
 DEVICE bool has_minima(u32 type) {
     return type == TYPE_Q2_K || type == TYPE_Q4_K || type == TYPE_Q5_K || type == TYPE_Q4_1 ||
            type == TYPE_Q5_1;
+}
+
+/* Does a lane take neighbours? narrow: activations have a scale for 16 elements. */
+DEVICE bool is_wide(u32 type, bool narrow) {
+    return !narrow && type != TYPE_IQ4_XS;
 }
 
 /* The level that stands for 0, once levels are not negative. */
@@ -308,10 +324,10 @@ DEVICE u32 zero_level(u32 type) {
     return has_signed_levels(type) ? 128 : 0;
 }
 
+/* ---- loading ----------------------------------------------------------------------------------- */
+
 DEVICE void load_head(u32 type, struct head *h, const u8 *block) {
     h->block = block;
-    if (block_elements(type) == 32)
-        return;
     u32 at = type == TYPE_Q3_K ? 94 : type == TYPE_Q6_K ? 192 : 0;
     if (type == TYPE_IQ4_XS) {
         h->word[0] = load_u32(block);
@@ -327,100 +343,140 @@ DEVICE void load_head(u32 type, struct head *h, const u8 *block) {
         h->word[4] = load_u16(block + 208);
 }
 
-/* ---- levels ----------------------------------------------------------------------------------- */
-
-/* 8 levels of each 16, a byte each. */
-struct part {
-    u32 word[2][2];
-};
-
 DEVICE u32x2 load_u32x2(const u8 *p) {
     return *(const u32x2_any *)p;
 }
 
-DEVICE u32 lane_part(void) {
-    return lane_id() / 32 * 8;
+DEVICE u32 lane_half(void) {
+    return lane_id() / 32;
 }
 
-DEVICE void part_nibbles(struct part *p, const u8 *qs) {
-    u32x2 q = load_u32x2(qs + lane_part());
-    for (int i = 0; i < 2; i++) {
-        p->word[0][i] = q[i] & 0x0f0f0f0f;
-        p->word[1][i] = q[i] >> 4 & 0x0f0f0f0f;
-    }
+/* The lane's 16 of 32 bytes. */
+DEVICE u32x4 load_bytes(const u8 *p, bool wide) {
+    if (wide)
+        return load_u32x4(p + lane_half() * 16);
+    u32x2 a = load_u32x2(p + lane_half() * 8), b = load_u32x2(p + 16 + lane_half() * 8);
+    u32x4 both = { a[0], a[1], b[0], b[1] };
+    return both;
 }
 
-DEVICE void part_bits(struct part *p, const u8 *qs, u32 shift, u32 mask) {
-    for (int half = 0; half < 2; half++) {
-        u32x2 q = load_u32x2(qs + 16 * half + lane_part());
-        for (int i = 0; i < 2; i++)
-            p->word[half][i] = q[i] >> shift & mask * 0x01010101u;
-    }
-}
-
-DEVICE void part_more_bits(struct part *p, const u8 *qs, u32 shift, u32 mask, u32 to) {
-    struct part more;
-    part_bits(&more, qs, shift, mask);
-    for (int half = 0; half < 2; half++)
-        for (int i = 0; i < 2; i++)
-            p->word[half][i] |= more.word[half][i] << to;
-}
-
-DEVICE void part_fifth_bits(struct part *p, u32 bits) {
-    bits >>= lane_part();
-    for (int half = 0; half < 2; half++)
-        for (int i = 0; i < 2; i++)
-            p->word[half][i] |= ((bits >> (16 * half + 4 * i) & 15) * 0x00204081u & 0x01010101u)
-                                << 4;
-}
-
-DEVICE void part_look_up(struct part *p) {
-    for (int half = 0; half < 2; half++)
-        for (int i = 0; i < 2; i++)
-            p->word[half][i] = look_up_word(p->word[half][i]);
-}
-
-/* The levels of run j of a block. */
-DEVICE void load_part(u32 type, struct part *p, const u8 *block, u32 j) {
+/* Stage `stage` of a block of 256: its runs 2 * stage and 2 * stage + 1. What the stages before it have loaded
+ * is still there: bytes hold bits of several. */
+DEVICE void load_large(u32 type, bool wide, struct raw *r, const u8 *block, u32 stage) {
+    const bool pair = stage % 2 == 0, first = stage == 0;
+    u32x2 q;
     switch (type) {
     case TYPE_Q2_K:
-        part_bits(p, block + 16 + j / 4 * 32, 2 * (j % 4), 3);
-        break;
     case TYPE_Q3_K:
-        part_bits(p, block + 32 + j / 4 * 32, 2 * (j % 4), 3);
-        part_more_bits(p, block, j, 1, 2);
+        if (pair)
+            r->level[0] = load_bytes(block + (type == TYPE_Q2_K ? 16 : 32) + stage / 2 * 32, wide);
         break;
     case TYPE_Q4_K:
-        part_bits(p, block + 16 + j / 2 * 32, 4 * (j % 2), 15);
-        break;
     case TYPE_Q5_K:
-        part_bits(p, block + 48 + j / 2 * 32, 4 * (j % 2), 15);
-        part_more_bits(p, block + 16, j, 1, 4);
+        r->level[0] = load_bytes(block + (type == TYPE_Q4_K ? 16 : 48) + stage * 32, wide);
         break;
     case TYPE_Q6_K:
-        part_bits(p, block + 64 * (j / 4) + 32 * (j % 2), 4 * (j % 4 / 2), 15);
-        part_more_bits(p, block + 128 + 32 * (j / 4), 2 * (j % 4), 3, 4);
+        for (u32 i = 0; pair && i < 2; i++)
+            r->level[i] = load_bytes(block + stage / 2 * 64 + i * 32, wide);
+        if (pair)
+            r->more = load_bytes(block + 128 + stage / 2 * 32, wide);
         break;
-    case TYPE_IQ4_XS:
-        part_nibbles(p, block + 8 + 16 * j);
-        part_look_up(p);
+    default: /* IQ4_XS */
+        for (u32 i = 0; i < 2; i++) {
+            q = load_u32x2(block + 8 + 16 * (2 * stage + i) + lane_half() * 8);
+            r->level[i][0] = q[0];
+            r->level[i][1] = q[1];
+        }
         break;
-    case TYPE_Q4_0:
-    case TYPE_Q4_1:
-        part_nibbles(p, block + (type == TYPE_Q4_0 ? 2 : 4));
-        break;
-    case TYPE_Q5_0:
-    case TYPE_Q5_1:
-        part_nibbles(p, block + (type == TYPE_Q5_0 ? 6 : 8));
-        part_fifth_bits(p, load_u32(block + (type == TYPE_Q5_0 ? 2 : 4)));
-        break;
-    case TYPE_IQ4_NL:
-        part_nibbles(p, block + 2);
-        part_look_up(p);
-        break;
-    default: /* Q8_0 */
-        part_bits(p, block + 2, 0, 255);
-        break;
+    }
+    if (first && (type == TYPE_Q3_K || type == TYPE_Q5_K))
+        r->more = load_bytes(block + (type == TYPE_Q3_K ? 0 : 16), wide);
+}
+
+/* Run i of a stage, a block of 32. */
+DEVICE void load_small(u32 type, struct raw *r, const u8 *block, u32 i) {
+    const u32 at = lane_half() * 8;
+    u32x2 q;
+    if (type == TYPE_Q8_0) { /* from the scale on: see eight_bits() */
+        r->level[i] = load_u32x4(block + at);
+        q = load_u32x2(block + 18 + at);
+        r->more[2 * i] = q[0];
+        r->more[2 * i + 1] = q[1];
+        return;
+    }
+    const u32 minimum = type == TYPE_Q4_1 || type == TYPE_Q5_1 ? 2 : 0;
+    const u32 fifth = type == TYPE_Q5_0 || type == TYPE_Q5_1 ? 4 : 0;
+    q = load_u32x2(block + 2 + minimum + fifth + at);
+    r->level[i][0] = q[0];
+    r->level[i][1] = q[1];
+    if (fifth)
+        r->more[i] = load_u32(block + 2 + minimum);
+    r->scale[i] = minimum ? load_u32(block) : load_u16(block);
+}
+
+/* ---- levels ----------------------------------------------------------------------------------- */
+
+/* The lane's 16 levels of a run, a byte each; of Q6_K four times the level. */
+struct part {
+    u32 word[4];
+};
+
+/* Moves bit i of every byte to bit (i - by) % 32, for as many as stay in their byte. */
+DEVICE u32 rotate(u32 word, u32 by) {
+    return __builtin_amdgcn_alignbit(word, word, by);
+}
+
+/* Run i of stage `stage` of a block of 256. */
+DEVICE void large_part(u32 type, struct part *p, const struct raw *r, u32 stage, u32 i) {
+    const u32 j = 2 * stage + i;
+    for (int n = 0; n < 4; n++)
+        switch (type) {
+        case TYPE_Q2_K:
+            p->word[n] = rotate(r->level[0][n], 2 * (j % 4)) & 0x03030303;
+            break;
+        case TYPE_Q3_K:
+            p->word[n] = (rotate(r->level[0][n], 2 * (j % 4)) & 0x03030303) |
+                         (rotate(r->more[n], j - 2) & 0x04040404);
+            break;
+        case TYPE_Q4_K:
+            p->word[n] = r->level[0][n] >> 4 * i & 0x0f0f0f0f;
+            break;
+        case TYPE_Q5_K:
+            p->word[n] = (r->level[0][n] >> 4 * i & 0x0f0f0f0f) |
+                         (rotate(r->more[n], j - 4) & 0x10101010);
+            break;
+        case TYPE_Q6_K:
+            p->word[n] = (rotate(r->level[i][n], 4 * (stage % 2) - 2) & 0x3c3c3c3c) |
+                         (rotate(r->more[n], 2 * (j % 4) - 6) & 0xc0c0c0c0);
+            break;
+        default: /* IQ4_XS */
+            p->word[n] = look_up_word(r->level[i][n % 2] >> 4 * (n / 2) & 0x0f0f0f0f);
+            break;
+        }
+}
+
+/* The first 8 bytes of the lane are behind two others: the scale, or levels of the other lane. */
+DEVICE void eight_bits(struct part *p, const struct raw *r, u32 i) {
+    for (int n = 0; n < 2; n++) {
+        p->word[n] = __builtin_amdgcn_alignbyte(r->level[i][n + 1], r->level[i][n], 2);
+        p->word[2 + n] = r->more[2 * i + n];
+    }
+}
+
+/* Run i of a stage of blocks of 32. */
+DEVICE void small_part(u32 type, struct part *p, const struct raw *r, u32 i) {
+    if (type == TYPE_Q8_0) {
+        eight_bits(p, r, i);
+        return;
+    }
+    for (u32 n = 0; n < 4; n++) {
+        p->word[n] = r->level[i][n % 2] >> 4 * (n / 2) & 0x0f0f0f0f;
+        if (type == TYPE_IQ4_NL)
+            p->word[n] = look_up_word(p->word[n]);
+        if (type == TYPE_Q5_0 || type == TYPE_Q5_1) {
+            u32 bits = r->more[i] >> lane_half() * 8 >> (n / 2 * 16 + n % 2 * 4) & 15;
+            p->word[n] |= (bits * 0x00204081u & 0x01010101u) << 4;
+        }
     }
 }
 
@@ -432,9 +488,10 @@ DEVICE u32 head_byte(const struct head *h, u32 i) {
     return word >> i % 4 * 8 & 255;
 }
 
-/* Scale of each 16 elements as a whole number, and the minima; what the number is multiplied with goes
- * into scale. */
-DEVICE void load_scales(u32 type, struct share *s, i32 whole[2], const struct head *h, u32 j) {
+/* Scale of run j as a whole number for each half of the lane's share, and the minima; what the number is
+ * multiplied with goes into scale. Q2_K and Q6_K have four scales per stage in word 0 of the head. */
+DEVICE void large_scales(u32 type, bool wide, struct share *s, i32 whole[2], const struct head *h,
+                         u32 j) {
     float d, dmin;
     u32 scale, min, shift = 8 * (j & 3);
     whole[0] = whole[1] = 1;
@@ -453,7 +510,7 @@ DEVICE void load_scales(u32 type, struct share *s, i32 whole[2], const struct he
     case TYPE_Q2_K:
         d = half_of((u16)h->word[4]), dmin = half_of((u16)(h->word[4] >> 16));
         for (u32 half = 0; half < 2; half++) {
-            u32 both = head_byte(h, 2 * j + half);
+            u32 both = h->word[0] >> (j % 2 * 16 + 8 * (wide ? lane_half() : half)) & 255;
             whole[half] = (i32)(both & 15);
             s->min[half] = dmin * (float)(both >> 4);
         }
@@ -461,7 +518,8 @@ DEVICE void load_scales(u32 type, struct share *s, i32 whole[2], const struct he
     case TYPE_Q3_K: /* 12 bytes from byte 2 of the head on, then the factor */
         d = half_of((u16)(h->word[3] >> 16));
         for (u32 half = 0; half < 2; half++) {
-            u32 i = 2 * j + half, low = head_byte(h, 2 + i % 8) >> 4 * (i / 8) & 15;
+            u32 i = 2 * j + (wide ? lane_half() : half);
+            u32 low = head_byte(h, 2 + i % 8) >> 4 * (i / 8) & 15;
             u32 high = head_byte(h, 10 + i % 4) >> 2 * (i / 4) & 3;
             whole[half] = (i32)(low | high << 4) - 32;
         }
@@ -469,63 +527,69 @@ DEVICE void load_scales(u32 type, struct share *s, i32 whole[2], const struct he
     case TYPE_Q6_K:
         d = half_of((u16)h->word[4]);
         for (u32 half = 0; half < 2; half++)
-            whole[half] = (i8)head_byte(h, 2 * j + half);
+            whole[half] = (i8)(h->word[0] >> (j % 2 * 16 + 8 * (wide ? lane_half() : half)));
         break;
-    case TYPE_IQ4_XS:
+    default: /* IQ4_XS */
         scale = (h->word[1] >> 4 * j & 15) | (h->word[0] >> 16 >> 2 * j & 3) << 4;
         d = half_of((u16)h->word[0]) * (float)((i32)scale - 32);
-        break;
-    case TYPE_Q4_1:
-    case TYPE_Q5_1:
-        d = load_half(h->block);
-        s->min[0] = s->min[1] = -load_half(h->block + 2);
-        break;
-    default:
-        d = load_half(h->block);
         break;
     }
     s->scale = d;
 }
 
-/* Eight bytes as halves, less `zero`, times `whole`: exact, because everything here is a whole number
- * below 65536 that takes 11 bits. 1024 + b is b after the byte 0x64. */
-DEVICE f16x8 whole_halves(u32 low, u32 high, u32 zero, i32 whole, bool folded) {
-    u32x4 bits = { __builtin_amdgcn_perm(0x64646464u, low, 0x04010400u),
-                   __builtin_amdgcn_perm(0x64646464u, low, 0x04030402u),
-                   __builtin_amdgcn_perm(0x64646464u, high, 0x04010400u),
-                   __builtin_amdgcn_perm(0x64646464u, high, 0x04030402u) };
+/* Four scales of Q2_K and Q6_K have been used. */
+DEVICE void next_scales(u32 type, struct head *h) {
+    if (type == TYPE_Q2_K || type == TYPE_Q6_K)
+        for (int i = 0; i < 3; i++)
+            h->word[i] = h->word[i + 1];
+}
+
+/* Eight bytes as halves, less the level of 0, times `whole`: exact, because everything here is a whole
+ * number below 65536 that takes 11 bits. 1024 + b is b after the byte 0x64, 256 + b / 4 after 0x5c. */
+DEVICE f16x8 whole_halves(u32 low, u32 high, bool fourfold, u32 zero, i32 whole, bool folded) {
+    const u32 before = fourfold ? 0x5c5c5c5cu : 0x64646464u;
+    const f16 base = (f16)(float)((fourfold ? 256 : 1024) + zero);
+    u32x4 bits = { __builtin_amdgcn_perm(before, low, 0x04010400u),
+                   __builtin_amdgcn_perm(before, low, 0x04030402u),
+                   __builtin_amdgcn_perm(before, high, 0x04010400u),
+                   __builtin_amdgcn_perm(before, high, 0x04030402u) };
     f16x8 v = __builtin_bit_cast(f16x8, bits);
     f16 by = (f16)(float)whole;
 #if __has_builtin(__builtin_elementwise_fma)
-    if (folded && !zero) { /* one rounding, of a result that needs none */
-        f16x8 factors = by, less = -by * (f16)1024;
+    /* one rounding; base times the scale is exact: a power of 2, or 288 = 9 * 32 times 8 bits */
+    if (folded && (fourfold || !zero)) {
+        f16x8 factors = by, less = -by * base;
         return __builtin_elementwise_fma(v, factors, less);
     }
 #endif
-    v = v - (f16)(float)(1024 + zero);
+    v = v - base;
     return folded ? v * by : v;
 }
 
-/* Run j of a block, or nothing. */
-DEVICE void load_share(u32 type, struct share *s, const struct head *h, u32 j) {
-    const bool folded = factor_span(type) == 256;
+/* Run i of what was loaded for stage `stage` of a block of 256. */
+DEVICE void decode_large(u32 type, bool wide, struct share *s, const struct raw *r,
+                         const struct head *h, u32 stage, u32 i) {
+    const u32 flip = has_signed_levels(type) ? 0x80808080u : 0;
     struct part p;
     i32 whole[2];
-    load_part(type, &p, h->block, j);
-    load_scales(type, s, whole, h, j);
-    for (int half = 0; half < 2; half++) {
-        u32 flip = has_signed_levels(type) ? 0x80808080u : 0;
-        s->half[half] = whole_halves(p.word[half][0] ^ flip, p.word[half][1] ^ flip,
-                                     zero_level(type), whole[half], folded);
-    }
+    large_part(type, &p, r, stage, i);
+    large_scales(type, wide, s, whole, h, 2 * stage + i);
+    for (int half = 0; half < 2; half++)
+        s->half[half] =
+            whole_halves(p.word[2 * half] ^ flip, p.word[2 * half + 1] ^ flip, type == TYPE_Q6_K,
+                         zero_level(type), whole[half], factor_span(type) == 256);
 }
 
-DEVICE void clear_share(struct share *s) {
-    for (int half = 0; half < 2; half++) {
-        s->half[half] = 0;
-        s->min[half] = 0;
-    }
-    s->scale = 0;
+DEVICE void decode_small_share(u32 type, struct share *s, const struct raw *r, u32 i) {
+    const u32 flip = has_signed_levels(type) ? 0x80808080u : 0;
+    struct part p;
+    small_part(type, &p, r, i);
+    for (int half = 0; half < 2; half++)
+        s->half[half] = whole_halves(p.word[2 * half] ^ flip, p.word[2 * half + 1] ^ flip, false,
+                                     zero_level(type), 1, false);
+    u32 scales = type == TYPE_Q8_0 ? r->level[i][0] : r->scale[i];
+    s->scale = half_of((u16)scales);
+    s->min[0] = s->min[1] = has_minima(type) ? -half_of((u16)(scales >> 16)) : 0;
 }
 
 #endif
