@@ -61,10 +61,9 @@ DEVICE f32x16 multiply_eight(f16x8 w, f16x8 x, f32x16 sum) {
 }
 
 /* A sum is complete before the next is begun: several at the same time would take more registers than
- * there are. Loads may be moved past this point. */
+ * there are. */
 DEVICE void in_order(f32x16 *sum) {
     __asm__ volatile("" : "+v"(*sum));
-    __builtin_amdgcn_sched_barrier(0x10);
 }
 
 /* ---- levels ---------------------------------------------------------------------------------- */
