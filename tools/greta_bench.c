@@ -13,8 +13,8 @@
 #include "base/cpu.h"
 #include "base/env.h"
 #include "base/folder.h"
-#include "kernels/cpu/ahead.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/way.h"
 #include "tools/bench/baseline.h"
 #include "tools/bench/options.h"
 #include "tools/bench/report.h"
@@ -252,20 +252,21 @@ static enum rc compare(const struct bench *b, struct err *e) {
 static void explain(FILE *out) {
     bool any = false;
     for (const struct tensor_type_info *t = NULL; (t = tensor_type_next(t));) {
-        struct mm_ahead way;
-        const char *name = ahead_chosen(t->type, &way);
+        struct way way;
+        const char *name = way_chosen(t->type, &way);
         if (!name)
             continue;
         if (!any)
-            fputs(
-                "\nPrefetching of weights, bytes ahead into the L2 cache and into the L1 cache:\n",
-                out);
-        fprintf(out, "  %-7s %-9s %5u %5u\n", t->name, name, way.far, way.near);
+            fputs("\nWays to go through the weights: bits of a vector, rows side by side, bytes "
+                  "fetched ahead into the L2 cache and into the L1 cache:\n",
+                  out);
+        fprintf(out, "  %-7s %-15s %3u %2u %5u %5u\n", t->name, name, way.bits,
+                way.groups * PACK_ROWS, way.ahead.far, way.ahead.near);
         any = true;
     }
     if (!any)
-        fputs("\nPrefetching of weights: not measured, the matrices are too small for memory to "
-              "matter\n",
+        fputs("\nWays to go through the weights: not measured, the matrices are too small for "
+              "memory to matter\n",
               out);
 }
 

@@ -12,7 +12,7 @@ wrong() { # WORDS OPTION… - wrong usage that says these words
 }
 
 check "help lists the options" status 0 says "--tolerance P" "$bench" --help
-check "--explain says how weights are fetched" status 0 says "Prefetching of weights" "$bench" --explain "${short[@]}"
+check "--explain says how weights are gone through" status 0 says "Ways to go through the weights" "$bench" --explain "${short[@]}"
 check "--explain says what each thread did" status 0 says "computing  waiting" "$bench" --explain "${short[@]}"
 check "version" status 0 says "greta_bench " "$bench" --version
 wrong "unknown option '--fly'" --fly

@@ -269,6 +269,30 @@ static struct input *take_token(struct input *in, size_t token) {
     return one;
 }
 
+/* Two groups side by side, with everything fetched ahead, give the sums of the whole panel. */
+static void check_pair(const struct products *m, const struct mm_row *row, const float *sums) {
+    float pair[MM_PANEL];
+    if (!m->set->dot_pair)
+        return;
+    m->set->dot_pair(m->type, m->p.packed, K, row, m->run, (struct mm_ahead){ 4096, 1024 }, pair);
+    for (int j = 0; j < MM_PANEL; j++)
+        if (pair[j] != sums[j])
+            fail_msg("%s, %s, run %u: %.9g, two groups gave %.9g", m->set->name,
+                     tensor_type_name(m->type), m->run, sums[j], pair[j]);
+}
+
+/* All sets with vectors agree with the narrowest of them; the plain one rounds twice where they
+ * fuse a product with a sum. */
+static void check_narrowest(const struct products *m, const struct mm_row *row, const float *out) {
+    float other[PACK_ROWS];
+    if (m->set == mm_set_at(0))
+        return;
+    mm_set_at(1)->dot(m->type, m->p.packed, K, row, m->run, (struct mm_ahead){ 0, 0 }, other);
+    if (memcmp(other, out, sizeof other) != 0)
+        fail_msg("%s, %s, run %u: other sums than %s", m->set->name, tensor_type_name(m->type),
+                 m->run, mm_set_at(1)->name);
+}
+
 static void check_bits(const struct products *m) {
     for (size_t t = 0; t < TOKENS; t++) {
         struct input *one = take_token(m->in, t);
@@ -279,6 +303,8 @@ static void check_bits(const struct products *m) {
             if (out[j] != m->sums[t * MM_PANEL + j])
                 fail_msg("%s, %s, run %u: %.9g, many gave %.9g", m->set->name,
                          tensor_type_name(m->type), m->run, out[j], m->sums[t * MM_PANEL + j]);
+        check_pair(m, &row, m->sums + t * MM_PANEL);
+        check_narrowest(m, &row, out);
         float file[PACK_ROWS];
         m->set->dot_rows(m->type, m->p.r.bytes, m->p.r.row_bytes, K, &row, m->run, file);
         if (memcmp(file, out, sizeof out) != 0)

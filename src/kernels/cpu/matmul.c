@@ -6,12 +6,12 @@
  * the next. A panel's result does not depend on how panels are divided among cores. */
 #include <string.h>
 
-#include "kernels/cpu/ahead.h"
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
 #include "kernels/cpu/native.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/way.h"
 #include "model/quant/quant.h"
 
 #define FLOATS(view) ((float *)(view).ptr)
@@ -149,7 +149,8 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, fl
 
 /* out[r] = row `row` + r . the only token, of sixteen rows of levels. */
 static void level_group(const struct weight *w, uint64_t row, const struct input *in,
-                        struct mm_ahead ahead, float *out) {
+                        struct way way, float *out) {
+    const struct mm_set *set = way.bits < 512 && mm_narrow() ? mm_narrow() : mm();
     const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
     if (!w->packed && w->n - row >= PACK_ROWS) {
         mm()->dot_rows(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, &act, in->run,
@@ -157,18 +158,33 @@ static void level_group(const struct weight *w, uint64_t row, const struct input
         return;
     }
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
-    mm()->dot(w->type, group_at(w, row, 0, w->k, room), w->k, &act, in->run, ahead, out);
+    set->dot(w->type, group_at(w, row, 0, w->k, room), w->k, &act, in->run, way.ahead, out);
 }
 
-static void panel_for_one(const struct product *p, const struct input *in, struct mm_ahead ahead,
+/* Both groups of a whole panel at once, if that is the way. */
+static bool pair_for_one(const struct product *p, const struct input *in, struct way way,
+                         uint64_t from, uint64_t to) {
+    const struct weight *w = &p->w;
+    float out[MM_PANEL];
+    if (way.groups < 2 || to - from < MM_PANEL || !w->packed || !mm()->dot_pair)
+        return false;
+    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
+    mm()->dot_pair(w->type, w->bytes + from * w->row_bytes, w->k, &act, in->run, way.ahead, out);
+    put(p, 0, from, MM_PANEL, out);
+    return true;
+}
+
+static void panel_for_one(const struct product *p, const struct input *in, struct way way,
                           uint64_t from, uint64_t to) {
     const struct weight *w = &p->w;
+    if (pair_for_one(p, in, way, from, to))
+        return;
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
         if (tensor_type_is_float(w->type))
             float_group(w, row, in->x, out);
         else
-            level_group(w, row, in, ahead, out);
+            level_group(w, row, in, way, out);
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
     }
 }
@@ -242,12 +258,12 @@ static void panel_of_levels(const struct product *p, const struct input *in, uin
     }
 }
 
-static void do_panel(const struct product *p, const struct input *in, struct mm_ahead ahead,
+static void do_panel(const struct product *p, const struct input *in, struct way way,
                      uint64_t panel) {
     const uint64_t from = panel * MM_PANEL, n = p->w.n,
                    to = n - from < MM_PANEL ? n : from + MM_PANEL;
     if (in->tokens == 1) {
-        panel_for_one(p, in, ahead, from, to);
+        panel_for_one(p, in, way, from, to);
         return;
     }
     float *sums = scratch_need(SCRATCH_SUMS, in->tokens * MM_PANEL * sizeof *sums);
@@ -262,18 +278,18 @@ static void do_panel(const struct product *p, const struct input *in, struct mm_
         put(p, t, from, to - from, sums + t * MM_PANEL);
 }
 
-/* Panels [from, to) of a product. For one token packed weights are one stream, and how to fetch it
- * is measured. */
+/* Panels [from, to) of a product. For one token packed weights are one stream, and how to go
+ * through it is measured. */
 static void do_panels(const struct product *p, const struct input *in, uint64_t from, uint64_t to) {
     const bool measured = in->tokens == 1 && p->w.packed && from < to;
     const size_t panel_bytes = MM_PANEL * p->w.row_bytes;
-    struct mm_ahead ahead = { 0, 0 };
+    struct way way = { .bits = 512, .groups = 1 };
     if (measured)
-        ahead = ahead_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
+        way = way_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
     for (uint64_t panel = from; panel < to; panel++)
-        do_panel(p, in, ahead, panel);
+        do_panel(p, in, way, panel);
     if (measured)
-        ahead_end();
+        way_end();
 }
 
 /* ---- the kernels ---------------------------------------------------------------------------- */

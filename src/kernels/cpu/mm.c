@@ -22,16 +22,24 @@ const struct mm_set *mm_set_at(unsigned wanted) {
     return NULL;
 }
 
-static const struct mm_set *chosen;
+static const struct mm_set *chosen, *narrow;
 
 /* Once: asking the processor what it has is slow. */
 static void choose(void) {
     for (int i = (int)isa_chosen(); i >= 0 && !chosen; i--)
         chosen = usable(i);
+    for (int i = ISA_avxvnni; i >= ISA_avx2 && isa_chosen() > ISA_avxvnni && !narrow; i--)
+        narrow = usable(i);
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 const struct mm_set *mm(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose);
     return chosen;
+}
+
+const struct mm_set *mm_narrow(void) {
+    pthread_once(&once, choose);
+    return narrow;
 }

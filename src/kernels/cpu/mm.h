@@ -85,6 +85,10 @@ struct mm_set {
      * is fetched ahead changes the time only. */
     void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
                 unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]);
+    /* The same for two groups that follow each other in memory, side by side, bit for bit what dot
+     * gives; NULL in sets whose registers hold no more than one. */
+    void (*dot_pair)(enum tensor_type type, const void *groups, size_t k, const struct mm_row *x,
+                     unsigned run, struct mm_ahead ahead, float out[MM_PANEL]);
     /* The same for 16 rows as they are in the file, `stride` bytes apart, bit for bit. */
     void (*dot_rows)(enum tensor_type type, const void *rows, size_t stride, size_t k,
                      const struct mm_row *x, unsigned run, float out[PACK_ROWS]);
@@ -120,6 +124,8 @@ struct mm_set {
 
 /* The best set that this processor has and GRETA_CPU allows. */
 const struct mm_set *mm(void);
+/* The best one with vectors of 256 bits, if those of mm() are wider; else NULL. */
+const struct mm_set *mm_narrow(void);
 /* By number, from the plainest on; NULL after the last. Those this processor lacks are left out.
  */
 const struct mm_set *mm_set_at(unsigned i);

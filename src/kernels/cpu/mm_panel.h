@@ -19,372 +19,72 @@
 #include "model/quant/quant.h"
 #include "model/quant/quant_block.h"
 
-/* A step adds two products of a level and 127 at most. */
-INLINE int steps_of(int bits) {
-    return !VEC_NARROW || bits == 4 || bits == 8 ? 8 : bits == 5 ? 4 : 2;
-}
+#include "kernels/cpu/mm_walk.h"
 
-INLINE bool is_split(int bits) {
-    return VEC_NARROW && bits == 8;
-}
-
-struct sink {
-    /* constants wherever this is inlined */
-    bool keep, mins; /* unpack, else dot; whether there are minima */
-    int bits, zero;
-    int run; /* dot: elements that share a scale of the activations */
-    /* dot: this block's activations, the sums of runs of 16 elements that are open, and the result
-     */
-    struct mm_row x;
-    vi part[8], high[8], wide[8];
-    vf sum;
-    /* unpack */
-    struct mm_tile *tile;
-    int quad, unit; /* of the tile, where this block begins */
-};
-
-INLINE void add_quad(struct sink *k, int part, int quad, vi low, vi high) {
-    const int steps = steps_of(k->bits);
-    vi x = vi_quad(k->x.level + 4 * quad);
-    k->part[part] = vi_step(k->part[part], low, x);
-    if (is_split(k->bits))
-        k->high[part] = vi_step(k->high[part], high, x);
-    if (quad % steps != steps - 1 || steps >= 4)
-        return;
-    k->wide[part] = vi_add(k->wide[part], vi_words(k->part[part], 1));
-    k->part[part] = vi_zero();
-}
-
-/* Levels of a quad of the block; `part` tells runs apart that are open at the same time. */
-INLINE void put(struct sink *k, int part, int quad, vi levels) {
-    vi high = levels;
-    if (is_split(k->bits)) {
-        high = vi_and(vi_right(levels, 4), 0x0f0f);
-        levels = vi_and(levels, 0x0f0f);
-    }
-    if (!k->keep) {
-        add_quad(k, part, quad, levels, high);
-        return;
-    }
-    vi_store(k->tile->level[k->quad + quad], levels);
-    if (is_split(k->bits))
-        vi_store(k->tile->high[k->quad + quad], high);
-}
-
-/* The sums of a run; the next one begins. */
-INLINE vi take(struct sink *k, int part) {
-    const bool widened = steps_of(k->bits) < 4;
-    vi sum = widened ? k->wide[part] : vi_words(k->part[part], 1);
-    if (is_split(k->bits))
-        sum = vi_add(sum, vi_words(k->high[part], 16));
-    k->part[part] = k->high[part] = k->wide[part] = vi_zero();
-    return sum;
-}
-
-/* What levels that are too large, or minima, make of the sum of a run's activations. */
-INLINE float offset_of(int zero, bool mins, float sum) {
-    return mins ? sum : -(float)zero * sum;
-}
-
-/* total + a run's sums, with the scale of its activations, offset_of() it, and the scale and
- * minimum of its weights. One token and many are added up by this, and so give the same bits. */
-INLINE vf add_run(vf total, vi sums, vf by, vf offset, vf scale, vf min, bool mins) {
-    vf v = vf_words(sums);
-    return mins ? vf_fnma(offset, min, vf_fma(vf_mul(v, by), scale, total))
-                : vf_fma(vf_fma(v, by, offset), scale, total);
-}
-
-/* Runs at and, of 32 elements, at + 1, of the block. */
-INLINE void add(struct sink *k, vi sums, int at, int length, vf scale, vf min) {
-    const float *sum = k->x.sum + at;
-    float offset = offset_of(k->zero, k->mins, length == 32 ? sum[0] + sum[1] : sum[0]);
-    k->sum = add_run(k->sum, sums, vf_set(k->x.scale[at]), vf_set(offset), scale, min, k->mins);
-}
-
-INLINE void keep_scale(struct sink *k, int run, vf scale, vf min) {
-    vf_store(k->tile->scale[k->unit + run], scale);
-    if (k->mins)
-        vf_store(k->tile->min[k->unit + run], min);
-}
-
-/* The scale and the minimum of run `run` of the block, of 16 elements. */
-INLINE void end_16(struct sink *k, int part, int run, vf scale, vf min) {
-    if (k->keep)
-        keep_scale(k, run, scale, min);
-    else
-        add(k, take(k, part), run, 16, scale, min);
-}
-
-/* The same for 32 elements, the first 16 in `part`, the others in `part` + 1. */
-INLINE void end_32(struct sink *k, int part, int run, vf scale, vf min) {
-    if (k->keep) {
-        keep_scale(k, run, scale, min);
-        return;
-    }
-    vi first = take(k, part), second = take(k, part + 1);
-    if (k->run == 32) {
-        add(k, vi_add(first, second), 2 * run, 32, scale, min);
-        return;
-    }
-    add(k, first, 2 * run, 16, scale, min);
-    add(k, second, 2 * run + 1, 16, scale, min);
-}
-
-#define NO_MIN vf_set(0)
-
-/* ---- the types ------------------------------------------------------------------------------
- *
- * Sections are those of pack.def, at this block. */
-
-struct block {
-    const uint8_t *section[PACK_SECTIONS];
-};
-
-#define WORDS(i, word)   vi_load(g->section[i] + 64 * (word))
-#define BYTES(i, byte)   vb_load(g->section[i] + 16 * (byte))
-#define HALVES(i)        vf_halves(g->section[i])
-#define NIBBLES(w, part) vi_and((part) ? vi_right(w, 4) : (w), 0x0f0f)
-
-/* 16 bytes per row: low nibbles are elements 0 to 15, high nibbles 16 to 31. */
-INLINE void put_nibbles(struct sink *k, const struct block *g, int levels) {
-    UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(levels, i);
-        put(k, 0, i, NIBBLES(w, 0));
-        put(k, 1, i + 4, NIBBLES(w, 1));
+/* Nothing is summed up yet. */
+INLINE void begin(struct sink *k) {
+    EACH_GROUP(j) {
+        k->of[j].sum = vf_set(0);
+        UNROLL for (int i = 0; i < 8; i++) k->of[j].part[i] = k->of[j].high[i] = k->of[j].wide[i] =
+            vi_zero();
     }
 }
 
-INLINE void walk_q4_0(struct sink *k, const struct block *g) {
-    put_nibbles(k, g, PACK_Q4_0_LEVELS);
-    end_32(k, 0, 0, HALVES(PACK_Q4_0_SCALE), NO_MIN);
+INLINE void next_block(struct sink *k, size_t length) {
+    k->x.level += length;
+    k->x.scale += length / MM_RUN;
+    k->x.sum += length / MM_RUN;
 }
 
-INLINE void walk_q4_1(struct sink *k, const struct block *g) {
-    put_nibbles(k, g, PACK_Q4_1_LEVELS);
-    end_32(k, 0, 0, HALVES(PACK_Q4_1_SCALE), vf_mul(HALVES(PACK_Q4_1_MIN), vf_set(-1)));
-}
-
-/* The fifth bits of quad q are bits q of the bytes of the section `fifth`. */
-INLINE void put_fives(struct sink *k, const struct block *g, int levels, int fifth) {
-    vi high = WORDS(fifth, 0);
-    UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(levels, i);
-        UNROLL for (int half = 0; half < 2; half++) {
-            int quad = i + 4 * half;
-            vi bit = vi_left(vi_and(vi_right(high, quad), 0x0101), 4);
-            put(k, half, quad, vi_or(NIBBLES(w, half), bit));
-        }
-    }
-}
-
-INLINE void walk_q5_0(struct sink *k, const struct block *g) {
-    put_fives(k, g, PACK_Q5_0_LEVELS, PACK_Q5_0_HIGH);
-    end_32(k, 0, 0, HALVES(PACK_Q5_0_SCALE), NO_MIN);
-}
-
-INLINE void walk_q5_1(struct sink *k, const struct block *g) {
-    put_fives(k, g, PACK_Q5_1_LEVELS, PACK_Q5_1_HIGH);
-    end_32(k, 0, 0, HALVES(PACK_Q5_1_SCALE), vf_mul(HALVES(PACK_Q5_1_MIN), vf_set(-1)));
-}
-
-INLINE void walk_q8_0(struct sink *k, const struct block *g) {
-    UNROLL for (int u = 0; u < 8; u++) put(k, u / 4, u, vi_plus_128(WORDS(PACK_Q8_0_LEVELS, u)));
-    end_32(k, 0, 0, HALVES(PACK_Q8_0_SCALE), NO_MIN);
-}
-
-INLINE void put_iq4(struct sink *k, const struct block *g, int levels, int word, int quad) {
-    UNROLL for (int i = 0; i < 4; i++) {
-        vi w = WORDS(levels, word + i);
-        UNROLL for (int half = 0; half < 2; half++) {
-            vi values = vi_lookup(NIBBLES(w, half), quant_iq4_values);
-            put(k, half, quad + i + 4 * half, vi_plus_128(values));
-        }
-    }
-}
-
-INLINE void walk_iq4_nl(struct sink *k, const struct block *g) {
-    put_iq4(k, g, PACK_IQ4_NL_LEVELS, 0, 0);
-    end_32(k, 0, 0, HALVES(PACK_IQ4_NL_SCALE), NO_MIN);
-}
-
-/* 6-bit scales of Q3_K and IQ4_XS: low nibbles, two per byte, then high bits, four per byte from
- * byte `high` on; they are too large by 32. */
-INLINE vf six_bit_scale(vb low, vb high, int unit, vf d) {
-    vb s = vb_join(vb_bits(low, unit % 2 * 4, 4), vb_bits(high, unit % 4 * 2, 2));
-    return vf_fnma(vf_set(32), d, vf_mul(vf_bytes(s), d));
-}
-
-INLINE void walk_iq4_xs(struct sink *k, const struct block *g) {
-    const int scales = PACK_IQ4_XS_SCALES;
-    vf d = HALVES(PACK_IQ4_XS_SCALE);
-    UNROLL for (int s = 0; s < 8; s++) {
-        put_iq4(k, g, PACK_IQ4_XS_LEVELS, 4 * s, 8 * s);
-        end_32(k, 0, s, six_bit_scale(BYTES(scales, s / 2), BYTES(scales, 4 + s / 4), s, d),
-               NO_MIN);
-    }
-}
-
-/* Scale and minimum of sub-block s of Q4_K and Q5_K. */
-INLINE void end_k4(struct sink *k, const struct block *g, int section, int part, int s, vf d,
-                   vf dmin) {
-    vb low = BYTES(section, s), high = BYTES(section, 8 + s / 2);
-    vb scale = vb_join(vb_bits(low, 0, 4), vb_bits(high, s % 2 * 4, 2));
-    vb min = vb_join(vb_bits(low, 4, 4), vb_bits(high, s % 2 * 4 + 2, 2));
-    end_32(k, part, s, vf_mul(vf_bytes(scale), d), vf_mul(vf_bytes(min), dmin));
-}
-
-/* Every 32 bytes are two sub-blocks: low and high nibbles. */
-INLINE void walk_q4_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(PACK_Q4_K_SCALE), dmin = HALVES(PACK_Q4_K_MIN);
-    UNROLL for (int s = 0; s < 8; s += 2) {
-        UNROLL for (int u = 0; u < 8; u++) {
-            vi w = WORDS(PACK_Q4_K_LEVELS, 4 * s + u);
-            put(k, u / 4, 8 * s + u, NIBBLES(w, 0));
-            put(k, 2 + u / 4, 8 * s + 8 + u, NIBBLES(w, 1));
-        }
-        end_k4(k, g, PACK_Q4_K_SCALES, 0, s, d, dmin);
-        end_k4(k, g, PACK_Q4_K_SCALES, 2, s + 1, d, dmin);
-    }
-}
-
-INLINE void walk_q5_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(PACK_Q5_K_SCALE), dmin = HALVES(PACK_Q5_K_MIN);
-    UNROLL for (int s = 0; s < 8; s += 2) {
-        UNROLL for (int u = 0; u < 8; u++) {
-            vi w = WORDS(PACK_Q5_K_LEVELS, 4 * s + u), high = WORDS(PACK_Q5_K_HIGH, u);
-            UNROLL for (int i = 0; i < 2; i++) {
-                vi bit = vi_left(vi_and(vi_right(high, s + i), 0x0101), 4);
-                put(k, 2 * i + u / 4, 8 * (s + i) + u, vi_or(NIBBLES(w, i), bit));
-            }
-        }
-        end_k4(k, g, PACK_Q5_K_SCALES, 0, s, d, dmin);
-        end_k4(k, g, PACK_Q5_K_SCALES, 2, s + 1, d, dmin);
-    }
-}
-
-/* The types with a scale for 16 elements have four runs of 32 in a half of the block, in the bits
- * of the same bytes; words 0 to 3 have the first 16 of each, words 4 to 7 the others. */
-#define EACH_WORD(u)       UNROLL for (int u = 0; u < 8; u++)
-#define EACH_RUN(i)        UNROLL for (int i = 0; i < 8; i++)
-#define PUT(half, i, u, v) put(k, 2 * (i) + (u) / 4, 8 * (4 * (half) + (i)) + (u), v)
-
-INLINE void walk_q2_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(PACK_Q2_K_SCALE), dmin = HALVES(PACK_Q2_K_MIN);
-    UNROLL for (int half = 0; half < 2; half++) {
-        EACH_WORD(u) {
-            vi w = WORDS(PACK_Q2_K_LEVELS, 8 * half + u);
-            UNROLL for (int i = 0; i < 4; i++) PUT(half, i, u, vi_and(vi_right(w, 2 * i), 0x0303));
-        }
-        EACH_RUN(i) {
-            vb s = BYTES(PACK_Q2_K_SCALES, 8 * half + i);
-            end_16(k, i, 8 * half + i, vf_mul(vf_bytes(vb_bits(s, 0, 4)), d),
-                   vf_mul(vf_bytes(vb_bits(s, 4, 4)), dmin));
-        }
-    }
-}
-
-INLINE void walk_q3_k(struct sink *k, const struct block *g) {
-    const int scales = PACK_Q3_K_SCALES;
-    vf d = HALVES(PACK_Q3_K_SCALE);
-    UNROLL for (int half = 0; half < 2; half++) {
-        EACH_WORD(u) {
-            vi w = WORDS(PACK_Q3_K_LEVELS, 8 * half + u), high = WORDS(PACK_Q3_K_HIGH, u);
-            UNROLL for (int i = 0; i < 4; i++) {
-                vi bit = vi_left(vi_and(vi_right(high, 4 * half + i), 0x0101), 2);
-                PUT(half, i, u, vi_or(vi_and(vi_right(w, 2 * i), 0x0303), bit));
-            }
-        }
-        EACH_RUN(i) {
-            int run = 8 * half + i;
-            end_16(k, i, run,
-                   six_bit_scale(BYTES(scales, run / 2), BYTES(scales, 8 + run / 4), run, d),
-                   NO_MIN);
-        }
-    }
-}
-
-INLINE void walk_q6_k(struct sink *k, const struct block *g) {
-    vf d = HALVES(PACK_Q6_K_SCALE);
-    UNROLL for (int half = 0; half < 2; half++) {
-        EACH_WORD(u) {
-            vi high = WORDS(PACK_Q6_K_HIGH, 8 * half + u);
-            vi w[2] = { WORDS(PACK_Q6_K_LEVELS, 16 * half + u),
-                        WORDS(PACK_Q6_K_LEVELS, 16 * half + 8 + u) };
-            UNROLL for (int i = 0; i < 4; i++) {
-                vi bits = vi_left(vi_and(vi_right(high, 2 * i), 0x0303), 4);
-                PUT(half, i, u, vi_or(NIBBLES(w[i % 2], i / 2), bits));
-            }
-        }
-        EACH_RUN(i)
-        end_16(k, i, 8 * half + i,
-               vf_mul(vf_signed_bytes(BYTES(PACK_Q6_K_SCALES, 8 * half + i)), d), NO_MIN);
-    }
-}
-
-/* ---- all types ------------------------------------------------------------------------------
- *
- *   MM_TYPE(type, walk, elements that share a scale, bits of a level, zero, has minima) */
-#define MM_TYPES                                                                                   \
-    MM_TYPE(Q4_0, walk_q4_0, 32, 4, 8, 0)                                                          \
-    MM_TYPE(Q4_1, walk_q4_1, 32, 4, 0, 1)                                                          \
-    MM_TYPE(Q5_0, walk_q5_0, 32, 5, 16, 0)                                                         \
-    MM_TYPE(Q5_1, walk_q5_1, 32, 5, 0, 1)                                                          \
-    MM_TYPE(Q8_0, walk_q8_0, 32, 8, 128, 0)                                                        \
-    MM_TYPE(IQ4_NL, walk_iq4_nl, 32, 8, 128, 0)                                                    \
-    MM_TYPE(IQ4_XS, walk_iq4_xs, 32, 8, 128, 0)                                                    \
-    MM_TYPE(Q2_K, walk_q2_k, 16, 4, 0, 1)                                                          \
-    MM_TYPE(Q3_K, walk_q3_k, 16, 4, 4, 0)                                                          \
-    MM_TYPE(Q4_K, walk_q4_k, 32, 4, 0, 1)                                                          \
-    MM_TYPE(Q5_K, walk_q5_k, 32, 5, 0, 1)                                                          \
-    MM_TYPE(Q6_K, walk_q6_k, 16, 6, 32, 0)
-
-INLINE struct block block_at(const uint8_t *p, const struct pack_layout *layout) {
-    struct block g;
-    UNROLL for (int i = 0; i < PACK_SECTIONS; i++) g.section[i] = p + layout->at[i];
-    return g;
-}
-
-enum { LINE = 64 };
-
-INLINE void prefetch_block(const uint8_t *p, size_t bytes, struct mm_ahead ahead) {
-    if (ahead.far)
-        UNROLL for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + ahead.far + i, 0, 2);
-    if (ahead.near)
-        UNROLL for (size_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + ahead.near + i);
-}
+/* Whether blocks have 256 elements, so that activations usually have a scale for 32. */
+#define IS_LONG(type) (pack_layout(TENSOR_TYPE_##type).bytes >= PACK_ROWS * 256 * 2 / 8)
 
 #define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
-    INLINE void dot_run_##type(const uint8_t *p, size_t blocks, size_t length, int run,            \
-                               const struct mm_row *x, struct mm_ahead ahead, float *out) {        \
+    INLINE void dot_run_##type(int groups, const uint8_t *p, size_t apart, size_t blocks,          \
+                               size_t length, int run, const struct mm_row *x,                     \
+                               struct mm_ahead ahead, float *out) {                                \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
-        struct sink k = {                                                                          \
-            .mins = (mins_), .bits = (bits_), .zero = (zero_), .run = run, .x = *x                 \
-        };                                                                                         \
-        k.sum = vf_set(0);                                                                         \
-        UNROLL for (int i = 0; i < 8; i++) k.part[i] = k.high[i] = k.wide[i] = vi_zero();          \
+        struct sink sink = { .mins = (mins_),                                                      \
+                             .groups = groups,                                                     \
+                             .bits = (bits_),                                                      \
+                             .zero = (zero_),                                                      \
+                             .run = run,                                                           \
+                             .x = *x },                                                            \
+                    *k = &sink;                                                                    \
+        begin(k);                                                                                  \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
-            const struct block g = block_at(p, &layout);                                           \
-            prefetch_block(p, layout.bytes, ahead);                                                \
-            walk(&k, &g);                                                                          \
-            k.x.level += length;                                                                   \
-            k.x.scale += length / MM_RUN;                                                          \
-            k.x.sum += length / MM_RUN;                                                            \
+            struct block g[WALK_GROUPS];                                                           \
+            EACH_GROUP(j) g[j] = block_at(p + (size_t)j * apart, &layout, ahead);                  \
+            walk(k, g);                                                                            \
+            next_block(k, length);                                                                 \
         }                                                                                          \
-        vf_store(out, k.sum);                                                                      \
+        EACH_GROUP(j) vf_store(out + j * PACK_ROWS, k->of[j].sum);                                 \
     }                                                                                              \
     static void dot_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,           \
                            const struct mm_row *x, struct mm_ahead ahead, float *out) {            \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_run_##type(p, blocks, length, 32, x, ahead, out);                                  \
+            dot_run_##type(1, p, 0, blocks, length, 32, x, ahead, out);                            \
         else                                                                                       \
-            dot_run_##type(p, blocks, length, 16, x, ahead, out);                                  \
+            dot_run_##type(1, p, 0, blocks, length, 16, x, ahead, out);                            \
+    }                                                                                              \
+    static void dot_pair_##type(const uint8_t *p, size_t apart, size_t blocks, size_t length,      \
+                                unsigned run, const struct mm_row *x, struct mm_ahead ahead,       \
+                                float *out) {                                                      \
+        const int usual = IS_LONG(type) && (run_) == 32 ? 32 : 16;                                 \
+        if (VEC_GROUPS == 2 && (run == 32 && (run_) == 32 ? 32 : 16) == usual) {                   \
+            dot_run_##type(VEC_GROUPS, p, apart, blocks, length, usual, x, ahead, out);            \
+            return;                                                                                \
+        }                                                                                          \
+        dot_##type(p, blocks, length, run, x, ahead, out);                                         \
+        dot_##type(p + apart, blocks, length, run, x, ahead, out + PACK_ROWS);                     \
     }                                                                                              \
     static void unpack_##type(const uint8_t *p, size_t blocks, size_t length, struct mm_tile *t) { \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
-        struct sink k = { .keep = true, .mins = (mins_), .bits = (bits_), .tile = t };             \
+        struct sink k = {                                                                          \
+            .keep = true, .mins = (mins_), .groups = 1, .bits = (bits_), .tile = t                 \
+        };                                                                                         \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
-            const struct block g = block_at(p, &layout);                                           \
-            prefetch_block(p, layout.bytes, (struct mm_ahead){ 8192, 2048 });                      \
+            const struct block g = block_at(p, &layout, (struct mm_ahead){ 8192, 2048 });          \
             walk(&k, &g);                                                                          \
             k.quad += (int)length / 4;                                                             \
             k.unit += (int)length / (run_);                                                        \
@@ -405,6 +105,23 @@ static void dot(enum tensor_type type, const void *group, size_t n, const struct
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
         dot_##type(group, n / length, length, run, x, ahead, out);                                 \
+        break;
+        MM_TYPES
+#undef MM_TYPE
+    default:
+        break;
+    }
+}
+
+static void dot_pair(enum tensor_type type, const void *groups, size_t n, const struct mm_row *x,
+                     unsigned run, struct mm_ahead ahead, float out[MM_PANEL]) {
+    const struct tensor_type_info *t = tensor_type_find(type);
+    const size_t length = t->block_elements, blocks = n / length;
+    const size_t apart = blocks * t->block_bytes * PACK_ROWS;
+    switch (type) {
+#define MM_TYPE(type, ...)                                                                         \
+    case TENSOR_TYPE_##type:                                                                       \
+        dot_pair_##type(groups, apart, blocks, length, run, x, ahead, out);                        \
         break;
         MM_TYPES
 #undef MM_TYPE
@@ -710,6 +427,7 @@ static void quantize(const float *x, size_t n, unsigned run, const struct mm_row
     static const struct mm_set set = { .name = name_,                                              \
                                        .quantize = quantize,                                       \
                                        .dot = dot,                                                 \
+                                       .dot_pair = VEC_GROUPS == 2 ? dot_pair : NULL,              \
                                        .dot_rows = dot_rows,                                       \
                                        .pack = pack,                                               \
                                        .unpack = unpack,                                           \

@@ -1,5 +1,5 @@
 /* mm_rows.h - the functions of mm.h that read 16 rows as they are in the file, written once over
- * the vectors of a vec_*.h and the walks of mm_panel.h, which includes this.
+ * the vectors of a vec_*.h and the walks of mm_walk.h; part of mm_panel.h.
  *
  * A block of 16 rows is turned into the order of pack.def in a room that stays in the nearest
  * cache, and walked there like a packed one, so that the sums have the same bits. The sections of a
@@ -135,21 +135,18 @@ INLINE void prefetch_next_rows(const uint8_t *next, size_t bytes) {
                                     size_t bytes, int run, const struct mm_row *x, float *out) {   \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         _Alignas(64) uint8_t room[MOST_PACKED];                                                    \
-        const struct block g = block_at(room, &layout);                                            \
+        const struct block g = block_at(room, &layout, (struct mm_ahead){ 0, 0 });                 \
         struct sink k = {                                                                          \
-            .mins = (mins_), .bits = (bits_), .zero = (zero_), .run = run, .x = *x                 \
+            .mins = (mins_), .groups = 1, .bits = (bits_), .zero = (zero_), .run = run, .x = *x    \
         };                                                                                         \
-        k.sum = vf_set(0);                                                                         \
-        UNROLL for (int i = 0; i < 8; i++) k.part[i] = k.high[i] = k.wide[i] = vi_zero();          \
+        begin(&k);                                                                                 \
         for (size_t b = 0; b < blocks; b++) {                                                      \
             prefetch_next_rows(p + PACK_ROWS * stride + b * layout.bytes, layout.bytes);           \
             pack_block(TENSOR_TYPE_##type, bytes, p + b * bytes, stride, room);                    \
             walk(&k, &g);                                                                          \
-            k.x.level += length;                                                                   \
-            k.x.scale += length / MM_RUN;                                                          \
-            k.x.sum += length / MM_RUN;                                                            \
+            next_block(&k, length);                                                                \
         }                                                                                          \
-        vf_store(out, k.sum);                                                                      \
+        vf_store(out, k.of[0].sum);                                                                \
     }                                                                                              \
     static void dot_rows_##type(const uint8_t *p, size_t stride, size_t blocks, size_t length,     \
                                 unsigned run, const struct mm_row *x, float *out) {                \

@@ -68,6 +68,15 @@ INLINE vi vi_add(vi v, vi w) {
     return (vi){ _mm256_add_epi32(v.a, w.a), _mm256_add_epi32(v.b, w.b) };
 }
 
+INLINE vi vi_sixteenth(vi v) {
+    return (vi){ _mm256_srai_epi32(v.a, 4), _mm256_srai_epi32(v.b, 4) };
+}
+
+INLINE vi vi_alternate(vi v, vi w, int half) {
+    const __m256i a = half ? v.b : v.a, b = half ? w.b : w.a;
+    return (vi){ _mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31) };
+}
+
 INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     const __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
     return (vi){ _mm256_shuffle_epi8(t, v.a), _mm256_shuffle_epi8(t, v.b) };

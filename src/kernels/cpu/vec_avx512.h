@@ -59,6 +59,16 @@ INLINE vi vi_add(vi v, vi w) {
     return _mm512_add_epi32(v, w);
 }
 
+INLINE vi vi_sixteenth(vi v) {
+    return _mm512_srai_epi32(v, 4);
+}
+
+INLINE vi vi_alternate(vi v, vi w, int half) {
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    return _mm512_permutex2var_epi64(v, half ? second : first, w);
+}
+
 INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), v);
 }

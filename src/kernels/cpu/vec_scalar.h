@@ -86,6 +86,21 @@ INLINE vi vi_add(vi v, vi other) {
     return v;
 }
 
+/* Sums in words that are multiples of 16, by 16. */
+INLINE vi vi_sixteenth(vi v) {
+    EACH(16)
+    v.w[i] /= 16;
+    return v;
+}
+
+/* 16 bytes of v, the same 16 of w, the next of v and of w, from byte 32 * half on. */
+INLINE vi vi_alternate(vi v, vi w, int half) {
+    vi out;
+    EACH(64)
+    out.ub[i] = (i / 16 % 2 ? w : v).ub[32 * half + i / 32 * 16 + i % 16];
+    return out;
+}
+
 /* Every byte, 0 to 15, by what the table has for it. */
 INLINE vi vi_lookup(vi v, const int8_t table[16]) {
     EACH(64)

@@ -1,4 +1,4 @@
-#include "kernels/cpu/ahead.h"
+#include "kernels/cpu/way.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,28 +12,32 @@
 #include "base/cpu.h"
 #include "base/hash.h"
 
-static const struct mm_ahead ways[AHEAD_COUNT] = {
-#define AHEAD(name, far, near) { far, near },
-#include "kernels/cpu/ahead.def"
+static const struct way ways[WAY_COUNT] = {
+#define WAY(name, bits, groups, far, near) { bits, groups, { far, near } },
+#include "kernels/cpu/way.def"
 };
 
-static const char *const names[AHEAD_COUNT] = {
-#define AHEAD(name, far, near) #name,
-#include "kernels/cpu/ahead.def"
+static const char *const names[WAY_COUNT] = {
+#define WAY(name, bits, groups, far, near) #name,
+#include "kernels/cpu/way.def"
 };
 
 enum { TYPES = sizeof pack_sections / sizeof *pack_sections }; /* up to the last that is packed */
 
 struct choice {
-    atomic_int chosen; /* 1 + enum ahead_way; 0: not yet */
+    atomic_int chosen; /* 1 + enum way_id; 0: not yet */
     atomic_uint turn;  /* stretches begun */
     struct {
-        atomic_int begun, ended;             /* of the trials below */
-        _Atomic uint64_t cost[AHEAD_TRIALS]; /* nanoseconds per MiB */
-    } trials[AHEAD_COUNT];
+        atomic_int begun, ended;           /* of the trials below */
+        _Atomic uint64_t cost[WAY_TRIALS]; /* nanoseconds per MiB */
+    } trials[WAY_COUNT];
 };
 
 static struct choice choices[TYPES];
+
+bool way_is_possible(enum way_id way) {
+    return ways[way].bits < 512 ? mm_narrow() != NULL : ways[way].groups < 2 || mm()->dot_pair;
+}
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
@@ -42,14 +46,14 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta prefetch 2: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta ways 1: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
     if (!cache_folder_find(out))
         return false;
     size_t used = strlen(out);
-    snprintf(out + used, CACHE_FOLDER_BYTES - used, "/prefetch-%016llx",
+    snprintf(out + used, CACHE_FOLDER_BYTES - used, "/ways-%016llx",
              (unsigned long long)hash_bytes(title, strlen(title), 0));
     return true;
 }
@@ -60,9 +64,10 @@ static void read_line(const char *line) {
     if (sscanf(line, "%23s %23s", type, way) != 2)
         return;
     for (int t = 0; t < TYPES; t++)
-        for (int w = 0; w < AHEAD_COUNT; w++)
+        for (int w = 0; w < WAY_COUNT; w++)
             if (pack_is_possible((enum tensor_type)t) &&
-                !strcmp(type, tensor_type_name((enum tensor_type)t)) && !strcmp(way, names[w]))
+                !strcmp(type, tensor_type_name((enum tensor_type)t)) && !strcmp(way, names[w]) &&
+                way_is_possible((enum way_id)w))
                 atomic_store(&choices[t].chosen, w + 1);
 }
 
@@ -79,13 +84,13 @@ static void read_file(void) {
 }
 
 static void write_file(void) {
-    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], body[TYPES * 48] = "";
+    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], body[TYPES * 56] = "";
     size_t used = 0;
     find_title(title);
     if (!find_path(title, path))
         return;
     for (int t = 0; t < TYPES; t++) {
-        const char *way = ahead_chosen((enum tensor_type)t, NULL);
+        const char *way = way_chosen((enum tensor_type)t, NULL);
         if (way)
             used += (size_t)snprintf(body + used, sizeof body - used, "%s %s\n",
                                      tensor_type_name((enum tensor_type)t), way);
@@ -109,7 +114,7 @@ static void make_ready(void) {
     pthread_mutex_unlock(&lock);
 }
 
-void ahead_reset(void) {
+void way_reset(void) {
     pthread_mutex_lock(&lock);
     memset(choices, 0, sizeof choices);
     atomic_store(&ready, false);
@@ -122,35 +127,36 @@ static int by_cost(const void *a, const void *b) {
 }
 
 static uint64_t median_of(struct choice *c, int way) {
-    uint64_t cost[AHEAD_TRIALS];
-    for (int i = 0; i < AHEAD_TRIALS; i++)
+    uint64_t cost[WAY_TRIALS];
+    for (int i = 0; i < WAY_TRIALS; i++)
         cost[i] = atomic_load(&c->trials[way].cost[i]);
-    qsort(cost, AHEAD_TRIALS, sizeof *cost, by_cost);
-    return cost[AHEAD_TRIALS / 2];
+    qsort(cost, WAY_TRIALS, sizeof *cost, by_cost);
+    return cost[WAY_TRIALS / 2];
 }
 
 static bool is_complete(struct choice *c) {
-    for (int way = 0; way < AHEAD_COUNT; way++)
-        if (atomic_load(&c->trials[way].ended) < AHEAD_TRIALS)
+    for (int way = 0; way < WAY_COUNT; way++)
+        if (way_is_possible((enum way_id)way) && atomic_load(&c->trials[way].ended) < WAY_TRIALS)
             return false;
     return true;
 }
 
 static void choose(struct choice *c) {
     int best = 0;
-    for (int way = 1; way < AHEAD_COUNT; way++)
-        best = median_of(c, way) < median_of(c, best) ? way : best;
+    for (int way = 1; way < WAY_COUNT; way++)
+        if (way_is_possible((enum way_id)way) && median_of(c, way) < median_of(c, best))
+            best = way;
     atomic_store(&c->chosen, best + 1);
     write_file();
 }
 
-void ahead_note(enum tensor_type type, enum ahead_way way, uint64_t ns_per_mib) {
+void way_note(enum tensor_type type, enum way_id way, uint64_t ns_per_mib) {
     struct choice *c = &choices[type];
     int at = atomic_fetch_add(&c->trials[way].begun, 1);
-    if (at >= AHEAD_TRIALS)
+    if (at >= WAY_TRIALS)
         return;
     atomic_store(&c->trials[way].cost[at], ns_per_mib);
-    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < AHEAD_TRIALS || !is_complete(c))
+    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS || !is_complete(c))
         return;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&c->chosen))
@@ -158,7 +164,7 @@ void ahead_note(enum tensor_type type, enum ahead_way way, uint64_t ns_per_mib) 
     pthread_mutex_unlock(&lock);
 }
 
-const char *ahead_chosen(enum tensor_type type, struct mm_ahead *way) {
+const char *way_chosen(enum tensor_type type, struct way *way) {
     int chosen =
         (int)type < TYPES ? atomic_load_explicit(&choices[type].chosen, memory_order_relaxed) : 0;
     if (!chosen)
@@ -175,12 +181,21 @@ static _Thread_local struct {
     bool open;   /* it has begun and is not long enough yet */
     bool inside; /* one of its pieces */
     enum tensor_type type;
-    enum ahead_way way;
+    enum way_id way;
     const char *next; /* where it goes on */
     uint64_t bytes, ns, start_ns;
 } stretch;
 
-struct mm_ahead ahead_begin(enum tensor_type type, const void *at, uint64_t bytes) {
+/* The first way is always possible. */
+static enum way_id next_way(struct choice *c) {
+    for (;;) {
+        enum way_id way = (enum way_id)(atomic_fetch_add(&c->turn, 1) % WAY_COUNT);
+        if (way_is_possible(way))
+            return way;
+    }
+}
+
+struct way way_begin(enum tensor_type type, const void *at, uint64_t bytes) {
     struct choice *c = &choices[type];
     stretch.inside = false; /* a piece that ended with a fault does not count */
     make_ready();
@@ -190,7 +205,7 @@ struct mm_ahead ahead_begin(enum tensor_type type, const void *at, uint64_t byte
     if (!stretch.open || stretch.type != type || stretch.next != at) {
         stretch.open = true;
         stretch.type = type;
-        stretch.way = (enum ahead_way)(atomic_fetch_add(&c->turn, 1) % AHEAD_COUNT);
+        stretch.way = next_way(c);
         stretch.bytes = stretch.ns = 0;
     }
     stretch.inside = true;
@@ -200,13 +215,13 @@ struct mm_ahead ahead_begin(enum tensor_type type, const void *at, uint64_t byte
     return ways[stretch.way];
 }
 
-void ahead_end(void) {
+void way_end(void) {
     if (!stretch.inside)
         return;
     stretch.inside = false;
     stretch.ns += clock_now_ns() - stretch.start_ns;
-    if (stretch.bytes < AHEAD_LEAST)
+    if (stretch.bytes < WAY_LEAST)
         return;
     stretch.open = false;
-    ahead_note(stretch.type, stretch.way, (stretch.ns << 20) / stretch.bytes);
+    way_note(stretch.type, stretch.way, (stretch.ns << 20) / stretch.bytes);
 }

@@ -1,0 +1,167 @@
+/* Which way of multiplying with one token is chosen, and that the choice is kept. */
+#include "unit/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/way.h"
+
+static const enum tensor_type TYPE = TENSOR_TYPE_Q4_K;
+
+static int fresh_folder(void **state) {
+    char folder[300];
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/way.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1))
+        return -1;
+    way_reset();
+    return 0;
+}
+
+/* All trials; `best` is faster than the others, each of which has one outlier below it. */
+static void note_all(enum way_id best) {
+    for (int trial = 0; trial < WAY_TRIALS; trial++)
+        for (int v = 0; v < WAY_COUNT; v++)
+            if (way_is_possible((enum way_id)v))
+                way_note(TYPE, (enum way_id)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
+}
+
+static void lowest_median_is_chosen_despite_outliers(void **state) {
+    static const char *const names[] = {
+#define WAY(name, bits, groups, far, near) #name,
+#include "kernels/cpu/way.def"
+    };
+    (void)state;
+    for (int best = 0; best < WAY_COUNT; best++) {
+        if (!way_is_possible((enum way_id)best))
+            continue;
+        assert_int_equal(fresh_folder(NULL), 0);
+        assert_null(way_chosen(TYPE, NULL));
+        note_all((enum way_id)best);
+        assert_string_equal(way_chosen(TYPE, NULL), names[best]);
+    }
+}
+
+static int possible_ways(void) {
+    int count = 0;
+    for (int v = 0; v < WAY_COUNT; v++)
+        count += way_is_possible((enum way_id)v);
+    return count;
+}
+
+/* So many pieces of work, `gap` bytes apart, until something is chosen; how many it took. */
+static int pieces_until_chosen(uint64_t bytes, uint64_t gap, int most) {
+    const char *at = (const char *)&TYPE;
+    for (int i = 0; i < most; i++, at += bytes + gap) {
+        if (way_chosen(TYPE, NULL))
+            return i;
+        (void)way_begin(TYPE, at, bytes);
+        way_end();
+    }
+    return way_chosen(TYPE, NULL) ? most : -1;
+}
+
+static void long_pieces_are_a_trial_each(void **state) {
+    (void)state;
+    assert_int_equal(pieces_until_chosen(WAY_LEAST, 1 << 20, 10000), possible_ways() * WAY_TRIALS);
+}
+
+static void short_pieces_in_a_row_are_measured_together(void **state) {
+    (void)state;
+    assert_int_equal(pieces_until_chosen(WAY_LEAST / 4, 0, 10000),
+                     4 * possible_ways() * WAY_TRIALS);
+}
+
+static void short_pieces_here_and_there_are_not_measured(void **state) {
+    (void)state;
+    assert_int_equal(pieces_until_chosen(WAY_LEAST / 4, 64, 10000), -1);
+}
+
+static void ways_take_turns(void **state) {
+    bool none = false, far = false, near = false, pair = false, narrow = false;
+    (void)state;
+    for (int i = 0; i < possible_ways(); i++) {
+        struct way way = way_begin(TYPE, (const char *)&TYPE + i, WAY_LEAST);
+        way_end();
+        none |= !way.ahead.far && !way.ahead.near;
+        far |= way.ahead.far == 12288;
+        near |= way.ahead.near == 2048;
+        pair |= way.groups == 2;
+        narrow |= way.bits == 256;
+    }
+    assert_true(none && far && near);
+    assert_int_equal(pair, mm()->dot_pair != NULL);
+    assert_int_equal(narrow, mm_narrow() != NULL);
+}
+
+static void what_the_processor_lacks_is_never_chosen(void **state) {
+    (void)state;
+    for (int v = 0; v < WAY_COUNT; v++) {
+        if (way_is_possible((enum way_id)v))
+            continue;
+        for (int trial = 0; trial < WAY_TRIALS; trial++)
+            way_note(TYPE, (enum way_id)v, 1);
+    }
+    note_all(WAY_both);
+    assert_string_equal(way_chosen(TYPE, NULL), "both");
+}
+
+static void choice_is_read_again(void **state) {
+    (void)state;
+    note_all(WAY_far);
+    assert_string_equal(way_chosen(TYPE, NULL), "far");
+    way_reset();
+    struct way way = way_begin(TYPE, &TYPE, 1 << 20);
+    assert_string_equal(way_chosen(TYPE, NULL), "far");
+    assert_int_equal(way.ahead.far, 12288);
+    assert_null(way_chosen(TENSOR_TYPE_Q8_0, NULL));
+}
+
+/* Replaces the file of the cache by these words. */
+static void spoil(const char *words) {
+    char command[700];
+    snprintf(command, sizeof command,
+             "for f in \"$XDG_CACHE_HOME\"/greta/ways-*; do printf '%s' >\"$f\"; done", words);
+    assert_int_equal(system(command), 0);
+}
+
+static void spoilt_files_are_measured_again(void **state) {
+    static const char *const files[] = { "", "greta ways 1: other, avx2\\nQ4_K far\\n",
+                                         "\\377\\377", "Q4_K far\\n" };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        way_reset();
+        note_all(WAY_far);
+        spoil(files[i]);
+        way_reset();
+        (void)way_begin(TYPE, &TYPE, 1 << 20);
+        way_end();
+        assert_null(way_chosen(TYPE, NULL));
+    }
+}
+
+static void without_a_folder_the_choice_lasts_as_long_as_the_process(void **state) {
+    (void)state;
+    setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+    note_all(WAY_both);
+    assert_string_equal(way_chosen(TYPE, NULL), "both");
+    way_reset();
+    assert_null(way_chosen(TYPE, NULL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(lowest_median_is_chosen_despite_outliers, fresh_folder),
+        cmocka_unit_test_setup(long_pieces_are_a_trial_each, fresh_folder),
+        cmocka_unit_test_setup(short_pieces_in_a_row_are_measured_together, fresh_folder),
+        cmocka_unit_test_setup(short_pieces_here_and_there_are_not_measured, fresh_folder),
+        cmocka_unit_test_setup(ways_take_turns, fresh_folder),
+        cmocka_unit_test_setup(what_the_processor_lacks_is_never_chosen, fresh_folder),
+        cmocka_unit_test_setup(choice_is_read_again, fresh_folder),
+        cmocka_unit_test_setup(spoilt_files_are_measured_again, fresh_folder),
+        cmocka_unit_test_setup(without_a_folder_the_choice_lasts_as_long_as_the_process,
+                               fresh_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
