@@ -8,6 +8,7 @@
 
 #include "kernels/cpu/levels.h"
 #include "kernels/cpu/mm.h"
+#include "kernels/cpu/native.h"
 #include "kernels/cpu/scratch.h"
 #include "model/quant/quant.h"
 
@@ -321,6 +322,54 @@ static void one_token_gives_the_bits_that_many_give(void **state) {
     check_products(check_bits);
 }
 
+/* ---- the kernel ------------------------------------------------------------------------------ */
+
+enum { MANY_ROWS = 170, MANY_TOKENS = 37 }; /* five panels and a bit; a turn of 32 and a bit */
+
+/* out[tokens][MANY_ROWS] = x . rows, by the kernel in one call. */
+static void run_matmul(enum tensor_type type, const struct rows *r, const float *x, size_t tokens,
+                       float *out) {
+    const unsigned run = tensor_type_find(type)->block_elements < 256 ? 16 : 32;
+    void *levels = aligned_alloc(64, tokens * levels_slabs(K) * KERN_SLAB_BYTES);
+    assert_non_null(levels);
+    for (size_t t = 0; t < tokens; t++)
+        levels_put(levels, tokens, K, run, t, x + t * K);
+    const struct kern_matmul a = { .out = { .ptr = out },
+                                   .weight = { .ptr = r->bytes, .type = type },
+                                   .levels = { .ptr = levels },
+                                   .tokens = (uint32_t)tokens,
+                                   .n = MANY_ROWS,
+                                   .k = K,
+                                   .run = run };
+    const struct greta_soft_work work = { .first = 0, .last = KERN_PANELS(MANY_ROWS) };
+    cpu_matmul(&work, &a);
+    free(levels);
+}
+
+/* Several panels go through the activations together, a few tokens at a time. */
+static void panels_side_by_side_give_the_bits_of_one_token(void **state) {
+    float *x = malloc(MANY_TOKENS * K * sizeof *x);
+    float *out = malloc(MANY_TOKENS * MANY_ROWS * sizeof *out), one[MANY_ROWS];
+    (void)state;
+    for (size_t i = 0; i < MANY_TOKENS * K; i++)
+        x[i] = noise();
+    for (int i = 0; i < TYPES; i++) {
+        struct rows r = make_rows(types[i], MANY_ROWS, K);
+        run_matmul(types[i], &r, x, MANY_TOKENS, out);
+        for (size_t t = 0; t < MANY_TOKENS; t++) {
+            run_matmul(types[i], &r, x + t * K, 1, one);
+            for (size_t j = 0; j < MANY_ROWS; j++)
+                if (one[j] != out[t * MANY_ROWS + j])
+                    fail_msg("%s, token %zu, row %zu: %.9g, many gave %.9g",
+                             tensor_type_name(types[i]), t, j, (double)one[j],
+                             (double)out[t * MANY_ROWS + j]);
+        }
+        free_rows(&r);
+    }
+    free(out);
+    free(x);
+}
+
 static void activations_are_rounded_to_the_nearest_level(void **state) {
     (void)state;
     for (unsigned s = 0; mm_set_at(s); s++)
@@ -496,6 +545,7 @@ int main(void) {
         cmocka_unit_test(rows_that_are_missing_become_zero),
         cmocka_unit_test(many_tokens_are_multiplied),
         cmocka_unit_test(one_token_gives_the_bits_that_many_give),
+        cmocka_unit_test(panels_side_by_side_give_the_bits_of_one_token),
         cmocka_unit_test(activations_are_rounded_to_the_nearest_level),
         cmocka_unit_test(floats_are_multiplied),
         cmocka_unit_test(floats_are_multiplied_in_parts),

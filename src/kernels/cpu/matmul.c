@@ -241,41 +241,60 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
     }
 }
 
-static void panel_of_levels(const struct product *p, const struct input *in, uint64_t from,
-                            float *sums) {
-    const struct weight *w = &p->w;
-    struct mm_tile *tiles = scratch_need(SCRATCH_TILES, MM_GROUPS * sizeof *tiles);
+/* Panels that go through the activations together, and tokens of a turn: a slab of so many tokens
+ * stays in the first cache while all those panels are multiplied with it, and all activations come
+ * from the second cache or from behind it once for so many panels. */
+enum { PASS_PANELS = 4, PASS_TOKENS = 32 };
+
+/* Elements [at, at + count) of a panel. */
+static void unpack_panel(const struct weight *w, uint64_t from, size_t at, size_t count,
+                         struct mm_tile tiles[MM_GROUPS]) {
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
-    for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
-        size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
-        for (unsigned g = 0; g < MM_GROUPS; g++) {
-            uint64_t row = from + g * PACK_ROWS; /* a panel without a second group has it twice */
-            const void *group = group_at(w, row < w->n ? row : from, at, count, room);
-            mm()->unpack(w->type, group, 0, count, &tiles[g]);
-        }
-        const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, 0);
-        mm()->multiply(tiles, &act, in->run, in->tokens, sums);
+    for (unsigned g = 0; g < MM_GROUPS; g++) {
+        uint64_t row = from + g * PACK_ROWS; /* a panel without a second group has it twice */
+        const void *group = group_at(w, row < w->n ? row : from, at, count, room);
+        mm()->unpack(w->type, group, 0, count, &tiles[g]);
     }
 }
 
-static void do_panel(const struct product *p, const struct input *in, struct way way,
-                     uint64_t panel) {
-    const uint64_t from = panel * MM_PANEL, n = p->w.n,
-                   to = n - from < MM_PANEL ? n : from + MM_PANEL;
-    if (in->tokens == 1) {
-        panel_for_one(p, in, way, from, to);
-        return;
+/* sums[panel][token][32 rows] of the panels from row `from` on. */
+static void panels_of_levels(const struct product *p, const struct input *in, uint64_t from,
+                             size_t panels, float *sums) {
+    const struct weight *w = &p->w;
+    struct mm_tile *tiles = scratch_need(SCRATCH_TILES, panels * MM_GROUPS * sizeof *tiles);
+    for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
+        size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        for (size_t i = 0; i < panels; i++)
+            unpack_panel(w, from + i * MM_PANEL, at, count, tiles + i * MM_GROUPS);
+        for (size_t t = 0; t < in->tokens; t += PASS_TOKENS) {
+            const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, t);
+            size_t some = in->tokens - t < PASS_TOKENS ? in->tokens - t : PASS_TOKENS;
+            for (size_t i = 0; i < panels; i++)
+                mm()->multiply(tiles + i * MM_GROUPS, &act, in->run, some,
+                               sums + (i * in->tokens + t) * MM_PANEL);
+        }
     }
-    float *sums = scratch_need(SCRATCH_SUMS, in->tokens * MM_PANEL * sizeof *sums);
-    memset(sums, 0, in->tokens * MM_PANEL * sizeof *sums);
+}
+
+/* For many tokens. */
+static void do_some_panels(const struct product *p, const struct input *in, uint64_t first,
+                           size_t panels) {
+    const size_t each = in->tokens * MM_PANEL;
+    const uint64_t from = first * MM_PANEL, n = p->w.n;
+    float *sums = scratch_need(SCRATCH_SUMS, panels * each * sizeof *sums);
+    memset(sums, 0, panels * each * sizeof *sums);
     if (!tensor_type_is_float(p->w.type))
-        panel_of_levels(p, in, from, sums);
-    else if (in->run == KERN_SPLIT && mm()->split)
-        panel_of_parts(p, in, from, sums);
-    else
-        panel_of_floats(p, in, from, sums);
-    for (size_t t = 0; t < in->tokens; t++)
-        put(p, t, from, to - from, sums + t * MM_PANEL);
+        panels_of_levels(p, in, from, panels, sums);
+    for (size_t i = 0; i < panels; i++) {
+        const uint64_t row = from + i * MM_PANEL;
+        float *own = sums + i * each;
+        if (tensor_type_is_float(p->w.type) && in->run == KERN_SPLIT && mm()->split)
+            panel_of_parts(p, in, row, own);
+        else if (tensor_type_is_float(p->w.type))
+            panel_of_floats(p, in, row, own);
+        for (size_t t = 0; t < in->tokens; t++)
+            put(p, t, row, n - row < MM_PANEL ? n - row : MM_PANEL, own + t * MM_PANEL);
+    }
 }
 
 /* Panels [from, to) of a product. For one token packed weights are one stream, and how to go
@@ -286,8 +305,14 @@ static void do_panels(const struct product *p, const struct input *in, uint64_t 
     struct way way = { .bits = 512, .groups = 1 };
     if (measured)
         way = way_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
-    for (uint64_t panel = from; panel < to; panel++)
-        do_panel(p, in, way, panel);
+    for (uint64_t panel = from, some; panel < to; panel += some) {
+        const uint64_t row = panel * MM_PANEL, n = p->w.n;
+        some = in->tokens == 1 ? 1 : to - panel < PASS_PANELS ? to - panel : PASS_PANELS;
+        if (in->tokens == 1)
+            panel_for_one(p, in, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
+        else
+            do_some_panels(p, in, panel, some);
+    }
     if (measured)
         way_end();
 }
@@ -367,14 +392,15 @@ static void activate_panels(const struct kern_matmul_activate *a, const struct p
 }
 
 /* One token streams through all panels of the gate and then through those of the other weight; for
- * more tokens the sums of a panel stay in the cache until they are activated. */
+ * more tokens the sums of a few panels stay in the cache until they are activated. */
 void cpu_matmul_activate(const struct greta_soft_work *work, const struct kern_matmul_activate *a) {
     const struct product gate = { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed),
                                   .out = FLOATS(a->out),
                                   .bias = a->biased ? FLOATS(a->bias) : NULL };
     const struct product up = { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed) };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
-    const uint64_t step = a->tokens == 1 ? work->last - work->first : 1;
+    const uint64_t step = a->tokens == 1 ? work->last - work->first : PASS_PANELS;
     for (uint64_t panel = work->first; panel < work->last; panel += step)
-        activate_panels(a, &gate, &up, &in, panel, panel + step);
+        activate_panels(a, &gate, &up, &in, panel,
+                        work->last - panel < step ? work->last : panel + step);
 }

@@ -66,14 +66,24 @@ static struct {
     } parts[WORKERS_MAX];
 } pool;
 
+/* A few indices at a time share what a kernel reads for all of them; towards the end of a part they
+ * become fewer, so that nobody is waited for. */
+static uint64_t piece_of(uint64_t left) {
+    enum { FEW = 4 };
+    uint64_t some = left / FEW < FEW ? left / FEW : FEW;
+    some = some < pool.piece ? pool.piece : some;
+    return some < left ? some : left;
+}
+
 static void work_on(struct part *part, unsigned worker) {
-    for (;;) {
-        uint64_t first = atomic_fetch_add_explicit(&part->next, pool.piece, memory_order_relaxed);
-        if (first >= part->end)
-            return;
-        uint64_t left = part->end - first;
-        pool.fn(pool.user, first, first + (left < pool.piece ? left : pool.piece), worker,
-                pool.workers);
+    uint64_t first = atomic_load_explicit(&part->next, memory_order_relaxed);
+    while (first < part->end) {
+        const uint64_t last = first + piece_of(part->end - first);
+        if (!atomic_compare_exchange_weak_explicit(&part->next, &first, last, memory_order_relaxed,
+                                                   memory_order_relaxed))
+            continue;
+        pool.fn(pool.user, first, last, worker, pool.workers);
+        first = atomic_load_explicit(&part->next, memory_order_relaxed);
     }
 }
 
