@@ -407,6 +407,18 @@ static void matmul_agrees_for_odd_widths(void **state) {
             }
 }
 
+/* Three tiles of rows, the last with four of them; rows that end one element short of whole loads.
+ */
+static void matmul_agrees_for_several_tiles_of_rows(void **state) {
+    SKIP_WITHOUT_CODE;
+    static const enum tensor_type types[] = { TENSOR_TYPE_F16, TENSOR_TYPE_BF16, TENSOR_TYPE_Q8_0 };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        uint32_t k = tensor_type_is_float(types[i]) ? 39 : 96;
+        struct kern_matmul a = example_matmul(&x, types[i], 6, 260, k, true, false);
+        assert_twins(KERN_matmul, &a, SUMS, "tiles", types[i], 260, k);
+    }
+}
+
 static void fused_matmuls_agree_for_mixed_types(void **state) {
     SKIP_WITHOUT_CODE;
     static const enum tensor_type mixed[][3] = {
@@ -765,6 +777,7 @@ int main(void) {
         TEST(an_infinite_scale_of_the_last_block_gives_infinite_results),
         TEST(small_halves_count),
         TEST(matmul_agrees_for_odd_widths),
+        TEST(matmul_agrees_for_several_tiles_of_rows),
         TEST(fused_matmuls_agree_for_mixed_types),
         TEST(activated_matmuls_agree_and_quantise_what_they_wrote),
         TEST(kv_store_agrees),
