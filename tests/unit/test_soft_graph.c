@@ -125,9 +125,23 @@ static bool launches_in_two_streams_are_unordered(void) {
     return value == 12;
 }
 
+static bool launches_of_one_exec_are_ordered(void) {
+    int *a = soft_device_ints(1);
+    hipGraph_t g = new_graph();
+    add_fold(g, add_fold(g, NULL, a, 10, 2), a, 10, 3);
+    hipGraphExec_t x = instantiate(g);
+    hipStream_t s = soft_free_stream(), t = soft_free_stream();
+    OK(hip->hipGraphLaunch(x, s));
+    OK(hip->hipGraphLaunch(x, t));
+    OK(hip->hipGraphLaunch(x, s));
+    OK(hip->hipStreamSynchronize(s));
+    return soft_peek(a) == 232323;
+}
+
 static void launches_keep_their_place_in_the_stream(void **state) {
     (void)state;
     soft_right(launches_are_stream_ordered);
+    soft_right(launches_of_one_exec_are_ordered);
     soft_wrong(launches_in_two_streams_are_unordered);
 }
 

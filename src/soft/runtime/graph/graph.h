@@ -142,6 +142,7 @@ struct graph_exec {
     struct soft_piece *piece; /* the same as one operation; NULL: not made, or not possible */
     uint64_t changes;         /* soft_graph_changes() when that was decided; 0: it was not */
     unsigned long long flags;
+    struct soft_dep last; /* its last launch, which the next one waits for; stream NULL: none */
 };
 
 struct graph_exec *soft_exec_of(hipGraphExec_t handle);

@@ -388,8 +388,10 @@ static hipError_t queue_one(struct soft_stream *st, struct soft_op *op) {
     return soft_submit_locked(st, op);
 }
 
-/* Queues a chain without a gap: no other thread's work comes between. */
-static hipError_t queue(struct soft_stream *st, struct soft_op *first) {
+/* Queues a chain without a gap: no other thread's work comes between. It begins after *last, which
+ * becomes its own end. */
+static hipError_t queue(struct soft_stream *st, struct soft_op *first,
+                        struct soft_dep *last_launch) {
     const struct soft_settings *s = soft_settings();
     unsigned serialize = s->serialize_kernel | s->serialize_copy;
     if (!first)
@@ -401,6 +403,9 @@ static hipError_t queue(struct soft_stream *st, struct soft_op *first) {
             soft_capture_forget(op->u.record.event);
     hipError_t r = hipSuccess;
     soft_schedule_lock();
+    if (last_launch->stream && last_launch->stream != st &&
+        !soft_op_depend(first, last_launch->stream, last_launch->seq))
+        r = hipErrorOutOfMemory;
     while (first && r == hipSuccess) {
         struct soft_op *next = first->next;
         r = queue_one(st, first);
@@ -408,6 +413,7 @@ static hipError_t queue(struct soft_stream *st, struct soft_op *first) {
             first = next;
     }
     uint64_t last = st->submitted;
+    *last_launch = (struct soft_dep){ st, last };
     soft_schedule_unlock();
     free_chain(first);
     soft_schedule_submitted(st, last, false);
@@ -418,9 +424,11 @@ static hipError_t queue(struct soft_stream *st, struct soft_op *first) {
     return r;
 }
 
+/* Launches of one executable graph run one after another, whatever streams they are in. */
 hipError_t soft_hipGraphLaunch(hipGraphExec_t graphExec, hipStream_t stream) {
     struct soft_stream *st;
     struct soft_op *first = NULL;
+    struct soft_dep last = { 0 };
     soft_graph_lock();
     struct graph_exec *x = soft_exec_of(graphExec);
     hipError_t r = x ? soft_stream_resolve(stream, &st) : hipErrorInvalidValue;
@@ -429,8 +437,18 @@ hipError_t soft_hipGraphLaunch(hipGraphExec_t graphExec, hipStream_t stream) {
         r = soft_capture_add_graph(st, x->graph);
     else if (r == hipSuccess)
         r = build(x, &first);
+    if (x)
+        last = x->last;
     soft_graph_unlock();
-    return r == hipSuccess && !captured ? queue(st, first) : r;
+    if (r != hipSuccess || captured)
+        return r;
+    r = queue(st, first, &last);
+    soft_graph_lock();
+    x = soft_exec_of(graphExec); /* another thread may have destroyed it */
+    if (x)
+        x->last = last;
+    soft_graph_unlock();
+    return r;
 }
 
 hipError_t soft_hipGraphLaunch_spt(hipGraphExec_t graphExec, hipStream_t stream) {
