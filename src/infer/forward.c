@@ -81,9 +81,9 @@ static bool is_held(const forward *f, enum forward_buffer_id id, const int32_t *
                       !memcmp(f->held[id].numbers, from, count * sizeof *from));
 }
 
-/* Uploads those numbers of the batch that the device does not hold. If every sequence continues with
- * the token that the device drew (forward_advances()), these are only new blocks of the cache, at
- * every KERN_BLOCKth position, and the random numbers of sequences that are not greedy. */
+/* Uploads those numbers of the batch that the device does not hold. If every sequence continues
+ * with the token that the device drew (forward_advances()), these are only new blocks of the cache,
+ * at every KERN_BLOCKth position, and the random numbers of sequences that are not greedy. */
 static enum rc upload_batch(forward *f, struct err *e) {
     const struct forward_batch *b = f->b;
     bool draws = b->settings && forward_ends(f);
