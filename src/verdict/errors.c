@@ -90,6 +90,8 @@ static void react(struct replay *r, const struct reader_event *e, struct thread 
     struct failure *f = &r->failures[t->failure - 1];
     if (e->event.status == hipSuccess && r->fn[event_fn(&e->event)] == f->fn)
         f->made_again = true;
+    if (is_failure(&e->event) && r->fn[event_fn(&e->event)] == f->fn && e->event.site == f->site)
+        f->retry = e->seq;
     if (asks_about_errors(r, &e->event)) {
         f->looked = true;
         t->failure = 0;
@@ -145,6 +147,7 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
         .sticky = hip_error_is_sticky((hipError_t)status),
         .voiceless = e->event.kind == EVENT_LAUNCH && t->configured,
         .surfaced = EVENT_NO_SEQ,
+        .retry = EVENT_NO_SEQ,
     };
     if (f->sticky && t->space->sticky == EVENT_NO_SEQ)
         t->space->sticky = f->seq;
@@ -686,7 +689,17 @@ static void explain_refusals(struct replay *r) {
     }
 }
 
+/* Who tries until a call succeeds has looked at every failure before that. */
+static void follow_retries(struct replay *r) {
+    for (size_t i = r->failure_count; i-- > 0;) {
+        struct failure *f = &r->failures[i];
+        const struct failure *next = f->retry == EVENT_NO_SEQ ? NULL : replay_failure(r, f->retry);
+        f->made_again |= next && next->made_again;
+    }
+}
+
 void errors_finish(struct replay *r) {
+    follow_retries(r);
     finish_faults(r);
     for (size_t i = 0; i < r->space_count; i++) {
         struct space *s = r->spaces[i];

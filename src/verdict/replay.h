@@ -215,6 +215,7 @@ struct failure {
     bool went_on;      /* the program queued more work without asking */
     bool voiceless;    /* a <<<...>>> launch: its result reaches nobody who does not ask for it */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
+    uint64_t retry;    /* the same call from the same place, which failed too; EVENT_NO_SEQ: none */
 };
 
 /* Bytes that a call was to write, and did not, because it failed. */

@@ -414,6 +414,37 @@ static void a_failing_call_that_is_made_again_is_handled(void **state) {
     expect_overall(CLEAN);
 }
 
+static void try_to_allocate(int shift) {
+    status = hipErrorOutOfMemory;
+    put(EVENT_ALLOC, HIP_FN_hipMalloc, DETAIL_FAMILY_DEVICE, 0, 0, UINT64_C(1) << shift, 0, NULL);
+}
+
+/* As in while (hipMalloc(&p, size) != hipSuccess) size /= 2; */
+static void a_call_that_is_tried_until_it_succeeds_is_handled(void **state) {
+    (void)state;
+    prepare();
+    try_to_allocate(50);
+    try_to_allocate(49);
+    try_to_allocate(48);
+    alloc(DEVICE2_AT, KIB);
+    free_at(DEVICE2_AT);
+    finish();
+    expect_no_findings();
+    expect_overall(CLEAN);
+}
+
+static void a_call_that_is_tried_in_vain_is_not_clean(void **state) {
+    (void)state;
+    prepare();
+    try_to_allocate(50);
+    try_to_allocate(49);
+    sync_device(0);
+    finish();
+    expect_no_findings();
+    expect_overall(INCONCLUSIVE);
+    expect_says(V->answer, "hipErrorOutOfMemory");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         verdict_test(strides_are_compared_row_by_row),
@@ -443,6 +474,8 @@ int main(void) {
         verdict_test(a_program_that_exits_with_an_error_is_not_clean),
         verdict_test(a_failing_call_that_nobody_looks_at_is_not_clean),
         verdict_test(a_failing_call_that_is_made_again_is_handled),
+        verdict_test(a_call_that_is_tried_until_it_succeeds_is_handled),
+        verdict_test(a_call_that_is_tried_in_vain_is_not_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
