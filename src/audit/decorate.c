@@ -40,6 +40,16 @@ static void call_plain(struct call *c, uint64_t a, uint64_t b, uint64_t d) {
     call_begin(c, &ev);
 }
 
+/* A call that has made something: written when it has returned, with the handle that it gave. */
+static void call_made(struct call *c, hipError_t r, const void *handle) {
+    if (!call_is_recorded())
+        return;
+    struct event ev = call_event(c, EVENT_CALL, 0, NULL);
+    ev.dst = (uint64_t)(uintptr_t)handle;
+    ev.status = (uint16_t)r;
+    call_begin(c, &ev);
+}
+
 /* Status of a result for the recording: an error code, or 0 for what is not one. */
 static unsigned status_error(const void *result) {
     return (unsigned)*(const hipError_t *)result;

@@ -74,6 +74,10 @@
 #define HOOK_hipMipmappedArrayDestroy ~, FREE(hMipmappedArray), FREED
 #define HOOK_hipIpcCloseMemHandle    ~, FREE(devPtr), FREED
 #define HOOK_hipMemUnmap             ~, FREE(ptr), FREED
+#define HOOK_hipMemPoolCreate        ~, , call_made(&c, r, GOT(mem_pool))
+#define HOOK_hipCreateTextureObject  ~, , call_made(&c, r, GOT(pTexObject))
+#define HOOK_hipTexObjectCreate      ~, , call_made(&c, r, GOT(pTexObject))
+#define HOOK_hipCreateSurfaceObject  ~, , call_made(&c, r, GOT(pSurfObject))
 #define HOOK_hipMemPoolDestroy       ~, PLAIN(mem_pool, 0, 0), hook_free_owner(&c, r, mem_pool)
 #define HOOK_hipDestroyExternalMemory ~, PLAIN(extMem, 0, 0), hook_free_owner(&c, r, extMem)
 #define HOOK_hipGraphicsUnregisterResource ~, PLAIN(resource, 0, 0), hook_free_owner(&c, r, resource)

@@ -1,4 +1,5 @@
-/* resources.c - streams, events, graphs, modules and registrations that are never released.
+/* resources.c - streams, events, graphs, modules, pools, textures, surfaces and registrations that
+ * are never released.
  *
  * Memory is LEAK's; what holds no bytes of the program's is here. A process that ended on an error
  * need not have come to its clean-up, and what was made before a hole in the recording may have
@@ -21,9 +22,23 @@ static const enum sentence_id words[SPACE_RESOURCES] = {
     [SPACE_RESOURCE_GRAPH] = SENTENCE_RESOURCE_GRAPH,
     [SPACE_RESOURCE_EXEC] = SENTENCE_RESOURCE_EXEC,
     [SPACE_RESOURCE_MODULE] = SENTENCE_RESOURCE_MODULE,
+    [SPACE_RESOURCE_POOL] = SENTENCE_RESOURCE_POOL,
+    [SPACE_RESOURCE_TEXTURE] = SENTENCE_RESOURCE_TEXTURE,
+    [SPACE_RESOURCE_SURFACE] = SENTENCE_RESOURCE_SURFACE,
 };
 
-/* What a handle of that kind is called. */
+/* Calls without a kind of event of their own; dst is the handle. */
+static const struct {
+    enum hip_fn make, release;
+    enum space_resource kind;
+} by_call[] = {
+    { HIP_FN_hipMemPoolCreate, HIP_FN_hipMemPoolDestroy, SPACE_RESOURCE_POOL },
+    { HIP_FN_hipCreateTextureObject, HIP_FN_hipDestroyTextureObject, SPACE_RESOURCE_TEXTURE },
+    { HIP_FN_hipTexObjectCreate, HIP_FN_hipTexObjectDestroy, SPACE_RESOURCE_TEXTURE },
+    { HIP_FN_hipCreateSurfaceObject, HIP_FN_hipDestroySurfaceObject, SPACE_RESOURCE_SURFACE },
+};
+
+/* What a handle of that kind is called, where its use after its end is recognised. */
 static const enum sentence_id names[SPACE_RESOURCES] = {
     [SPACE_RESOURCE_STREAM] = SENTENCE_A_STREAM, [SPACE_RESOURCE_EVENT] = SENTENCE_AN_EVENT,
     [SPACE_RESOURCE_GRAPH] = SENTENCE_A_GRAPH,   [SPACE_RESOURCE_EXEC] = SENTENCE_AN_EXEC,
@@ -208,6 +223,15 @@ bool resources_explain(struct replay *r, const struct reader_event *e, struct th
 
 /* ---- one event after the other --------------------------------------------------------------- */
 
+static void on_call(struct replay *r, const struct reader_event *e, struct space *s) {
+    enum hip_fn fn = r->fn[event_fn(&e->event)];
+    for (size_t i = 0; i < sizeof by_call / sizeof *by_call; i++)
+        if (fn == by_call[i].make)
+            make(r, e, s, by_call[i].kind, e->event.dst);
+        else if (fn == by_call[i].release)
+            release(r, e, s, by_call[i].kind, e->event.dst);
+}
+
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
     (void)resources_explain(r, e, t);
@@ -240,6 +264,9 @@ void resources_on_event(struct replay *r, const struct reader_event *e, struct t
         break;
     case EVENT_MODULE_UNLOAD:
         release(r, e, s, SPACE_RESOURCE_MODULE, e->event.dst);
+        break;
+    case EVENT_CALL:
+        on_call(r, e, s);
         break;
     case EVENT_ALLOC:
         r->checked[HYPOTHESIS_RESOURCE_LEAK] +=
