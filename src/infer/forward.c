@@ -135,13 +135,6 @@ enum rc forward_begin(forward *f, const struct forward_batch *b, struct err *e) 
     return rc ? rc : upload_batch(f, e);
 }
 
-/* There are as many rows of logits as tokens then, so row i is that of token i. */
-bool forward_advances(const forward *f) {
-    const struct forward_batch *b = f->b;
-    return b->settings && b->tokens == b->sequences && b->wanted == b->tokens &&
-           forward_begins(f) && forward_ends(f);
-}
-
 /* What the device holds of ids and positions after a pass that drew these tokens; NULL: the pass
  * failed, and nobody knows. */
 static void note_advance(forward *f, const int32_t *tokens) {

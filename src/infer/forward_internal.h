@@ -45,6 +45,14 @@ static inline bool forward_ends(const forward *f) {
     return f->shape.last == f->c->layers;
 }
 
+/* Whether the device itself makes the numbers of the next step, where every sequence goes on with
+ * the token drawn. There are as many rows of logits as tokens then, so row i is that of token i. */
+static inline bool forward_advances(const forward *f) {
+    const struct forward_batch *b = f->b;
+    return b->settings && b->tokens == b->sequences && b->wanted == b->tokens &&
+           forward_begins(f) && forward_ends(f);
+}
+
 /* x through the layer: attention, then the feed-forward block. */
 NODISCARD enum rc forward_layer(forward *f, uint32_t layer, struct err *e);
 /* The cosines and sines of RoPE for all layers, if the fused kernels of a decode step need them. */
@@ -52,10 +60,6 @@ NODISCARD enum rc forward_turns(forward *f, struct err *e);
 /* The logits that are wanted of x, and tokens drawn from them. */
 NODISCARD enum rc forward_logits(forward *f, struct err *e);
 NODISCARD enum rc forward_draw(forward *f, struct err *e);
-
-/* Whether the device itself makes the numbers of the next step, where every sequence goes on with
- * the token drawn. */
-bool forward_advances(const forward *f);
 
 /* Into how many ranges the contexts of this batch are divided: 1 if they are not. */
 uint32_t forward_ranges(const forward *f);
