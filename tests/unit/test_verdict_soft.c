@@ -509,10 +509,18 @@ static void check_fixed(const struct program *p, const char *schedule) {
     verdict_close(&v);
 }
 
+/* "fast", the first one, may run both sides of a race at the same time, which ThreadSanitizer finds
+ * in the device's threads and stops. */
+#if defined(__SANITIZE_THREAD__)
+enum { FIRST_SCHEDULE = 1 };
+#else
+enum { FIRST_SCHEDULE = 0 };
+#endif
+
 static void bugs_are_named_under_every_schedule(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
-        for (size_t k = 0; k < sizeof schedules / sizeof *schedules; k++)
+        for (size_t k = FIRST_SCHEDULE; k < sizeof schedules / sizeof *schedules; k++)
             check_bug(&programs[i], schedules[k]);
 }
 
