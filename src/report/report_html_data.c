@@ -350,8 +350,8 @@ static void write_field(struct json *j, const char *key, const struct event_fiel
     json_array_close(j);
 }
 
-/* Kinds and fields have the names that recordings give them; what a kind is, is said in English. */
-static void write_kinds(struct json *j, enum lang lang) {
+/* Kinds and fields have the names that recordings give them. */
+static void write_kinds(struct json *j) {
     json_object_open(j, "kinds");
     for (unsigned kind = 1; kind < EVENT_KIND_LIMIT; kind++) {
         const struct event_info *i = event_info(kind);
@@ -361,7 +361,6 @@ static void write_kinds(struct json *j, enum lang lang) {
         snprintf(key, sizeof key, "%u", kind);
         json_object_open(j, key);
         json_string(j, "text", i->text);
-        json_string(j, "doc", lang == LANG_EN ? i->doc : "");
         json_string(j, "name", i->name);
         write_field(j, "dst", &i->dst);
         write_field(j, "src", &i->src);
@@ -497,7 +496,7 @@ static void write_data(FILE *out, struct data *d) {
     json_u64(&j, "blocksOmitted", d->memory.omitted);
     write_columns(&j, d);
     write_texts(&j, d);
-    write_kinds(&j, d->lang);
+    write_kinds(&j);
     write_statuses(&j, d);
     write_tracks(&j, d);
     write_actors(&j, d);

@@ -109,7 +109,7 @@ function addFact(list, label, value) {
 function showDetails(i) {
   const box = $('details'), list = document.createElement('dl'), k = kindOf(i);
   const title = document.createElement('p');
-  title.textContent = (i === app.culprit ? T('Culprit') + ': ' : i === app.messenger ? T('Messenger') + ': ' : i === app.other ? T('Collides with') + ': ' : '') + k.text + (k.doc ? ' – ' + k.doc : '');
+  title.textContent = (i === app.culprit ? T('Culprit') + ': ' : i === app.messenger ? T('Messenger') + ': ' : i === app.other ? T('Collides with') + ': ' : '') + k.text;
   addFact(list, T('event'), '#' + ev.seq[i]);
   addFact(list, T('time'), secondsText(ev.t[i]) + ' s' + (ev.took[i] ? ', ' + T('took') + ' ' + (ev.took[i] / 1000).toFixed(3) + ' µs' : ''));
   addFact(list, T('detail'), detailText(i));
