@@ -22,10 +22,13 @@ struct parser {
 };
 
 static enum rc bad(struct parser *p, const char *expected) {
-    size_t line = p->line;
-    for (const char *c = p->start; c < p->at; c++)
+    size_t line = p->line, column = 1;
+    for (const char *c = p->start; c < p->at; c++) {
         line += *c == '\n';
-    return err_set(p->e, RC_FORMAT, "%s: line %zu: expected %s", p->name, line, expected);
+        column = *c == '\n' ? 1 : column + 1;
+    }
+    return err_set(p->e, RC_FORMAT, "%s: line %zu, column %zu: expected %s", p->name, line, column,
+                   expected);
 }
 
 static enum rc no_memory(struct parser *p) {
@@ -113,7 +116,7 @@ static bool read_escape(struct parser *p, char **to) {
     return found != NULL;
 }
 
-static enum rc read_string(struct parser *p, const char **out) {
+static enum rc read_string(struct parser *p, const char **out, size_t *len) {
     if (!accept(p, '"'))
         return bad(p, "a string");
     const char *end = p->at;
@@ -135,6 +138,7 @@ static enum rc read_string(struct parser *p, const char **out) {
             return bad(p, "an escape that JSON has");
     }
     *to = '\0';
+    *len = (size_t)(to - *out);
     p->at = end + 1;
     return RC_OK;
 }
@@ -176,6 +180,7 @@ static enum rc read_number(struct parser *p, struct json_node *n) {
     n->text = arena_copy_text(p->arena, start, (size_t)(p->at - start));
     if (!n->text)
         return no_memory(p);
+    n->len = (size_t)(p->at - start);
     n->number = strtod(n->text, NULL);
     errno = 0;
     n->u64 = plain && !negative ? strtoull(n->text, NULL, 10) : 0;
@@ -208,7 +213,8 @@ static enum rc read_members(struct parser *p, struct json_node *n, int depth) {
         if (!member)
             return no_memory(p);
         if (n->type == JSON_OBJECT) {
-            enum rc rc = read_string(p, &member->key);
+            size_t ignored;
+            enum rc rc = read_string(p, &member->key, &ignored);
             if (rc)
                 return rc;
             if (!accept(p, ':'))
@@ -228,7 +234,7 @@ static enum rc read_value(struct parser *p, struct json_node *n, int depth) {
     skip_space(p);
     if (p->at < p->end && *p->at == '"') {
         n->type = JSON_STRING;
-        return read_string(p, &n->text);
+        return read_string(p, &n->text, &n->len);
     }
     bool object = accept(p, '{');
     if (object || accept(p, '[')) {
@@ -359,8 +365,8 @@ static size_t count_members(const struct json_node *n) {
 bool json_tree_equal(const struct json_node *a, const struct json_node *b) {
     if (!a || !b)
         return a == b;
-    if (a->type != b->type || a->boolean != b->boolean || strcmp(a->text, b->text) != 0 ||
-        count_members(a) != count_members(b))
+    if (a->type != b->type || a->boolean != b->boolean || a->len != b->len ||
+        memcmp(a->text, b->text, a->len) != 0 || count_members(a) != count_members(b))
         return false;
     const struct json_node *other = b->first;
     for (const struct json_node *m = a->first; m; m = m->next) {

@@ -2,8 +2,8 @@
  *
  * For small files that greta or a user wrote: the whole document is in memory, nodes and texts
  * belong to the tree and live until json_tree_close(). Strict: what RFC 8259 does not allow is
- * RC_FORMAT with the line. Nesting is bounded, so that no input can exhaust the stack. Of a
- * duplicate key, the first is found.
+ * RC_FORMAT with line and column (in bytes). Nesting is bounded, so that no input can exhaust the
+ * stack. Of a duplicate key, the first is found.
  *
  * A tree may be read by any number of threads. */
 #ifndef BASE_JSON_TREE_H
@@ -24,6 +24,7 @@ struct json_node {
     double number;
     uint64_t u64;
     const char *text;              /* JSON_STRING, JSON_NUMBER: as it stands in the file; else "" */
+    size_t len;                    /* of text, which holds a zero byte for every \u0000 */
     const char *key;               /* of a member of an object; else NULL */
     const struct json_node *first; /* of an array or object; NULL: empty */
     const struct json_node *next;  /* its neighbour */
@@ -31,8 +32,7 @@ struct json_node {
 
 typedef struct json_tree json_tree;
 
-/* name: of the document, for messages. A string with \u0000 in it ends there. RC_FORMAT,
- * RC_MEMORY; on failure *out is untouched. */
+/* name: of the document, for messages. RC_FORMAT, RC_MEMORY; on failure *out is untouched. */
 NODISCARD enum rc json_tree_open(json_tree **out, const char *text, size_t len, const char *name,
                                  struct err *e);
 /* The same for a document that begins at that line of a file, as messages then count. */

@@ -72,6 +72,15 @@ static void escapes_become_characters(void **state) {
                         "A");
 }
 
+static void zero_bytes_are_part_of_a_text(void **state) {
+    (void)state;
+    const struct json_node *n = read_text("\"a\\u0000b\"");
+    assert_int_equal(n->len, 3);
+    assert_memory_equal(n->text, "a\0b", 4);
+    assert_int_equal(read_text("\"\"")->len, 0);
+    assert_int_equal(read_text("-12.5")->len, 5);
+}
+
 static void mistakes_are_refused_with_their_line(void **state) {
     (void)state;
     static const char *const wrong[] = { "",    "{",       "[1,]",        "{\"a\" 1}", "{a: 1}",
@@ -85,7 +94,7 @@ static void mistakes_are_refused_with_their_line(void **state) {
             fail_msg("'%s' was accepted", wrong[i]);
     assert_null(tree);
     assert_int_equal(json_tree_open(&tree, "{\n\n]", 4, "f.json", &e), RC_FORMAT);
-    assert_string_equal(e.msg, "f.json: line 3: expected a string");
+    assert_string_equal(e.msg, "f.json: line 3, column 1: expected a string");
 }
 
 static void nesting_is_bounded(void **state) {
@@ -163,6 +172,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_there_is_nothing),
         cmocka_unit_test(whole_numbers_keep_all_their_digits),
         cmocka_unit_test(escapes_become_characters),
+        cmocka_unit_test(zero_bytes_are_part_of_a_text),
         cmocka_unit_test(mistakes_are_refused_with_their_line),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(what_greta_writes_is_read_back),

@@ -252,24 +252,26 @@ static void json_that_is_wrong_is_refused(void **state) {
     static const struct {
         const char *text, *words;
     } bad[] = {
-        { "", "offset 0: expected '{'" },
-        { "[]", "expected '{'" },
+        { "", "line 1, column 1: expected a value" },
+        { "[]", "expected an object" },
         { "{}", "no member says anything about the shape" },
         { "{\"dims\": 4}", "member 'dims' is not a property of a shape" },
         { "{\"dim\": 4.5}", "member 'dim': expected a whole number" },
         { "{\"dim\": -4}", "member 'dim': expected a whole number" },
         { "{\"dim\": \"4\"}", "member 'dim': expected a whole number" },
-        { "{\"dim\": 4", "offset 9: expected ',' or '}'" },
+        { "{\"dim\": 4", "line 1, column 10: expected ',' or '}'" },
         { "{\"dim\": 4,}", "expected a string" },
         { "{\"dim\" 4}", "expected ':'" },
-        { "{\"dim\": 4} x", "expected nothing after the object" },
+        { "{\"dim\": 4} x", "expected nothing after the value" },
         { "{\"dim", "expected the end of a string" },
         { "{\"dim\\", "expected the end of a string" },
-        { "{\"dim\": }", "expected a number" },
-        { "{\"dim\": 1e}", "expected a number" },
+        { "{\"dim\": }", "expected a value" },
+        { "{\"dim\": 1e}", "expected digits of an exponent" },
         { "{\"tied\": 1}", "member 'tied': expected true or false" },
         { "{\"arch\": 1}", "member 'arch': expected a string" },
-        { "{\"x\": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "expected less nesting" },
+        { "{\"x\": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+          "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[",
+          "expected less nesting" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct guard_rail_expectation x;

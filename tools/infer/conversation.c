@@ -128,7 +128,7 @@ static enum rc add_message(struct conversation *c, const struct json_node *messa
     if (which == CHAT_SYSTEM && c->count)
         return err_set(e, RC_FORMAT, "%s: message %zu: a system message stands at the beginning",
                        path, c->count + 1);
-    return conversation_add(c, (enum chat_role)which, content->text, strlen(content->text), e);
+    return conversation_add(c, (enum chat_role)which, content->text, content->len, e);
 }
 
 enum rc conversation_load(struct conversation *c, const char *path, struct err *e) {

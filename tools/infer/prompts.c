@@ -30,7 +30,7 @@ static enum rc add_line(struct prompts *p, const struct json_node *line, const c
     }
     struct prompt *q = &p->all[p->count++];
     *q = (struct prompt){ .max_tokens = most ? (uint32_t)most->u64 : UINT32_MAX };
-    return token_text_add(&q->prompt, text->text, strlen(text->text), e);
+    return token_text_add(&q->prompt, text->text, text->len, e);
 }
 
 static enum rc read_lines(struct prompts *p, FILE *in, const char *name, struct err *e) {
