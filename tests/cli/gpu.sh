@@ -45,6 +45,9 @@ done
 check "GPU code is found in a program" says "matmul_qkv" status 0 "$audit" isa --summary "$infer"
 check "also of one target" says "matmul_qkv" status 0 "$audit" isa --summary --target gfx942 "$infer"
 check "a program without any says so" says "not an AMDGPU code object; nor is any code for gfx90a or gfx942 within" status 1 "$audit" isa /bin/true
+check "a missing file says so" status 1 says "none: No such file or directory" "$audit" isa none
+: >"$TMPDIR/empty"
+check "an empty file says so" status 1 says "empty: the file is empty" "$audit" isa "$TMPDIR/empty"
 
 drawn() { "$infer" --device soft "$@" -p "Once upon" -n 6 --ignore-eos --seed 5 --temperature 1.5 2>/dev/null | head -n 1; }
 same_drawn() { [ "$(GRETA_SOFT_DEVICES=2 drawn --exec isa "$@")" = "$(GRETA_DEVICE_SAMPLING=0 drawn --exec isa)" ]; }

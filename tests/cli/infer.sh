@@ -30,9 +30,10 @@ wrong "unknown argument 'fly'" fly
 wrong "a value is missing" --prompt
 wrong "takes no value" --greedy=1
 wrong "expected a whole number, found 'x'" --max-tokens x
-wrong "expected a whole number, found '-1'" --max-tokens -1
+wrong "expected a whole number that is not negative, found '-1'" --max-tokens -1
+wrong "--max-tokens: expected a smaller number" --max-tokens 99999999999999999999
 wrong "expected a number" --temperature hot
-wrong "temperature: expected 0 to 100" --temperature nan
+wrong "greta_infer: --temperature: expected 0 to 100" --temperature nan
 wrong "top-p: expected more than 0" --top-p 2
 wrong "min-p: expected" --min-p 1
 wrong "repeat-penalty: expected" --repeat-penalty 0
@@ -40,8 +41,8 @@ wrong "--top-k: expected" --top-k 4294967297
 wrong "--ctx: expected 1 to" --ctx 0
 wrong "--threads: expected 1 to" --threads 0
 wrong "--batch-size: expected 1 to 256" --batch-size 300
-wrong "expected F16 or Q8_0" --kv-type Q4_0
-wrong "expected auto, hip or soft" --device gpu
+wrong "--kv-type: expected F16 or Q8_0" --kv-type Q4_0
+wrong "--device: expected auto, hip or soft, found 'gpu'" --device gpu
 wrong "none empty" --stop ""
 wrong "give one of them" --prompt a --prompt-file b
 wrong "goes with --chat" --system "Be kind"
@@ -52,7 +53,7 @@ wrong "goes with --dump-logits" --dump-logits-prompt
 wrong "goes with --trace" --trace-file t.jsonl
 wrong "expected POINTS" --trace fly
 wrong "expected POINTS" --trace q:3-1
-wrong "neither a known shape" --expect fly
+wrong "no shape is called 'fly'; there are llama-2-7b" --expect fly
 same_without_repacking() {
     "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet >a.txt 2>/dev/null &&
         "$infer" --prompt "Once upon a" --max-tokens 16 --greedy --quiet --no-repack >b.txt 2>/dev/null &&
@@ -404,7 +405,7 @@ printf '{"prompt": "a"}\n{"text": "b"}\n' >bad.jsonl
 check "a line without a prompt is named" status 1 says 'bad.jsonl: line 2: expected an object with a string "prompt"' \
     "$infer" --prompts bad.jsonl
 printf '{"prompt": "a"}\n{"prompt": "b"\n' >broken.jsonl
-check "a line that is not JSON is named once" status 1 says "greta_infer: broken.jsonl: line 2: expected" \
+check "a line that is not JSON is named once" status 1 says "greta_infer: broken.jsonl: line 2, column 15: expected ',' or '}'" \
     "$infer" --prompts broken.jsonl
 wrong "--prompts goes neither" --prompts many.jsonl --prompt a
 only_text() { is " was str" "$("$infer" --quiet --prompt "The dragon" --greedy --max-tokens 2 2>/dev/null)"; }

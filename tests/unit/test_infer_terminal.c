@@ -302,7 +302,8 @@ static void the_oldest_turns_are_dropped_and_that_is_said(void **state) {
     assert_int_equal(finish(), 0);
 }
 
-static void a_message_that_does_not_fit_is_no_end(void **state) {
+/* Dropping turns would not make room for it, so that none is dropped. */
+static void a_message_that_does_not_fit_changes_nothing(void **state) {
     (void)state;
     static const char *const tiny[] = { CHAT, "-n", "4", "--ctx", "64", NULL };
     char line[512] = "";
@@ -311,8 +312,18 @@ static void a_message_that_does_not_fit_is_no_end(void **state) {
     strcat(line, "\n");
     start(tiny);
     expect("> ");
+    type("hello\n");
+    expect("\n");
+    expect("> ");
     type(line);
-    expect("the context room for 64");
+    expect("the message has ");
+    expect("the context has room for 64: shorten it or give a larger --ctx");
+    expect("> ");
+    type("/save kept.json\n");
+    expect("kept.json: 2 turns");
+    type("/system Be brief\n");
+    type(line);
+    expect("the system message and this message have ");
     expect("> ");
     type("/quit\n");
     assert_int_equal(finish(), 0);
@@ -360,7 +371,7 @@ int main(void) {
         cmocka_unit_test(commands_do_what_help_says),
         cmocka_unit_test(a_file_that_is_no_conversation_is_named),
         cmocka_unit_test(the_oldest_turns_are_dropped_and_that_is_said),
-        cmocka_unit_test(a_message_that_does_not_fit_is_no_end),
+        cmocka_unit_test(a_message_that_does_not_fit_changes_nothing),
         cmocka_unit_test(reading_a_long_prompt_shows_progress),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

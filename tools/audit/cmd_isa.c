@@ -1,9 +1,11 @@
 /* greta_audit isa - prints the GPU code in a file: kernels, what they need, and their instructions
  * as greta's own decoder reads them; what it cannot execute is marked. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "codeobj/bundle.h"
 #include "codeobj/codeobj.h"
@@ -162,21 +164,27 @@ static enum rc print_image(const struct codeobj_image *image, const struct optio
 /* ---- a file ---- */
 
 static enum rc read_file(const char *path, unsigned char **bytes, size_t *size, struct err *e) {
+    struct stat s;
     FILE *f = fopen(path, "rb");
-    long end = -1;
-    if (f && fseek(f, 0, SEEK_END) == 0)
-        end = ftell(f);
-    *bytes = end > 0 ? malloc((size_t)end) : NULL;
-    if (!f || !*bytes || fseek(f, 0, SEEK_SET) != 0 ||
-        fread(*bytes, 1, (size_t)end, f) != (size_t)end) {
+    if (!f || fstat(fileno(f), &s) != 0)
+        s = (struct stat){ 0 };
+    *size = S_ISREG(s.st_mode) ? (size_t)s.st_size : 0;
+    *bytes = *size ? malloc(*size) : NULL;
+    enum rc rc = RC_OK;
+    if (!f)
+        rc = err_set(e, RC_IO, "%s", strerror(errno));
+    else if (!*size)
+        rc = err_set(e, RC_IO, "%s",
+                     S_ISREG(s.st_mode) ? "the file is empty" : "expected a regular file");
+    else if (!*bytes)
+        rc = err_set(e, RC_MEMORY, "out of memory");
+    else if (fread(*bytes, 1, *size, f) != *size)
+        rc = err_set(e, RC_IO, "cannot be read");
+    if (f)
+        fclose(f);
+    if (rc)
         free(*bytes);
-        if (f)
-            fclose(f);
-        return err_set(e, RC_IO, "cannot read %s, or it is empty", path);
-    }
-    fclose(f);
-    *size = (size_t)end;
-    return RC_OK;
+    return rc;
 }
 
 /* Prints what is at the start of the bytes, once for each target; how many were there. */

@@ -29,12 +29,6 @@ static enum rc read_name(void *to, const char *text, void *all, struct err *e) {
     return keep_if(good, to, text, "a file name", e);
 }
 
-static enum rc read_device(void *to, const char *text, void *all, struct err *e) {
-    (void)all;
-    bool good = !strcmp(text, "auto") || !strcmp(text, "hip") || !strcmp(text, "soft");
-    return keep_if(good, to, text, "auto, hip or soft", e);
-}
-
 static bool is_hexadecimal(const char *text) {
     return *text && !text[strspn(text, "0123456789abcdefABCDEF")];
 }
@@ -53,6 +47,5 @@ const struct option_kind option_lang = { .read = read_lang, .choices = "en es" }
 const struct option_kind option_word = { .read = read_word };
 const struct option_kind option_folder = { .read = read_folder };
 const struct option_kind option_name = { .read = read_name };
-const struct option_kind option_real_device = { .read = read_device, .choices = "auto hip soft" };
 const struct option_kind option_commit = { .read = read_commit };
 const struct option_kind option_model_hash = { .read = read_model_hash };

@@ -11,7 +11,6 @@
     KIND(word,        const char *) /* not empty */                                                \
     KIND(folder,      const char *)                                                                \
     KIND(name,        const char *) /* of a file, without folders */                               \
-    KIND(real_device, const char *) /* auto, hip or soft */                                        \
     KIND(commit,      const char *) /* or build: 7 hexadecimal digits or more */                   \
     KIND(model_hash,  const char *) /* hexadecimal digits */
 /* clang-format on */

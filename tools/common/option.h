@@ -65,9 +65,9 @@ struct option_counts {
     KIND(switch,   bool)                                                                           \
     KIND(text,     const char *)                                                                   \
     KIND(optional, const char *)          /* a text that may be left out */                        \
-    KIND(device,   const char *)          /* auto, hip or soft; checked when the device is opened */           \
-    KIND(exec,     const char *)          /* native or isa; likewise */                            \
-    KIND(kv_type,  const char *)          /* F16 or Q8_0, likewise */                              \
+    KIND(device,   const char *)          /* auto, hip or soft */                                  \
+    KIND(exec,     const char *)          /* native or isa */                                      \
+    KIND(kv_type,  const char *)          /* F16 or Q8_0 */                                        \
     KIND(list,     struct option_list)    /* texts, one each time it is given */                   \
     KIND(count,    struct option_count)   /* a whole number */                                     \
     KIND(counts,   struct option_counts)  /* whole numbers with commas between them */             \

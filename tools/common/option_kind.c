@@ -1,6 +1,8 @@
 /* option_kind.c - how texts of the command line become values. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/env.h"
 #include "tools/common/option.h"
@@ -15,6 +17,21 @@ static enum rc read_text(void *to, const char *text, void *all, struct err *e) {
     (void)all, (void)e;
     *(const char **)to = text;
     return RC_OK;
+}
+
+static enum rc read_device(void *to, const char *text, void *all, struct err *e) {
+    bool known = !strcmp(text, "auto") || !strcmp(text, "hip") || !strcmp(text, "soft");
+    return known ? read_text(to, text, all, e) : err_set(e, RC_USAGE, "auto, hip or soft");
+}
+
+static enum rc read_exec(void *to, const char *text, void *all, struct err *e) {
+    bool known = !strcmp(text, "native") || !strcmp(text, "isa");
+    return known ? read_text(to, text, all, e) : err_set(e, RC_USAGE, "native or isa");
+}
+
+static enum rc read_kv_type(void *to, const char *text, void *all, struct err *e) {
+    bool known = !strcasecmp(text, "F16") || !strcasecmp(text, "Q8_0");
+    return known ? read_text(to, text, all, e) : err_set(e, RC_USAGE, "F16 or Q8_0");
 }
 
 static enum rc read_list(void *to, const char *text, void *all, struct err *e) {
@@ -40,7 +57,12 @@ static enum rc read_count(void *to, const char *text, void *all, struct err *e) 
     (void)all;
     const char *end = read_digits(text, &count->value);
     count->given = true;
-    return end && !*end ? RC_OK : err_set(e, RC_USAGE, "a whole number");
+    if (end && !*end)
+        return RC_OK;
+    return err_set(e, RC_USAGE, "%s",
+                   text[0] == '-'    ? "a whole number that is not negative"
+                   : errno == ERANGE ? "a smaller number"
+                                     : "a whole number");
 }
 
 static enum rc read_counts(void *to, const char *text, void *all, struct err *e) {
@@ -109,9 +131,9 @@ static enum rc read_timeout(void *to, const char *text, void *all, struct err *e
 const struct option_kind option_switch = { .read = read_switch, .bare = true };
 const struct option_kind option_text = { .read = read_text };
 const struct option_kind option_optional = { .read = read_text, .optional = true };
-const struct option_kind option_device = { .read = read_text, .choices = "auto hip soft" };
-const struct option_kind option_exec = { .read = read_text, .choices = "native isa" };
-const struct option_kind option_kv_type = { .read = read_text, .choices = "F16 Q8_0" };
+const struct option_kind option_device = { .read = read_device, .choices = "auto hip soft" };
+const struct option_kind option_exec = { .read = read_exec, .choices = "native isa" };
+const struct option_kind option_kv_type = { .read = read_kv_type, .choices = "F16 Q8_0" };
 const struct option_kind option_list = { .read = read_list, .several = true };
 const struct option_kind option_count = { .read = read_count };
 const struct option_kind option_counts = { .read = read_counts };

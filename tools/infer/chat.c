@@ -41,6 +41,28 @@ static size_t answer_room(const struct app *a) {
     return most->given && most->value < quarter ? (size_t)most->value : quarter;
 }
 
+/* Refuses a message that does not fit even without the turns before it, which are kept then. */
+static enum rc check_message(const struct app *a, const struct chat *c, struct err *e) {
+    const struct conversation *t = &c->talk;
+    const struct chat_turn *system = conversation_system(t);
+    struct chat_turn least[2];
+    struct token_list tokens = { 0 };
+    size_t count = 0;
+    if (system)
+        least[count++] = *system;
+    least[count++] = t->turns[t->count - 1];
+    enum rc rc = chat_template_encode(c->template, engine_tokenizer(a->engine), least, count, 0,
+                                      true, &tokens, e);
+    if (!rc && tokens.count > engine_context(a->engine))
+        rc = err_set(e, RC_RANGE,
+                     "%s %zu tokens and the context has room for %u: shorten %s or give a "
+                     "larger --ctx",
+                     system ? "the system message and this message have" : "the message has",
+                     tokens.count, engine_context(a->engine), system ? "them" : "it");
+    token_list_close(&tokens);
+    return rc;
+}
+
 /* The tokens that the model has not seen, of as many turns as the context has room for. */
 static enum rc encode(const struct app *a, struct chat *c, struct token_list *tokens,
                       struct err *e) {
@@ -52,7 +74,10 @@ static enum rc encode(const struct app *a, struct chat *c, struct token_list *to
                                           t->count, t->done, true, tokens, e);
         size_t taken = tokens->count + (t->done ? engine_position(a->engine) : 0);
         size_t more = 0;
-        if (!rc && taken + answer_room(a) > engine_context(a->engine))
+        bool full = !rc && taken + answer_room(a) > engine_context(a->engine);
+        if (full && !dropped)
+            rc = check_message(a, c, e);
+        if (full && !rc)
             more = conversation_drop_oldest(t);
         dropped += more;
         if (rc || !more) {

@@ -67,13 +67,20 @@ static enum rc check_company(const struct options *o, struct err *e) {
     return RC_OK;
 }
 
+/* The sampler names its fields as the options are called. */
+static enum rc check_sampling(const struct sampler_options *sampling, struct err *e) {
+    enum rc rc = sampler_check(sampling, e);
+    struct err why = *e;
+    return rc ? err_set(e, rc, "--%s", why.msg) : RC_OK;
+}
+
 static enum rc check(const void *values, struct err *e) {
     const struct options *o = values;
     enum chat_template any;
     struct sampler_options sampling = options_sampling(o, 0);
     enum rc rc = check_counts(o, e);
     rc = rc ? rc : check_company(o, e);
-    rc = rc ? rc : sampler_check(&sampling, e);
+    rc = rc ? rc : check_sampling(&sampling, e);
     if (!rc && o->chat_template)
         rc = chat_template_find(&any, o->chat_template, NULL, e);
     return rc;

@@ -388,7 +388,8 @@ static enum rc place_tensors(struct cursor *c) {
             return err_set(c->e, RC_FORMAT,
                            "%s: tensor '%s': %" PRIu64 " bytes at data offset %" PRIu64
                            " (file offset %" PRIu64 " + that) run past the end; the data section"
-                           " has %" PRIu64 " bytes",
+                           " has %" PRIu64 " bytes: the file is cut short or damaged; copy or"
+                           " download it again",
                            f->path, t->name, t->bytes, t->offset, start, room);
         t->offset += start;
         t->data = f->data + t->offset;
@@ -445,6 +446,8 @@ static enum rc read_tensors(struct cursor *c, uint64_t count) {
 static enum rc read_version(struct cursor *c) {
     char magic[4];
     snprintf(c->field, sizeof c->field, "magic");
+    if (bytes_left(c) < sizeof magic)
+        return fail(c, 0, "the file has %" PRIu64 " bytes: this is not a GGUF file", bytes_left(c));
     enum rc rc = read_number(c, "\"GGUF\"", magic, sizeof magic);
     if (rc)
         return rc;
