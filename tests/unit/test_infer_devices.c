@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gcore/audit.h>
@@ -13,44 +11,18 @@
 #include "infer/engine_internal.h"
 #include "kernels/hip/image.h"
 #include "support/model_run.h"
-#include "verdict/verdict.h"
+#include "support/recorded.h"
 
 enum { GENERATE = 8, DEVICES = 3 };
 
-static char path[] = "/tmp/greta-devices-XXXXXX";
 static char model[] = "/tmp/greta-devices-model-XXXXXX";
 
-/* What the child leaves. */
+/* What a child leaves. */
 static struct told {
-    enum rc rc;
-    char message[512];
-    uint64_t logits; /* a hash of all */
-    int32_t tokens[64];
-    size_t count;
+    struct recorded run;
     uint64_t weights[DEVICES], cache[DEVICES]; /* bytes that each device has of them */
     uint32_t stages;
 } * told;
-
-static enum rc add_logits(uint32_t position, int32_t token, const float *logits, void *user,
-                          struct err *e) {
-    const engine *g = user;
-    (void)position;
-    (void)token;
-    (void)e;
-    for (uint32_t i = 0; i < g->config.vocab; i++) {
-        uint32_t bits;
-        memcpy(&bits, &logits[i], sizeof bits);
-        told->logits = (told->logits ^ bits) * 0x100000001b3u;
-    }
-    return RC_OK;
-}
-
-static void keep_tokens(uint32_t sequence, const struct engine_finished *f, void *user) {
-    (void)sequence;
-    (void)user;
-    for (size_t i = 0; i < f->tokens->count && told->count < 64; i++)
-        told->tokens[told->count++] = f->tokens->ids[i];
-}
 
 static void submit(engine *g, uint32_t tokens, float temperature, bool logits) {
     int32_t prompt[40];
@@ -62,8 +34,8 @@ static void submit(engine *g, uint32_t tokens, float temperature, bool logits) {
                                 .max_tokens = tokens,
                                 .sampling = sampler_defaults,
                                 .ignore_end = true,
-                                .logits = logits ? add_logits : NULL,
-                                .finished = keep_tokens,
+                                .logits = logits ? recorded_add_logits : NULL,
+                                .finished = recorded_keep_tokens,
                                 .user = g };
     r.sampling.temperature = temperature;
     r.sampling.seed = 7;
@@ -77,12 +49,12 @@ static void run_steps(engine *g, struct err *e) {
     bool more = true;
     submit(g, GENERATE, 0, true);
     submit(g, GENERATE / 2, 0, true);
-    while (!told->rc && more)
-        told->rc = engine_step(g, &more, e);
+    while (!told->run.rc && more)
+        told->run.rc = engine_step(g, &more, e);
     submit(g, GENERATE, 0.8f, false);
     more = true;
-    while (!told->rc && more)
-        told->rc = engine_step(g, &more, e);
+    while (!told->run.rc && more)
+        told->run.rc = engine_step(g, &more, e);
 }
 
 static uint64_t bytes_of(const struct kern_view *views, int count) {
@@ -109,7 +81,8 @@ struct way {
     const char *devices, *exec, *schedule, *graphs, *fuse;
 };
 
-static void child(const struct way *w) {
+static void child(const void *argument) {
+    const struct way *w = argument;
     engine *g = NULL;
     struct err e = { 0 };
     struct engine_options o = { .model = model,
@@ -121,53 +94,35 @@ static void child(const struct way *w) {
                                 .context = 256,
                                 .threads = 2,
                                 .sequences = 2 };
-    unlink(path);
-    setenv("GCORE_RECORD", path, 1);
     setenv("GRETA_SOFT_DEVICES", "3", 1);
     setenv("GRETA_SOFT_SCHEDULE", w->schedule, 1);
     setenv("GRETA_HIP_GRAPH", w->graphs, 1);
     setenv("GRETA_FUSE", w->fuse, 1);
-    told->rc = engine_open(&g, &o, &e);
-    if (!told->rc) {
+    told->run.rc = engine_open(&g, &o, &e);
+    if (!told->run.rc) {
         count_memory(g);
         run_steps(g, &e);
     }
-    snprintf(told->message, sizeof told->message, "%s", e.msg);
+    snprintf(told->run.message, sizeof told->run.message, "%s", e.msg);
     enum rc closed = engine_close(&g, NULL);
-    told->rc = told->rc ? told->rc : closed;
+    told->run.rc = told->run.rc ? told->run.rc : closed;
     gcore_close();
 }
 
 static struct told run(const struct way *w) {
-    memset(told, 0, sizeof *told);
-    fflush(NULL);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        child(w);
-        exit(0);
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status))
-        fail_msg("%s: ended with status %d", w->devices, status);
+    recorded_run(w->devices ? w->devices : "one device", child, w);
     return *told;
 }
 
 static void assert_clean(const struct way *w) {
-    struct err e = { 0 };
-    reader *r = NULL;
-    verdict *v = NULL;
-    if (reader_open(&r, path, &e) || verdict_open(&v, r, NULL, &e))
-        fail_msg("%s", e.msg);
-    reader_close(&r);
+    verdict *v = recorded_judge();
     if (v->overall != VERDICT_CLEAN)
         fail_msg("devices %s, schedule %s: verdict %d", w->devices, w->schedule, v->overall);
     verdict_close(&v);
 }
 
 static void assert_same(const struct way *one, const struct way *several) {
-    struct told a = run(one), b = run(several);
+    struct recorded a = run(one).run, b = run(several).run;
     assert_clean(several);
     if (a.rc || b.rc)
         fail_msg("devices %s: %s%s", several->devices, a.message, b.message);
@@ -236,7 +191,7 @@ static void lists_that_cannot_be_are_refused(void **state) {
                   { "0,1,2,3", RC_USAGE, "4 devices for a model of 3 layers" } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct way w = { cases[i].list, NULL, "fast", "1", "1" };
-        struct told t = run(&w);
+        struct recorded t = run(&w).run;
         assert_int_equal(t.rc, cases[i].rc);
         if (!strstr(t.message, cases[i].says))
             fail_msg("'%s': %s", cases[i].list, t.message);
@@ -245,21 +200,19 @@ static void lists_that_cannot_be_are_refused(void **state) {
 
 static int set_up(void **state) {
     (void)state;
-    int fd = mkstemp(path), other = mkstemp(model);
-    if (fd < 0 || other < 0)
+    int fd = mkstemp(model);
+    if (fd < 0)
         return -1;
     close(fd);
-    close(other);
-    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    told = recorded_open(sizeof *told);
     model_run_write(model, "dim=128,layers=3,heads=4,kv_heads=2,hidden=256,vocab=512", "Q8_0", 5);
-    return told == MAP_FAILED ? -1 : 0;
+    return told ? 0 : -1;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    unlink(path);
-    unlink(model);
-    return munmap(told, sizeof *told);
+    recorded_close();
+    return unlink(model);
 }
 
 int main(void) {

@@ -6,15 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <gcore/audit.h>
 
 #include "infer/engine.h"
 #include "infer/inject.h"
-#include "verdict/verdict.h"
+#include "support/recorded.h"
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -123,15 +120,7 @@ struct setting {
     const char *trace;
 };
 
-/* What the child leaves. */
-static struct told {
-    enum rc rc;
-    char message[512];
-    int32_t tokens[64];
-    size_t count;
-} * told;
-
-static char path[] = "/tmp/greta-inject-XXXXXX";
+static struct recorded *told;
 
 static void generate(engine *g) {
     static const int32_t prompt[] = { 1, 300, 411, 522, 633, 744, 855 };
@@ -153,7 +142,14 @@ static void generate(engine *g) {
     snprintf(told->message, sizeof told->message, "%s", e.msg);
 }
 
-static void child(const char *spec, const struct setting *s) {
+struct way {
+    const char *spec;
+    const struct setting *setting;
+};
+
+static void child(const void *argument) {
+    const struct way *w = argument;
+    const struct setting *s = w->setting;
     engine *g = NULL;
     struct err e = { 0 };
     struct engine_options o = { .device = "soft",
@@ -162,10 +158,8 @@ static void child(const char *spec, const struct setting *s) {
                                 .sequences = s->sequences,
                                 .trace = s->trace,
                                 .trace_file = "/dev/null",
-                                .inject = &spec,
-                                .inject_count = spec != NULL };
-    unlink(path);
-    setenv("GCORE_RECORD", path, 1);
+                                .inject = &w->spec,
+                                .inject_count = w->spec != NULL };
     setenv("GRETA_SOFT_SCHEDULE", s->schedule, 1);
     setenv("GCORE_D2H_AUDIT_LOG", "/dev/null", 1);
     told->rc = engine_open(&g, &o, &e);
@@ -176,29 +170,10 @@ static void child(const char *spec, const struct setting *s) {
 }
 
 static void run(const char *spec, const struct setting *s) {
-    memset(told, 0, sizeof *told);
-    fflush(NULL);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        child(spec, s);
-        exit(0); /* not _exit: leaks are looked for */
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status))
-        fail_msg("%s (%s): ended with status %d", spec ? spec : "no injection", s->schedule,
-                 status);
-}
-
-static verdict *judge(void) {
-    struct err e = { 0 };
-    reader *r = NULL;
-    verdict *v = NULL;
-    if (reader_open(&r, path, &e) || verdict_open(&v, r, NULL, &e))
-        fail_msg("%s", e.msg);
-    reader_close(&r);
-    return v;
+    const struct way w = { spec, s };
+    char name[120];
+    snprintf(name, sizeof name, "%s (%s)", spec ? spec : "no injection", s->schedule);
+    recorded_run(name, child, &w);
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */
@@ -262,7 +237,7 @@ static bool right_first_line(const struct expected *x, const verdict *v) {
 
 static void expect(const struct expected *x, const struct setting *s) {
     run(x->spec, s);
-    verdict *v = judge();
+    verdict *v = recorded_judge();
     enum verdict_hypothesis_id id = find_hypothesis(named_as[kind_of(x->spec)]);
     bool failed = x->ending != GOES_ON;
     enum verdict_overall overall = failed ? VERDICT_ROOT_CAUSE : VERDICT_FINDINGS;
@@ -286,7 +261,7 @@ static void expect(const struct expected *x, const struct setting *s) {
 
 static void expect_clean(const struct setting *s) {
     run(NULL, s);
-    verdict *v = judge();
+    verdict *v = recorded_judge();
     if (told->rc || v->overall != VERDICT_CLEAN)
         fail_msg("%s: rc %d (%s); %s", s->schedule, told->rc, told->message, v->answer);
     verdict_close(&v);
@@ -367,7 +342,7 @@ static void two_sequences_and_a_trace(void **state) {
 
 static void what_does_not_fail_changes_no_token(void **state) {
     struct setting s = { "fast", 1, NULL };
-    struct told clean;
+    struct recorded clean;
     (void)state;
     run(NULL, &s);
     clean = *told;
@@ -392,7 +367,7 @@ static void a_claimed_commit_is_not_judged(void **state) {
     (void)state;
     run("stale_binary:fedcba9876543210", &s);
     assert_int_equal(told->rc, RC_OK);
-    assert_int_equal(reader_open(&r, path, &e), RC_OK);
+    assert_int_equal(reader_open(&r, recorded_path(), &e), RC_OK);
     assert_int_equal(verdict_open(&v, r, &o, &e), RC_OK);
     assert_int_equal(v->hypothesis[HYPOTHESIS_STALE_BINARY].status, VERDICT_STATUS_CONFIRMED);
     assert_int_equal(verdict_exit_code(v), 3);
@@ -438,17 +413,14 @@ static void what_cannot_be_is_said(void **state) {
 
 static int open_all(void **state) {
     (void)state;
-    told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int fd = mkstemp(path);
-    if (fd >= 0)
-        close(fd);
-    return told == MAP_FAILED || fd < 0;
+    told = recorded_open(sizeof *told);
+    return told ? 0 : -1;
 }
 
 static int close_all(void **state) {
     (void)state;
-    unlink(path);
-    return munmap(told, sizeof *told);
+    recorded_close();
+    return 0;
 }
 
 int main(void) {
