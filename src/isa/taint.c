@@ -1,6 +1,5 @@
 /* taint.c - values that nothing has defined: vector and scalar instructions. Memory:
- * taint_memory.c.
- */
+ * taint_memory.c. */
 #include "isa/taint.h"
 
 #include "isa/exec.h"
@@ -30,33 +29,6 @@ static bool is_origin(const struct isa_taint *t, const struct isa_insn *i) {
     return t->approximations && isa_info[i->op].exactness == ISA_APPROXIMATE;
 }
 
-/* ---- reading and writing --------------------------------------------------------------------- */
-
-uint64_t isa_taint_rows(struct isa_taint *t, unsigned code, unsigned dwords) {
-    uint64_t mask = 0;
-    for (unsigned d = 0; d < dwords && code - ISA_VGPR0 + d < ISA_VGPRS; d++)
-        if (t->vgpr[code - ISA_VGPR0 + d]) {
-            mask |= t->vgpr[code - ISA_VGPR0 + d];
-            t->origin = t->vgpr_origin[code - ISA_VGPR0 + d];
-        }
-    return mask;
-}
-
-uint64_t isa_taint_scalars(struct isa_taint *t, unsigned code, unsigned dwords) {
-    uint64_t bits = 0;
-    for (unsigned d = 0; d < dwords && code + d < ISA_SGPRS; d++)
-        if (t->sgpr[code + d]) {
-            bits |= (uint64_t)t->sgpr[code + d] << 32 * (d & 1);
-            t->origin = t->sgpr_origin[code + d];
-        }
-    return bits;
-}
-
-void isa_taint_use(struct isa_taint *t, const struct isa_wave *w, const struct isa_insn *i,
-                   enum isa_taint_use how, unsigned lane) {
-    t->host->used(t->host->context, w, i, how, t->origin, lane);
-}
-
 static void write_scalars(struct isa_taint *t, const struct isa_wave *w, const struct isa_insn *i,
                           unsigned code, unsigned dwords, uint64_t bits) {
     if (code == ISA_EXEC) {
@@ -68,15 +40,6 @@ static void write_scalars(struct isa_taint *t, const struct isa_wave *w, const s
         t->sgpr[code + d] = (uint32_t)(bits >> 32 * (d & 1));
         t->sgpr_origin[code + d] = t->origin;
     }
-}
-
-void isa_taint_write_row(struct isa_taint *t, unsigned code, uint64_t lanes, uint64_t mask) {
-    unsigned r = code - ISA_VGPR0;
-    if (r >= ISA_VGPRS)
-        return;
-    t->vgpr[r] = (t->vgpr[r] & ~lanes) | (mask & lanes);
-    if (mask & lanes)
-        t->vgpr_origin[r] = t->origin;
 }
 
 /* ---- vector instructions --------------------------------------------------------------------- */

@@ -21,6 +21,8 @@ hipError_t soft_copy_from_3d_arrays(const hipMemcpy3DParms *params, struct soft_
 /* Queues a copy as the call named `what` does, and waits for it if such a call does. */
 hipError_t soft_copy_queue(const char *what, const struct soft_copy *copy, hipMemcpyKind kind,
                            hipStream_t stream, bool async);
+/* Queues a copy or a fill that is built already, and waits in the same way; owns it. */
+hipError_t soft_copy_finish(struct soft_stream *stream, struct soft_op *op, bool async);
 /* The same for the driver's description of a rectangle, with or without arrays. */
 hipError_t soft_copy_param_2d(const char *what, const hip_Memcpy2D *p, hipStream_t stream,
                               bool async);

@@ -1,9 +1,4 @@
-/* copy_api.c - hipMemcpy*, hipMemset* and their rules about waiting.
- *
- * A call without "Async" works in the legacy default stream and waits, except where HIP lets the
- * host go on: copies between device blocks, and fills of device blocks that are not managed. An
- * Async call only queues, except that a copy with pageable memory on one side is complete when it
- * returns. */
+/* copy_api.c - hipMemcpy* and hipMemset* without arrays. */
 #include "soft/runtime/copy.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/graph/capture.h"
@@ -17,35 +12,9 @@
 /* Does the call wait for its operation? */
 enum wait { WAIT_AS_SYNC, WAIT_AS_ASYNC };
 
-static hipError_t finish(struct soft_stream *st, struct soft_op *op, enum wait wait) {
-    bool waits = wait == WAIT_AS_SYNC ? !op->device_only : op->pageable;
-    if (wait == WAIT_AS_SYNC && !st->capture) {
-        hipError_t r = soft_capture_refuse_unsafe();
-        if (r != hipSuccess) {
-            soft_op_free(op);
-            return r;
-        }
-    }
-    return waits && !(st->capture && wait == WAIT_AS_ASYNC) ? soft_submit_and_wait(st, op)
-                                                            : soft_submit(st, op, NULL);
-}
-
 static hipError_t copy(const char *what, const struct soft_copy *c, hipMemcpyKind kind,
                        hipStream_t stream, enum wait wait) {
-    struct soft_stream *st;
-    struct soft_op *op;
-    hipError_t r = soft_stream_resolve(stream, &st);
-    if (r != hipSuccess || !c->width || !c->height || !c->depth)
-        return r;
-    if (c->dst == c->src && kind == hipMemcpyDefault)
-        return hipSuccess;
-    r = soft_op_copy(&op, what, c, kind);
-    return r == hipSuccess ? finish(st, op, wait) : r;
-}
-
-hipError_t soft_copy_queue(const char *what, const struct soft_copy *c, hipMemcpyKind kind,
-                           hipStream_t stream, bool async) {
-    return copy(what, c, kind, stream, async ? WAIT_AS_ASYNC : WAIT_AS_SYNC);
+    return soft_copy_queue(what, c, kind, stream, wait == WAIT_AS_ASYNC);
 }
 
 static struct soft_copy plain(const void *dst, const void *src, size_t bytes) {
@@ -307,7 +276,7 @@ static hipError_t fill(const char *what, const struct soft_fill *f, hipStream_t 
     if (r != hipSuccess || !f->width || !f->height || !f->depth)
         return r;
     r = soft_op_fill(&op, what, f);
-    return r == hipSuccess ? finish(st, op, wait) : r;
+    return r == hipSuccess ? soft_copy_finish(st, op, wait == WAIT_AS_ASYNC) : r;
 }
 
 static struct soft_fill fill_line(const void *dst, uint32_t value, uint32_t element, size_t count) {

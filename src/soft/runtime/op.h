@@ -15,7 +15,7 @@
 struct soft_event;
 struct soft_graph_block;
 struct soft_function; /* function.h */
-struct soft_piece;    /* piece.h */
+struct soft_piece;
 struct soft_stream;
 
 struct soft_dep {
@@ -27,7 +27,7 @@ enum soft_op_kind {
     SOFT_OP_COPY,
     SOFT_OP_FILL,
     SOFT_OP_LAUNCH,
-    SOFT_OP_PIECE,       /* several launches: piece.h */
+    SOFT_OP_PIECE,       /* several launches: struct soft_piece */
     SOFT_OP_HOST,        /* a host function: runs on a thread of its own, may block */
     SOFT_OP_RECORD,      /* event record */
     SOFT_OP_BARRIER,     /* only waits for its dependencies */
@@ -140,5 +140,23 @@ hipError_t soft_op_graph_block(struct soft_op **out, struct soft_graph_block *bl
 bool soft_op_reserve(struct soft_op *op, uint32_t n);
 /* Adds a dependency to an operation that is not yet submitted; false without memory. */
 bool soft_op_depend(struct soft_op *op, struct soft_stream *stream, uint64_t seq);
+
+/* Kernels that are queued as one operation: a launch of a graph that has nothing else.
+ *
+ * A piece is immutable and shared: the executable graph keeps one, and every launch of it that is
+ * under way. Thread-safe. */
+struct soft_piece {
+    _Atomic uint32_t users;
+    uint32_t count, room;
+    struct soft_op *op[]; /* launches, in the order in which they run */
+};
+
+struct soft_piece *soft_piece_new(uint32_t room); /* NULL: no memory */
+/* Takes over a launch, which there is room for. */
+void soft_piece_add(struct soft_piece *piece, struct soft_op *launch);
+void soft_piece_drop(struct soft_piece *piece); /* the last user frees it; NULL is fine */
+
+/* An operation that runs the piece, as one more user; NULL: no memory. */
+struct soft_op *soft_piece_op(struct soft_piece *piece);
 
 #endif

@@ -11,7 +11,6 @@
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/op_run.h"
-#include "soft/runtime/piece.h"
 #include "soft/runtime/pool.h"
 #include "soft/runtime/slack.h"
 #include "soft/runtime/value.h"

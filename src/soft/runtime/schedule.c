@@ -37,7 +37,6 @@
 #include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/op.h"
-#include "soft/runtime/piece.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/stream.h"

@@ -1,5 +1,4 @@
 /* graph.c - graphs, their nodes and edges. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,42 +7,6 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/start.h"
-
-enum { GRAPHS_MAX = 1 << 18, NODES_MAX = 1 << 22 };
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t pools_once = PTHREAD_ONCE_INIT;
-static struct soft_handles *graphs, *nodes;
-
-static void make_pools(void) {
-    graphs = soft_handles_new(sizeof(struct graph), GRAPHS_MAX);
-    nodes = soft_handles_new(sizeof(struct graph_node), NODES_MAX);
-    if (!graphs || !nodes)
-        abort(); /* address space for two tables: nothing could work without */
-}
-
-void soft_graph_prepare(void) {
-    pthread_once(&pools_once, make_pools);
-}
-
-void soft_graph_lock(void) {
-    pthread_once(&pools_once, make_pools);
-    pthread_mutex_lock(&lock);
-}
-
-void soft_graph_unlock(void) {
-    struct doomed *list = soft_graph_take_doomed();
-    pthread_mutex_unlock(&lock);
-    soft_graph_destroy_doomed(list);
-}
-
-struct graph *soft_graph_of(hipGraph_t handle) {
-    return soft_handle_valid(graphs, handle) ? (struct graph *)handle : NULL;
-}
-
-struct graph_node *soft_node_of(hipGraphNode_t handle) {
-    return soft_handle_valid(nodes, handle) ? (struct graph_node *)handle : NULL;
-}
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
@@ -108,18 +71,11 @@ bool soft_node_link(struct graph_node *from, struct graph_node *to) {
     return false;
 }
 
-/* Zeroes everything after the handle: reused objects come as they were left. */
-static void *blank(void *object, size_t size) {
-    memset((char *)object + sizeof(struct soft_handle), 0, size - sizeof(struct soft_handle));
-    return object;
-}
-
 struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, struct soft_op *op,
                                  const struct node_list *dependencies) {
-    struct graph_node *n = soft_handle_alloc(nodes);
+    struct graph_node *n = soft_graph_table_node();
     if (!n)
         return NULL;
-    blank(n, sizeof *n);
     n->graph = graph;
     n->type = type;
     bool added = node_list_add(&graph->nodes, n);
@@ -163,14 +119,13 @@ void soft_node_free(struct graph_node *n) {
     soft_node_set_op(n, NULL);
     if (n->child)
         soft_graph_free(n->child);
-    soft_handle_free(nodes, n);
+    soft_graph_table_free_node(n);
 }
 
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 struct graph *soft_graph_new(void) {
-    struct graph *g = soft_handle_alloc(graphs);
-    return g ? blank(g, sizeof *g) : NULL;
+    return soft_graph_table_graph();
 }
 
 /* Edges are not unlinked one by one: both ends go. */
@@ -182,11 +137,11 @@ void soft_graph_free(struct graph *g) {
         soft_node_set_op(n, NULL);
         if (n->child)
             soft_graph_free(n->child);
-        soft_handle_free(nodes, n);
+        soft_graph_table_free_node(n);
     }
     node_list_clear(&g->nodes);
     soft_graph_keep_drop(g);
-    soft_handle_free(graphs, g);
+    soft_graph_table_free_graph(g);
 }
 
 /* The payload of one node; edges come later. NULL: no memory. */

@@ -16,12 +16,6 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/stream.h"
 
-/* Makes room for graphs; called once, at the start. */
-void soft_graph_prepare(void);
-
-void soft_graph_lock(void);
-void soft_graph_unlock(void);
-
 struct graph_node;
 
 struct node_list {
@@ -70,11 +64,27 @@ struct graph_node {
     size_t number, pending;
 };
 
-/* ---- graph.c ------------------------------------------------------------------------------- */
+/* ---- graph_table.c ------------------------------------------------------------------------- */
+
+/* Makes room for graphs; called once, at the start. */
+void soft_graph_prepare(void);
+
+void soft_graph_lock(void);
+void soft_graph_unlock(void);
+/* Calls destroy(data) once the lock is free. */
+void soft_graph_doom(hipHostFn_t destroy, void *data);
 
 /* The object behind a handle; NULL if it is none, or destroyed. */
 struct graph *soft_graph_of(hipGraph_t handle);
 struct graph_node *soft_node_of(hipGraphNode_t handle);
+
+/* Objects that are zero but for their handle; NULL: no memory. */
+struct graph *soft_graph_table_graph(void);
+struct graph_node *soft_graph_table_node(void);
+void soft_graph_table_free_graph(struct graph *graph);
+void soft_graph_table_free_node(struct graph_node *node);
+
+/* ---- graph.c ------------------------------------------------------------------------------- */
 
 struct graph *soft_graph_new(void); /* NULL: no memory */
 void soft_graph_free(struct graph *graph);
@@ -158,9 +168,5 @@ hipError_t soft_capture_add_graph(struct soft_stream *stream, const struct graph
 
 void soft_graph_keep_copy(struct graph *to, const struct graph *from); /* shares the references */
 void soft_graph_keep_drop(struct graph *graph);                        /* gives them back */
-/* The destructors that have come due under the lock, and calling them without it. */
-struct doomed;
-struct doomed *soft_graph_take_doomed(void);
-void soft_graph_destroy_doomed(struct doomed *list);
 
 #endif

@@ -6,7 +6,8 @@
  * that are ready (lazy), or any of them (random, anew for each launch). A program whose edges are
  * incomplete shows it when the order changes.
  *
- * Kernels only, in the order in which they were created, are queued as one operation (piece.h). */
+ * Kernels only, in the order in which they were created, are queued as one operation (struct
+ * soft_piece). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,6 @@
 #include "soft/runtime/handle.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
-#include "soft/runtime/piece.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"

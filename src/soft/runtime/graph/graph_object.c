@@ -34,37 +34,13 @@ static struct user_object *object_of(hipUserObject_t handle) {
     return soft_handle_valid(pool, handle) ? (struct user_object *)handle : NULL;
 }
 
-/* Destruction is only noted here, because the lock is held; soft_graph_unlock() calls for it. */
-static struct doomed {
-    struct doomed *next;
-    hipHostFn_t destroy;
-    void *data;
-} * doomed;
-
+/* The lock is held: the destructor runs when it is free. */
 static void release(struct user_object *o, uint64_t count) {
     o->references -= count;
     if (o->references)
         return;
-    struct doomed *d = malloc(sizeof *d);
-    if (d) { /* without memory the program's data leaks, which beats calling it with the lock */
-        *d = (struct doomed){ doomed, o->destroy, o->data };
-        doomed = d;
-    }
+    soft_graph_doom(o->destroy, o->data);
     soft_handle_free(pool, o);
-}
-
-struct doomed *soft_graph_take_doomed(void) {
-    struct doomed *d = doomed;
-    doomed = NULL;
-    return d;
-}
-
-void soft_graph_destroy_doomed(struct doomed *d) {
-    for (struct doomed *next; d; d = next) {
-        next = d->next;
-        d->destroy(d->data);
-        free(d);
-    }
 }
 
 /* ---- what graphs keep ---------------------------------------------------------------------- */
