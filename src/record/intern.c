@@ -144,7 +144,7 @@ uint32_t intern_add(writer *w, enum definition_kind kind, uint64_t hash, const v
     }
 }
 
-/* ---- strings, streams, provenance ------------------------------------------------------------ */
+/* ---- strings and launches -------------------------------------------------------------------- */
 
 /* The key is the text; the NUL that readers want is the value. */
 uint32_t record_string_n(writer *w, const char *text, size_t length) {
@@ -160,17 +160,6 @@ uint32_t record_string(writer *w, const char *text) {
     return w && text ? record_string_n(w, text, strlen(text)) : 0;
 }
 
-uint32_t record_stream(writer *w, const struct record_stream *s) {
-    if (!w)
-        return 0;
-    struct stream_value value = { .handle = s->handle,
-                                  .device = s->device,
-                                  .flags = s->flags,
-                                  .priority = s->priority,
-                                  .thread = record_thread(w) };
-    return define_next(w, DEFINITION_STREAM, &value, sizeof value);
-}
-
 uint32_t record_launch(writer *w, const union event_slot *extras, unsigned count) {
     if (!w || !count || count > EVENT_EXTRA_MAX)
         return 0;
@@ -178,13 +167,4 @@ uint32_t record_launch(writer *w, const union event_slot *extras, unsigned count
     uint64_t hash = intern_hash(DEFINITION_LAUNCH, extras, bytes);
     uint32_t id = intern_find(w, DEFINITION_LAUNCH, hash, extras, bytes);
     return id ? id : intern_add(w, DEFINITION_LAUNCH, hash, extras, bytes, NULL, 0);
-}
-
-void record_provenance(writer *w, const char *key, const char *text) {
-    if (!w)
-        return;
-    struct provenance_value value = { .key = record_string(w, key),
-                                      .value = record_string(w, text),
-                                      .process = writer_process(w) };
-    define_next(w, DEFINITION_PROVENANCE, &value, sizeof value);
 }

@@ -5,6 +5,7 @@
 
 #include "hip/hip_api.h"
 #include "record/reader.h"
+#include "record/symbols.h"
 
 unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct reader_line *out,
                             unsigned room) {
@@ -13,7 +14,7 @@ unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct 
     if (count || !room)
         return count;
     uint64_t inside;
-    out[0] = (struct reader_line){ .function = reader_frame_symbol(r, f, &inside) };
+    out[0] = (struct reader_line){ .function = symbols_of_frame(r, f, &inside) };
     return 1;
 }
 
@@ -72,7 +73,7 @@ void reader_site_text(const reader *r, uint32_t id, char *out, size_t room) {
     const struct site_frame *f = reader_site(r, id, &count, NULL) + p.frame;
     const char *module = base_name(reader_string(r, f->module));
     uint64_t inside;
-    const char *symbol = reader_frame_symbol(r, f, &inside);
+    const char *symbol = symbols_of_frame(r, f, &inside);
     if (p.line.function && p.line.line)
         line_text(r, id, &p, out, room);
     else if (p.line.function && (!symbol || p.line.inlined))

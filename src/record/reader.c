@@ -12,7 +12,7 @@
 #include "base/printable.h"
 #include "record/bus.h"
 #include "record/extents.h"
-#include "record/symbols.h"
+#include "record/symbol_tables.h"
 
 /* Definitions of one kind by number; [0] unused. */
 typedef const struct definition *definition_ref;
@@ -43,7 +43,7 @@ struct reader {
     struct index index[DEFINITION_KINDS];
     const char **function;
     uint32_t functions;
-    symbols *symbols; /* has a lock of its own */
+    symbol_tables *symbol_tables; /* has a lock of its own */
     struct reader_source source;
 };
 
@@ -381,7 +381,7 @@ enum rc reader_open(reader **out, const char *path, struct err *e) {
     reader *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(e, RC_MEMORY, "%s: no memory", path);
-    r->symbols = symbols_open();
+    r->symbol_tables = symbol_tables_open();
     enum rc rc = map_file(r, path, e);
     if (rc != RC_OK)
         goto fail;
@@ -423,7 +423,7 @@ void reader_close(reader **r) {
     extents_free(&(*r)->data);
     if ((*r)->source.close)
         (*r)->source.close((*r)->source.user);
-    symbols_close(&(*r)->symbols);
+    symbol_tables_close(&(*r)->symbol_tables);
     free(*r);
     *r = NULL;
 }
@@ -704,9 +704,8 @@ const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *cou
     return (const struct site_frame *)(v + 1);
 }
 
-const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uint64_t *inside) {
-    *inside = f->symbol_offset;
-    return f->symbol ? reader_string(r, f->symbol) : symbols_find(r->symbols, r, f, inside);
+struct symbol_tables *reader_symbol_tables(const reader *r) {
+    return r->symbol_tables;
 }
 
 void reader_set_source(reader *r, const struct reader_source *source) {

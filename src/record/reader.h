@@ -110,10 +110,8 @@ const char *reader_provenance_find(const reader *r, const char *key);
  * that of the first call from there. */
 const struct site_frame *reader_site(const reader *r, uint32_t id, unsigned *count, bool *whole);
 
-/* The function of a frame and how far the return address is in it: what the recording says, else
- * what the symbol table of the module's file says, if that is still the same file (symbols.h). NULL
- * if neither knows. */
-const char *reader_frame_symbol(const reader *r, const struct site_frame *f, uint64_t *inside);
+/* The reader's place for symbol tables of the program's files (symbols.h); NULL: no memory. */
+struct symbol_tables *reader_symbol_tables(const reader *r);
 
 /* ---- places in the source ------------------------------------------------------------------- */
 
@@ -161,7 +159,7 @@ const char *reader_kernel_parameter(const reader *r, uint32_t symbol, unsigned i
 const char *reader_event_name(const reader *r, const struct event *e);
 
 /* The functions that a frame is in, innermost first; never none. Without a source, or where it does
- * not know the file, the function that reader_frame_symbol() says, without a line. */
+ * not know the file, the function that symbols_of_frame() says, without a line. */
 unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct reader_line *out,
                             unsigned room);
 

@@ -1,39 +1,8 @@
 #include "record/symbols.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "base/symtab.h"
-
-enum { FILES_MAX = 64 };
-
-struct symbols {
-    pthread_mutex_t lock;
-    size_t count;
-    struct {
-        uint32_t path;  /* string */
-        symtab *symtab; /* NULL: cannot be used */
-    } file[FILES_MAX];
-};
-
-symbols *symbols_open(void) {
-    symbols *s = calloc(1, sizeof *s);
-    if (s)
-        pthread_mutex_init(&s->lock, NULL);
-    return s;
-}
-
-void symbols_close(symbols **s) {
-    if (!*s)
-        return;
-    for (size_t i = 0; i < (*s)->count; i++)
-        symtab_close(&(*s)->file[i].symtab);
-    pthread_mutex_destroy(&(*s)->lock);
-    free(*s);
-    *s = NULL;
-}
+#include "record/symbol_tables.h"
 
 /* The build id that the recording has for a path; 0: none. False if it has several, or does not
  * know the file. */
@@ -65,7 +34,8 @@ enum symbols_file symbols_file(const reader *r, uint32_t path, uint32_t *build_i
     return *build_id || is_older(name, reader_info(r)) ? SYMBOLS_FILE_USABLE : SYMBOLS_FILE_NEWER;
 }
 
-static symtab *open_file(const reader *r, uint32_t path) {
+static symtab *open_file(const void *recording, uint32_t path) {
+    const reader *r = recording;
     uint32_t build_id;
     symtab *out = NULL;
     if (symbols_file(r, path, &build_id) != SYMBOLS_FILE_USABLE)
@@ -74,24 +44,13 @@ static symtab *open_file(const reader *r, uint32_t path) {
     return rc == RC_OK ? out : NULL;
 }
 
-static const symtab *file_of(symbols *s, const reader *r, uint32_t path) {
-    for (size_t i = 0; i < s->count; i++)
-        if (s->file[i].path == path)
-            return s->file[i].symtab;
-    if (s->count == FILES_MAX)
+const char *symbols_of_frame(const reader *r, const struct site_frame *f, uint64_t *inside) {
+    *inside = f->symbol_offset;
+    if (f->symbol)
+        return reader_string(r, f->symbol);
+    if (!f->module || !f->offset)
         return NULL;
-    s->file[s->count].path = path;
-    s->file[s->count].symtab = open_file(r, path);
-    return s->file[s->count++].symtab;
-}
-
-const char *symbols_find(symbols *s, const reader *r, const struct site_frame *f,
-                         uint64_t *inside) {
-    if (!s || !f->module || !f->offset)
-        return NULL;
-    pthread_mutex_lock(&s->lock);
-    const symtab *file = file_of(s, r, f->module);
-    pthread_mutex_unlock(&s->lock);
+    const symtab *file = symbol_tables_get(reader_symbol_tables(r), f->module, open_file, r);
     /* The call is before the return address, which may be the next function's first byte. */
     const char *name = file ? symtab_find(file, f->offset - 1, inside) : NULL;
     *inside += name != NULL;

@@ -1,22 +1,17 @@
-/* symbols.h - functions that a recording could not name, looked up in the files they came from.
+/* symbols.h - the functions that frames of call stacks are in.
  *
  * The recorder knows exported symbols only. Where the program's file is still there, and is the
  * same by its build id (or, if it has none, is older than the recording), its symbol table knows
- * the others. Files are opened when first asked about. Thread-safe. */
+ * the others. Thread-safe. */
 #ifndef RECORD_SYMBOLS_H
 #define RECORD_SYMBOLS_H
 
 #include "record/reader.h"
 
-typedef struct symbols symbols;
-
-/* NULL if there is no memory: then nothing is found. */
-symbols *symbols_open(void);
-void symbols_close(symbols **s);
-
-/* The function of a frame without a symbol, and how far the return address is in it; NULL if that
- * cannot be said. The name lives until symbols_close(). */
-const char *symbols_find(symbols *s, const reader *r, const struct site_frame *f, uint64_t *inside);
+/* The function of a frame and how far the return address is in it: what the recording says, else
+ * what the symbol table of the module's file says. NULL if neither knows. The name lives as long as
+ * the reader. */
+const char *symbols_of_frame(const reader *r, const struct site_frame *f, uint64_t *inside);
 
 /* Whether a file that the recording names, by its string, may be the one that the program ran. */
 enum symbols_file {

@@ -95,6 +95,28 @@ uint32_t record_thread(writer *w) {
     return w ? thread_number(w) : 0;
 }
 
+/* ---- streams and provenance: who says so is part of them ----------------------------------- */
+
+uint32_t record_stream(writer *w, const struct record_stream *s) {
+    if (!w)
+        return 0;
+    struct stream_value value = { .handle = s->handle,
+                                  .device = s->device,
+                                  .flags = s->flags,
+                                  .priority = s->priority,
+                                  .thread = record_thread(w) };
+    return define_next(w, DEFINITION_STREAM, &value, sizeof value);
+}
+
+void record_provenance(writer *w, const char *key, const char *text) {
+    if (!w)
+        return;
+    struct provenance_value value = { .key = record_string(w, key),
+                                      .value = record_string(w, text),
+                                      .process = writer_process(w) };
+    define_next(w, DEFINITION_PROVENANCE, &value, sizeof value);
+}
+
 /* ---- events -------------------------------------------------------------------------------- */
 
 static bool slot_lost(writer *w) {

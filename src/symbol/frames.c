@@ -87,7 +87,7 @@ static unsigned look_up(struct lines *l, const struct site_frame *f,
     /* The call is before the return address, which may be the next function's first byte. */
     unsigned count = file ? dwarf_file_find(file, f->offset - 1, out, READER_LINES_MAX) : 0;
     uint64_t inside;
-    const char *symbol = reader_frame_symbol(l->r, f, &inside);
+    const char *symbol = symbols_of_frame(l->r, f, &inside);
     if (!count)
         out[count++] = (struct dwarf_function){ 0 };
     if (!out[count - 1].name && symbol)

@@ -21,7 +21,7 @@ check "a folder stands after everything it may include" ordered
 # Circles among files: what there is, is listed.
 circle_of() { "$SOURCE_DIR/scripts/circles" "$BUILD_DIR" | grep -qE "(^| )$1( |\$)"; }
 no_circle_of() { ! circle_of "$1"; }
-check "scripts/circles finds a circle that is there" circle_of record/writer
+check "scripts/circles finds a circle that is there" circle_of soft/runtime/stream
 check "the audit's files form no circle" no_circle_of 'audit/[a-z0-9_]+'
 
 finish
