@@ -85,6 +85,16 @@ void cause_find_failures(struct judge *j) {
     }
 }
 
+/* What to do if the program was compiled for other GPUs, which hipcc does by itself where it finds
+ * none. */
+static void remark_missing_code(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++)
+        if (r->failures[i].status == hipErrorNoBinaryForGpu) {
+            findings_note(r, sentence_make(&r->words, SENTENCE_NO_CODE_FOR_DEVICE, NULL, 0));
+            return;
+        }
+}
+
 /* Failing calls that no hypothesis is about. */
 void cause_remark_failures(struct judge *j) {
     struct replay *r = j->r;
@@ -100,6 +110,7 @@ void cause_remark_failures(struct judge *j) {
                                                     : SENTENCE_CALL_FAILED,
                                        values, 2));
     }
+    remark_missing_code(r);
     if (j->v->coverage.pairs_by_time)
         findings_note(r, SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(j->v->coverage.pairs_by_time)));
 }

@@ -395,6 +395,20 @@ static void a_failed_allocation_that_is_looked_at(void **state) {
     assert_int_equal(V->remark_count, 1);
 }
 
+static void a_program_without_code_for_the_device(void **state) {
+    (void)state;
+    prepare();
+    status = hipErrorNoBinaryForGpu;
+    launch_unknown("k", s0);
+    status = hipErrorNoBinaryForGpu;
+    launch_unknown("k", s0);
+    finish();
+    unsigned said = 0;
+    for (size_t i = 0; i < V->remark_count; i++)
+        said += strstr(V->remarks[i], "--offload-arch=gfx90a") != NULL;
+    assert_int_equal(said, 1);
+}
+
 static void an_error_that_is_read_at_another_place(void **state) {
     (void)state;
     prepare();
@@ -622,6 +636,7 @@ int main(void) {
         verdict_test(the_copy_of_a_safe_copy_is_the_messenger),
         verdict_test(a_failed_allocation_that_is_used),
         verdict_test(a_failed_allocation_that_is_looked_at),
+        verdict_test(a_program_without_code_for_the_device),
         verdict_test(an_error_that_is_read_at_another_place),
         verdict_test(an_error_that_is_read_at_once),
         verdict_test(a_failed_copy_whose_data_is_used),
