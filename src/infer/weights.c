@@ -35,7 +35,9 @@ static double yarn_keep(const struct config *c, uint32_t i) {
     return 1 - fmin(1, fmax(0, ramp));
 }
 
-double weights_rope_frequency(const struct config *c, uint32_t i, double freq_factor) {
+/* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is
+ * the element of rope_freqs.weight or of LongRoPE's factors, or 1. */
+static double rope_frequency(const struct config *c, uint32_t i, double freq_factor) {
     double plain = pow(c->rope_base, -2.0 * i / c->rope_dims) / freq_factor;
     double stretched = plain / c->rope_factor;
     switch (c->rope_scaling) {
@@ -80,7 +82,7 @@ static enum rc load_rope(struct weights *w, const struct device *d, const gguf *
     if (factors && factors->elements == pairs)
         rc = quant_decode_row(factors->type, factors->data, by, pairs, e);
     for (uint32_t i = 0; i < pairs; i++)
-        freqs[i] = (float)weights_rope_frequency(c, i, by[i]);
+        freqs[i] = (float)rope_frequency(c, i, by[i]);
     rc = rc ? rc : upload_frequencies(d, &w->rope_freqs, "rope_frequencies", freqs, pairs, e);
     for (uint32_t i = 0; i < pairs; i++)
         freqs[i] = (float)pow(c->rope_local_base, -2.0 * i / c->rope_dims);

@@ -103,8 +103,4 @@ NODISCARD enum rc weights_repack_more(struct weights *w, const struct device *d,
                                       const struct weights_pause *pause, struct err *e);
 void weights_free(struct weights *w, const struct device *d); /* a zeroed struct is fine */
 
-/* The angle a position turns pair i by, with the model's scaling; i < rope_dims / 2. freq_factor is
- * the element of rope_freqs.weight or of LongRoPE's factors, or 1. */
-double weights_rope_frequency(const struct config *c, uint32_t i, double freq_factor);
-
 #endif

@@ -61,7 +61,8 @@ static inline uint32_t known_process(writer *w) {
     return atomic_load_explicit(&w->page->process, memory_order_relaxed);
 }
 
-uint32_t writer_process(writer *w) {
+/* The number of the calling process; attaches it if this is its first word. */
+static uint32_t process_number(writer *w) {
     uint32_t process = known_process(w);
     return LIKELY(process) ? process : attach(w, PROCESS_FORKED);
 }
@@ -84,7 +85,7 @@ __attribute__((noinline)) static uint32_t new_thread(writer *w, uint32_t process
 }
 
 static inline uint32_t thread_number(writer *w) {
-    uint32_t process = writer_process(w);
+    uint32_t process = process_number(w);
     unsigned m = w->id % MEMORIES;
     if (LIKELY(memories[m].writer == w->id && memories[m].process == process))
         return memories[m].thread;
@@ -113,7 +114,7 @@ void record_provenance(writer *w, const char *key, const char *text) {
         return;
     struct provenance_value value = { .key = record_string(w, key),
                                       .value = record_string(w, text),
-                                      .process = writer_process(w) };
+                                      .process = process_number(w) };
     define_next(w, DEFINITION_PROVENANCE, &value, sizeof value);
 }
 

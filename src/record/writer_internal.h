@@ -115,9 +115,4 @@ uint64_t module_describe(writer *w, uintptr_t address, struct site_frame *out);
 /* Of the memories of all threads; cleared memory is empty ones. */
 size_t site_memory_bytes(void);
 
-/* ---- writer.c ------------------------------------------------------------------------------ */
-
-/* The number of the calling process; attaches it if this is its first word. */
-uint32_t writer_process(writer *w);
-
 #endif

@@ -4,7 +4,8 @@
 
 #include "model/tokenizer/tokenizer_internal.h"
 
-int tokenizer_byte_of(const char *text, size_t len) {
+/* The byte that a token text "<0xNN>" stands for, or -1. */
+static int byte_of(const char *text, size_t len) {
     if (len != 6 || memcmp(text, "<0x", 3) != 0 || text[5] != '>')
         return -1;
     int value = 0;
@@ -65,7 +66,7 @@ static size_t piece_of(const tokenizer *t, uint32_t id, char *out) {
     if (is & TOKEN_NORMAL)
         return t->kind == TOKENIZER_SPM ? piece_of_spm(text, len, out)
                                         : piece_of_bpe(text, len, out);
-    int byte = is & TOKEN_BYTE ? tokenizer_byte_of(text, len) : -1;
+    int byte = is & TOKEN_BYTE ? byte_of(text, len) : -1;
     if (byte >= 0) {
         out[0] = (char)byte;
         return 1;

@@ -34,7 +34,8 @@ bool node_list_has(const struct node_list *list, const struct graph_node *node) 
     return index_of(list, node) < list->count;
 }
 
-bool node_list_remove(struct node_list *list, const struct graph_node *node) {
+/* Keeps the order. */
+static bool node_list_remove(struct node_list *list, const struct graph_node *node) {
     size_t i = index_of(list, node);
     if (i == list->count)
         return false;

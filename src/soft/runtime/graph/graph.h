@@ -25,7 +25,6 @@ struct node_list {
 
 bool node_list_add(struct node_list *list, struct graph_node *node); /* false: no memory */
 bool node_list_has(const struct node_list *list, const struct graph_node *node);
-bool node_list_remove(struct node_list *list, const struct graph_node *node); /* keeps the order */
 bool node_list_copy(struct node_list *to, const struct node_list *from); /* replaces what to has */
 void node_list_clear(struct node_list *list);
 
