@@ -304,7 +304,29 @@ static bool greater64(uint64_t a, uint64_t b) {
     return x != x || y != y ? x == x : less64(b, a);
 }
 
-ATOMIC(atomic_add_f32, 32, isa_bits(isa_float(it) + isa_float(data)))
+/* Zero with its sign, of a denormal. */
+static uint32_t flush32(uint32_t bits) {
+    return bits & 0x7f800000u ? bits : bits & 0x80000000u;
+}
+
+static uint32_t add32(uint32_t a, uint32_t b) {
+    return isa_bits(isa_float(a) + isa_float(b));
+}
+
+/* Memory keeps denormals whatever MODE says; LDS obeys MODE (isa_action_add_f32_in_mode). */
+ATOMIC(atomic_add_f32, 32, add32(it, data))
+ATOMIC(atomic_add_f32_flush, 32, flush32(add32(flush32(it), flush32(data))))
+ATOMIC(atomic_add_f32_flush_in, 32, add32(flush32(it), flush32(data)))
+ATOMIC(atomic_add_f32_flush_out, 32, flush32(add32(it, data)))
+
+const struct isa_action *isa_action_add_f32_in_mode(uint32_t mode) {
+    static const struct isa_action *const by_denormals[] = { &isa_action_atomic_add_f32_flush,
+                                                             &isa_action_atomic_add_f32_flush_out,
+                                                             &isa_action_atomic_add_f32_flush_in,
+                                                             &isa_action_atomic_add_f32 };
+    return by_denormals[(mode & ISA_MODE_DENORM_32) >> 4];
+}
+
 ATOMIC(atomic_min_f32, 32, less32(data, it) ? data : it)
 ATOMIC(atomic_max_f32, 32, greater32(data, it) ? data : it)
 ATOMIC(atomic_cmpst_f32, 32, isa_float(it) == isa_float(data1) ? data : it)

@@ -90,6 +90,9 @@ struct isa_action {
 #define ISA_LDS_ATOMICS(A)                                                                         \
     A(atomic_rsub)                                                                                 \
     A(atomic_mskor)                                                                                \
+    A(atomic_add_f32_flush)                                                                        \
+    A(atomic_add_f32_flush_in)                                                                     \
+    A(atomic_add_f32_flush_out)                                                                    \
     A(atomic_cmpst_f32)                                                                            \
     A(atomic_min_f32)                                                                              \
     A(atomic_max_f32)                                                                              \
@@ -107,6 +110,9 @@ ISA_FLOAT_ATOMICS(ISA_ACTION_DECLARE)
 ISA_LDS_ATOMICS(ISA_ACTION_DECLARE)
 ISA_ACTION_DECLARE(atomic_pk_add_bf16)
 #undef ISA_ACTION_DECLARE
+
+/* The f32 addition of LDS, which treats denormals as MODE says. (It always rounds to nearest.) */
+const struct isa_action *isa_action_add_f32_in_mode(uint32_t mode);
 
 static inline uint32_t (*isa_rows_at(struct isa_wave *w, unsigned code))[ISA_LANES] {
     return &w->vgpr[code - ISA_VGPR0];

@@ -279,7 +279,6 @@ EXEC_FN(ds_consume) {
     R(mskor, b32, atomic_mskor)                                                                    \
     R(min, f32, atomic_min_f32)                                                                    \
     R(max, f32, atomic_max_f32)                                                                    \
-    R(add, f32, atomic_add_f32)                                                                    \
     R(add, u64, atomic_add_x2)                                                                     \
     R(sub, u64, atomic_sub_x2)                                                                     \
     R(rsub, u64, atomic_rsub_x2)                                                                   \
@@ -336,6 +335,10 @@ SINGLE(RUN_SINGLE)
 RETURNING(RUN_RETURNING)
 COMPARING(RUN_COMPARING)
 TWO(RUN_TWO)
+
+EXEC_FN(ds_add_f32) {
+    return run(w, i, isa_action_add_f32_in_mode(w->mode));
+}
 
 /* ---- global wave sync ------------------------------------------------------------------------ */
 
@@ -411,6 +414,7 @@ EXEC_FN(ds_gws_barrier) {
 /* clang-format off */
 const isa_exec_fn isa_group_ds[ISA_OP_COUNT] = {
     SINGLE(ENTRY_SINGLE) RETURNING(ENTRY_BOTH) COMPARING(ENTRY_BOTH) TWO(ENTRY_TWO)
+    ENTRY_BOTH(add, f32, _)
     ENTRY(ds_swizzle_b32) ENTRY(ds_permute_b32) ENTRY(ds_bpermute_b32) ENTRY(ds_nop)
     ENTRY(ds_read_addtid_b32) ENTRY(ds_write_addtid_b32) ENTRY(ds_append) ENTRY(ds_consume)
     ENTRY(ds_gws_init) ENTRY(ds_gws_barrier) ENTRY(ds_gws_sema_v) ENTRY(ds_gws_sema_br)

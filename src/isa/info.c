@@ -36,6 +36,13 @@ const struct isa_info isa_info[ISA_OP_COUNT] = {
 #undef INSN
 };
 
+enum isa_exactness isa_exactness_on(enum isa_gpu gpu, unsigned op) {
+    enum isa_exactness e = isa_info[op].exactness;
+    if (e != ISA_EXACT_GFX942)
+        return e;
+    return gpu == ISA_GFX942 ? ISA_EXACT : ISA_APPROXIMATE;
+}
+
 unsigned isa_type_dwords(enum isa_type t) {
     static const uint8_t dwords[ISA_TYPE_COUNT] = {
         [ISA_TYPE_NONE] = 0,  [ISA_TYPE_B16] = 1,    [ISA_TYPE_I16] = 1,   [ISA_TYPE_U16] = 1,

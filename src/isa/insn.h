@@ -77,7 +77,7 @@ enum isa_type {
     ISA_TYPE_COUNT
 };
 
-enum isa_exactness { ISA_EXACT, ISA_PRECISION, ISA_APPROXIMATE };
+enum isa_exactness { ISA_EXACT, ISA_PRECISION, ISA_APPROXIMATE, ISA_EXACT_GFX942 };
 
 /* The column `forms` of gfx9.def. */
 enum isa_forms {
@@ -103,9 +103,12 @@ struct isa_info {
     uint8_t encoding;      /* enum isa_encoding */
     uint8_t gpus;          /* bit 1 << enum isa_gpu */
     uint8_t type[4];       /* enum isa_type of dst, src0, src1, src2 */
-    uint8_t exactness;     /* enum isa_exactness */
+    uint8_t exactness;     /* enum isa_exactness; isa_exactness_on() knows the GPU as well */
 };
 extern const struct isa_info isa_info[ISA_OP_COUNT]; /* by enum isa_op; [ISA_OP_NONE] is empty */
+
+/* ISA_EXACT, ISA_PRECISION or ISA_APPROXIMATE: how far results of op can be trusted on that GPU. */
+enum isa_exactness isa_exactness_on(enum isa_gpu gpu, unsigned op);
 
 /* Registers (dwords) of an operand of that type; 0 for ISA_TYPE_NONE. */
 unsigned isa_type_dwords(enum isa_type t);

@@ -19,14 +19,16 @@ void isa_taint_reset(struct isa_taint *t, const struct isa_taint_host *host, uns
     }
 }
 
-void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host) {
+void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host,
+                                    enum isa_gpu gpu) {
     memset(t, 0, sizeof *t);
     t->host = host;
     t->approximations = true;
+    t->gpu = gpu;
 }
 
 static bool is_origin(const struct isa_taint *t, const struct isa_insn *i) {
-    return t->approximations && isa_info[i->op].exactness == ISA_APPROXIMATE;
+    return t->approximations && isa_exactness_on(t->gpu, i->op) == ISA_APPROXIMATE;
 }
 
 static void write_scalars(struct isa_taint *t, const struct isa_wave *w, const struct isa_insn *i,

@@ -58,6 +58,7 @@ struct isa_taint {
     const struct isa_taint_host *host;
     bool approximations; /* follows results that gfx9.def calls APPROXIMATE, instead of undefined
                             ones */
+    enum isa_gpu gpu;    /* for approximations: what they are depends on it */
     uint64_t vgpr[ISA_VGPRS]; /* one bit per lane */
     uint32_t sgpr[ISA_SGPRS]; /* one bit per bit */
     bool scc;
@@ -77,7 +78,8 @@ void isa_taint_reset(struct isa_taint *t, const struct isa_taint_host *host, uns
 
 /* The same for a taint that follows approximate values instead: all registers begin clean, and what
  * memory holds counts as clean, so that values are followed through registers only. */
-void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host);
+void isa_taint_reset_approximations(struct isa_taint *t, const struct isa_taint_host *host,
+                                    enum isa_gpu gpu);
 
 /* Around every instruction. */
 void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i);

@@ -152,6 +152,47 @@ static void swizzles_follow_their_pattern(void **state) {
     assert_int_equal(execute(i), ISA_UNSUPPORTED);
 }
 
+/* What adding `data` to `it` in LDS leaves there in that MODE. */
+static uint32_t sum_in_lds(uint32_t mode, uint32_t it, uint32_t data) {
+    wave->mode = mode;
+    ISA_WAVE_EXEC(wave) = 1;
+    memcpy(lds, &it, sizeof it);
+    vgpr(0)[0] = 0;
+    vgpr(5)[0] = data;
+    assert_int_equal(execute(ds(ISA_OP_ds_add_rtn_f32, 0)), ISA_CONTINUE);
+    assert_int_equal(vgpr(12)[0], it); /* the value before, as it was */
+    return word_at(lds);
+}
+
+static void sums_of_floats_treat_denormals_as_mode_says(void **state) {
+    (void)state;
+    enum { NONE = 0, INPUTS = 1 << 4, OUTPUTS = 2 << 4, NEGATIVE = (int)0x80000000 };
+    const uint32_t smallest = 0x00800000, denormal = 0x00000005, one = 0x3f800000;
+    assert_int_equal(sum_in_lds(ISA_MODE_DEFAULT, denormal, denormal), 2 * denormal);
+    assert_int_equal(sum_in_lds(NONE, denormal, denormal), 0);
+    assert_int_equal(sum_in_lds(NONE, denormal | (uint32_t)NEGATIVE, denormal | (uint32_t)NEGATIVE),
+                     (uint32_t)NEGATIVE);
+    assert_int_equal(sum_in_lds(NONE, smallest, denormal), smallest);
+    assert_int_equal(sum_in_lds(NONE, one, one), 0x40000000);
+    assert_int_equal(sum_in_lds(INPUTS, smallest, denormal), smallest + denormal);
+    assert_int_equal(sum_in_lds(INPUTS, denormal, denormal), 0);
+    assert_int_equal(sum_in_lds(OUTPUTS, smallest, denormal), smallest);
+    assert_int_equal(sum_in_lds(OUTPUTS, smallest + 5, smallest | (uint32_t)NEGATIVE), 5);
+}
+
+/* LLVM takes the addition as one that may flush on gfx90a, and that keeps denormals on gfx942. */
+static void additions_to_memory_are_exact_on_gfx942_only(void **state) {
+    (void)state;
+    static const enum isa_op ops[] = { ISA_OP_global_atomic_add_f32, ISA_OP_buffer_atomic_add_f32 };
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+        assert_int_equal(isa_exactness_on(ISA_GFX90A, ops[k]), ISA_APPROXIMATE);
+        assert_int_equal(isa_exactness_on(ISA_GFX942, ops[k]), ISA_EXACT);
+    }
+    assert_int_equal(isa_exactness_on(ISA_GFX90A, ISA_OP_global_atomic_pk_add_f16), ISA_EXACT);
+    assert_int_equal(isa_exactness_on(ISA_GFX90A, ISA_OP_ds_add_f32), ISA_EXACT);
+    assert_int_equal(isa_exactness_on(ISA_GFX942, ISA_OP_v_rcp_f32), ISA_PRECISION);
+}
+
 static void the_global_data_share_is_not_there(void **state) {
     (void)state;
     struct isa_insn i = ds(ISA_OP_ds_add_u32, 0);
@@ -163,10 +204,16 @@ static void the_global_data_share_is_not_there(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        T(what_is_written_can_be_read),          T(two_places_have_offsets_in_elements),
-        T(an_access_past_the_allocation_faults), T(atomics_count_every_lane),
-        T(counters_move_by_the_number_of_lanes), T(lanes_exchange_values),
-        T(swizzles_follow_their_pattern),        T(the_global_data_share_is_not_there),
+        T(what_is_written_can_be_read),
+        T(two_places_have_offsets_in_elements),
+        T(an_access_past_the_allocation_faults),
+        T(atomics_count_every_lane),
+        T(counters_move_by_the_number_of_lanes),
+        T(lanes_exchange_values),
+        T(swizzles_follow_their_pattern),
+        T(the_global_data_share_is_not_there),
+        T(sums_of_floats_treat_denormals_as_mode_says),
+        T(additions_to_memory_are_exact_on_gfx942_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -407,6 +407,11 @@ static bool both_sides_see_managed_memory(void) {
     FAILS(hipErrorInvalidValue,
           hip->hipMemPrefetchAsync_v2(m, COUNT * sizeof *m, nowhere, 0, NULL));
     FAILS(hipErrorInvalidValue, hip->hipMemPrefetchAsync_v2(m, COUNT * sizeof *m, device, 1, NULL));
+    hipStream_t s = soft_free_stream();
+    OK(hip->hipStreamAttachMemAsync(s, m, 0, hipMemAttachSingle));
+    OK(hip->hipStreamAttachMemAsync(s, m, COUNT * sizeof *m, hipMemAttachGlobal));
+    FAILS(hipErrorInvalidValue, hip->hipStreamAttachMemAsync(s, m, 4, hipMemAttachSingle));
+    FAILS(hipErrorInvalidValue, hip->hipStreamAttachMemAsync(s, &back, 0, hipMemAttachSingle));
     OK(hip->hipFree(m));
     return true;
 }

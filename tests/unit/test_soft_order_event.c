@@ -310,12 +310,13 @@ static bool measure_a_kernel(void) {
     soft_gate_close(&gate, s);
     OK(hip->hipEventRecord(to, s));
     FAILS(hipErrorNotReady, hip->hipEventElapsedTime(&ms, from, to));
+    OK(hip->hipEventCreateWithFlags(&untimed, hipEventDisableTiming));
+    OK(hip->hipEventRecord(untimed, s));
+    FAILS(hipErrorInvalidHandle, hip->hipEventElapsedTime(&ms, to, untimed));
+    FAILS(hipErrorInvalidHandle, hip->hipEventElapsedTime(&ms, to, soft_event()));
     soft_gate_open(&gate);
     OK(hip->hipEventSynchronize(to));
     OK(hip->hipEventElapsedTime(&ms, from, to));
-
-    OK(hip->hipEventCreateWithFlags(&untimed, hipEventDisableTiming));
-    OK(hip->hipEventRecord(untimed, s));
     OK(hip->hipStreamSynchronize(s));
     FAILS(hipErrorInvalidHandle, hip->hipEventElapsedTime(&ms, from, untimed));
     FAILS(hipErrorInvalidValue, hip->hipEventElapsedTime(NULL, from, to));
@@ -339,7 +340,8 @@ static bool destroy_an_event_that_is_waited_for(void) {
     OK(hip->hipEventDestroy(e));
     OK(hip->hipStreamDestroy(a));
     FAILS(hipErrorInvalidHandle, hip->hipEventQuery(e));
-    FAILS(hipErrorInvalidHandle, hip->hipEventDestroy(e));
+    FAILS(hipErrorContextIsDestroyed, hip->hipEventDestroy(e));
+    FAILS(hipErrorInvalidHandle, hip->hipEventDestroy(NULL));
     soft_move(b, x + 1, x, 0);
     OK(hip->hipStreamSynchronize(b));
     return soft_peek(x + 1) == 7;
@@ -370,6 +372,11 @@ static bool bad_arguments(void) {
     MUST(hip->hipEventDestroy(bad) != hipSuccess);
     MUST(hip->hipStreamWaitEvent(NULL, bad, 0) != hipSuccess);
     FAILS(hipErrorInvalidValue, hip->hipStreamWaitEvent(NULL, soft_event(), 0x80));
+    FAILS(hipErrorInvalidHandle, hip->hipStreamWaitEvent((hipStream_t)&e, soft_event(), 0));
+    (void)hip->hipGetLastError();
+    FAILS(hipErrorInvalidValue, hip->hipEventCreateWithFlags(&bad, hipEventInterprocess));
+    FAILS(hipErrorInvalidValue,
+          hip->hipEventCreateWithFlags(&bad, hipEventReleaseToDevice | hipEventReleaseToSystem));
     FAILS(hipErrorInvalidValue, hip->hipGetLastError());
     OK(hip->hipGetLastError());
     return true;

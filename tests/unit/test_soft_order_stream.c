@@ -502,7 +502,7 @@ static bool handles_are_checked(void) {
     MUST(hip->hipStreamDestroy(hipStreamPerThread) != hipSuccess);
     OK(hip->hipStreamGetFlags(soft_free_stream(), &flags));
     MUST(flags == hipStreamNonBlocking);
-    OK(hip->hipStreamGetFlags(NULL, &flags));
+    FAILS(hipErrorInvalidValue, hip->hipStreamGetFlags(NULL, &flags));
     OK(hip->hipStreamGetDevice(soft_free_stream(), &device));
     MUST(device == 0);
     return true;

@@ -99,8 +99,11 @@ static void await_others(const struct soft_event *ev) {
 hipError_t soft_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     const unsigned known = hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess |
                            hipEventReleaseToDevice | hipEventReleaseToSystem;
-    if (!event || flags & ~known)
+    const unsigned release = hipEventReleaseToDevice | hipEventReleaseToSystem;
+    if (!event || flags & ~known || (flags & release) == release)
         return hipErrorInvalidValue;
+    if (flags & hipEventInterprocess && !(flags & hipEventDisableTiming))
+        return hipErrorInvalidValue; /* no clock is shared between processes */
     struct soft_event *ev = soft_handle_alloc(soft_events());
     if (!ev)
         return hipErrorOutOfMemory;
@@ -120,9 +123,8 @@ hipError_t soft_hipEventCreate(hipEvent_t *event) {
 
 hipError_t soft_hipEventDestroy(hipEvent_t event) {
     struct soft_event *ev;
-    hipError_t r = resolve(event, &ev);
-    if (r != hipSuccess)
-        return r;
+    if (resolve(event, &ev) != hipSuccess)
+        return event ? hipErrorContextIsDestroyed : hipErrorInvalidHandle; /* as ROCm has it */
     soft_capture_forget(ev);
     if (ev->shared) /* the page stays: a stream may wait for it */
         close(ev->file);
@@ -227,8 +229,8 @@ hipError_t soft_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigne
     struct soft_event *ev;
     struct soft_stream *st;
     hipError_t r = flags & ~1u ? hipErrorInvalidValue : resolve(event, &ev);
-    if (r == hipSuccess)
-        r = soft_stream_resolve(stream, &st);
+    if (r == hipSuccess && soft_stream_resolve(stream, &st) != hipSuccess)
+        r = hipErrorInvalidHandle;
     if (r != hipSuccess)
         return r;
     return st->capture || ev->capture_graph ? soft_capture_wait(st, ev) : soft_event_wait(ev, st);
@@ -268,10 +270,16 @@ hipError_t soft_hipEventQuery(hipEvent_t event) {
     return r != hipSuccess ? r : complete ? hipSuccess : hipErrorNotReady;
 }
 
+static bool can_be_timed(struct soft_event *ev) {
+    struct soft_stream *on;
+    uint64_t seq;
+    return !(ev->flags & hipEventDisableTiming) && last_record(ev, &on, &seq);
+}
+
 static hipError_t completion_time(struct soft_event *ev, uint64_t *time_ns) {
     struct soft_stream *on;
     uint64_t seq;
-    if (ev->flags & hipEventDisableTiming || !last_record(ev, &on, &seq))
+    if (!last_record(ev, &on, &seq))
         return hipErrorInvalidHandle;
     if (atomic_load(&on->completed) < seq)
         return hipErrorNotReady;
@@ -287,6 +295,8 @@ hipError_t soft_hipEventElapsedTime(float *ms, hipEvent_t start, hipEvent_t stop
     hipError_t r = resolve(start, &a);
     if (r == hipSuccess)
         r = resolve(stop, &b);
+    if (r == hipSuccess && (!can_be_timed(a) || !can_be_timed(b)))
+        r = hipErrorInvalidHandle; /* which is said even while the other is not complete */
     if (r == hipSuccess)
         r = completion_time(a, &from);
     if (r == hipSuccess)

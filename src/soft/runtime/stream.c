@@ -276,7 +276,9 @@ hipError_t soft_hipStreamDestroy(hipStream_t stream) {
 
 hipError_t soft_hipStreamGetFlags(hipStream_t stream, unsigned int *flags) {
     struct soft_stream *st;
-    hipError_t r = flags ? soft_stream_resolve(stream, &st) : hipErrorInvalidValue;
+    if (!flags || !stream) /* ROCm has no answer for the default stream */
+        return hipErrorInvalidValue;
+    hipError_t r = soft_stream_resolve(stream, &st);
     if (r == hipSuccess)
         *flags = st->flags;
     return r;
@@ -339,7 +341,7 @@ hipError_t soft_hipStreamAttachMemAsync(hipStream_t stream, void *dev_ptr, size_
     struct soft_stream *st;
     struct soft_block b;
     if (!soft_memory_find((uint64_t)(uintptr_t)dev_ptr, &b) || b.kind != SOFT_MANAGED ||
-        length > b.size ||
+        (length && length != b.size) || /* all of it, as HIP has it */
         (flags != hipMemAttachGlobal && flags != hipMemAttachHost && flags != hipMemAttachSingle))
         return hipErrorInvalidValue;
     hipError_t r = soft_stream_resolve(stream, &st);

@@ -359,7 +359,8 @@ static void begin_taint(struct machine_worker *w) {
         c->at[i].watch.taint = c->taint[i];
         if (!w->launch->used)
             continue;
-        isa_taint_reset_approximations(c->approximate[i], &c->approximate_host);
+        isa_taint_reset_approximations(c->approximate[i], &c->approximate_host,
+                                       isa_code_gpu(m->code));
         c->at[i].watch.approximate = c->approximate[i];
     }
 }
@@ -373,7 +374,8 @@ static void begin_following(struct machine_worker *w) {
         return;
     }
     for (unsigned i = 0; i < machine_waves(w->launch); i++) {
-        isa_taint_reset_approximations(c->taint[i], &c->host);
+        isa_taint_reset_approximations(c->taint[i], &c->host,
+                                       isa_code_gpu(w->launch->machine->code));
         c->taint[i]->approximations = false; /* but all that those loads get */
         c->at[i].watch.taint = c->taint[i];
     }

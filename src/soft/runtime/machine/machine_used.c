@@ -40,10 +40,11 @@ static size_t all_names(void) {
 /* Those that were executed to that exactness; how often in *count. */
 static void list_names(const struct machine_launch *l, unsigned exactness, char *out,
                        uint64_t *count) {
+    enum isa_gpu gpu = isa_code_gpu(l->machine->code);
     size_t n = 0;
     *count = 0;
     for (unsigned op = 1; op < ISA_OP_COUNT; op++) {
-        if (!l->used[op] || isa_info[op].exactness != exactness)
+        if (!l->used[op] || isa_exactness_on(gpu, op) != exactness)
             continue;
         size_t bytes = strlen(isa_info[op].name);
         if (n)
