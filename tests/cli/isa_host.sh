@@ -33,6 +33,9 @@ if command -v hipcc >/dev/null; then
         hipcc -w -O1 --offload-arch=gfx90a "$sources/together.hip" -o together
     check "and all groups of a cooperative launch run at once, those of another while some wait" \
         passes ./together
+    check "hipcc compiles kernels that are nodes of graphs" \
+        hipcc -w -O1 --offload-arch=gfx90a "$sources/nodes.hip" -o nodes
+    check "and the nodes tell their arguments and take others" passes ./nodes
     check "hipcc compiles a program that compiles kernels" \
         hipcc -w -O1 --offload-arch=gfx90a "$sources/rtc.hip" -o rtc
     check "and hiprtc does so with the installed clang" passes ./rtc

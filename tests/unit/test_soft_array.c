@@ -122,6 +122,11 @@ static bool copies_boxes(void) {
                        .Depth = 2 };
     OK(hip->hipDrvMemcpy3D(&d));
     MUST(out[1][0][1] == in[1][1][1]);
+    d.dstPitch = d.WidthInBytes - 1;
+    FAILS(hipErrorInvalidValue, hip->hipDrvMemcpy3D(&d));
+    p.srcPos.x = 4;
+    p.srcPtr = p.dstPtr; /* an array and a pointer */
+    FAILS(hipErrorInvalidValue, hip->hipMemcpy3D(&p));
     return hip->hipFreeArray(a) == hipSuccess;
 }
 

@@ -250,14 +250,27 @@ static bool children_are_part_of_the_order(void) {
     OK(hip->hipGraphGetNodes(embedded, NULL, &n));
     MUST(n == 2);
     FAILS(hipErrorIllegalState, hip->hipGraphDestroy(embedded));
-    FAILS(hipErrorInvalidValue, hip->hipGraphAddChildGraphNode(&child, outer, NULL, 0, outer));
     OK(hip->hipGraphDestroy(inner));
     return launch_and_read(instantiate(outer), a) == 1234;
+}
+
+static bool a_graph_holds_a_copy_of_itself(void) {
+    int *a = soft_device_ints(1);
+    hipGraph_t g = new_graph(), embedded;
+    hipGraphNode_t last = add_fold(g, add_fold(g, NULL, a, 10, 1), a, 10, 2), child;
+    OK(hip->hipGraphAddChildGraphNode(&child, g, &last, 1, g));
+    OK(hip->hipGraphChildGraphNodeGetGraph(child, &embedded));
+    size_t n = 0, inner = 0;
+    OK(hip->hipGraphGetNodes(g, NULL, &n));
+    OK(hip->hipGraphGetNodes(embedded, NULL, &inner));
+    MUST(n == 3 && inner == 2);
+    return launch_and_read(instantiate(g), a) == 1212;
 }
 
 static void child_graphs_run_where_they_stand(void **state) {
     (void)state;
     soft_right(children_are_part_of_the_order);
+    soft_right(a_graph_holds_a_copy_of_itself);
 }
 
 static bool a_launch_without_nodes_is_fine(void) {
@@ -402,6 +415,45 @@ static void the_structure_is_checked_and_shown(void **state) {
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
+static bool is_same_box(const hipMemcpy3DParms *a, const hipMemcpy3DParms *b) {
+    return a->srcArray == b->srcArray && a->dstArray == b->dstArray &&
+           a->srcPtr.ptr == b->srcPtr.ptr && a->dstPtr.ptr == b->dstPtr.ptr &&
+           a->dstPtr.pitch == b->dstPtr.pitch && a->dstPtr.ysize == b->dstPtr.ysize &&
+           a->srcPos.x == b->srcPos.x && a->srcPos.y == b->srcPos.y &&
+           a->extent.width == b->extent.width && a->extent.height == b->extent.height &&
+           a->extent.depth == b->extent.depth && a->kind == b->kind;
+}
+
+static bool boxes_come_back_as_they_were_given(void) {
+    enum { W = 4, H = 3 };
+    const hipChannelFormatDesc ints = { 32, 0, 0, 0, hipChannelFormatKindSigned };
+    int *to = soft_device_ints(W * H);
+    hipArray_t array;
+    OK(hip->hipMalloc3DArray(&array, &ints, (hipExtent){ W, H, 0 }, 0));
+    const hipMemcpy3DParms given = { .srcArray = array,
+                                     .srcPos = { 1, 1, 0 },
+                                     .dstPtr = { to, W * sizeof *to, W, H },
+                                     .extent = { 2, 2, 1 },
+                                     .kind = hipMemcpyDeviceToDevice };
+    hipMemcpy3DParms told = { 0 }, both = given;
+    hipGraph_t g = new_graph(), clone;
+    hipGraphNode_t copy, cloned;
+    OK(hip->hipGraphAddMemcpyNode(&copy, g, NULL, 0, &given));
+    OK(hip->hipGraphMemcpyNodeGetParams(copy, &told));
+    MUST(is_same_box(&told, &given));
+    OK(hip->hipGraphClone(&clone, g));
+    OK(hip->hipGraphNodeFindInClone(&cloned, copy, clone));
+    told = (hipMemcpy3DParms){ 0 };
+    OK(hip->hipGraphMemcpyNodeGetParams(cloned, &told));
+    MUST(is_same_box(&told, &given));
+    OK(hip->hipGraphMemcpyNodeSetParams1D(copy, to, to + 4, 8, hipMemcpyDeviceToDevice));
+    OK(hip->hipGraphMemcpyNodeGetParams(copy, &told));
+    MUST(!told.srcArray && told.srcPtr.ptr == to + 4 && told.extent.width == 8);
+    both.srcPtr = given.dstPtr; /* an array and a pointer */
+    FAILS(hipErrorInvalidValue, hip->hipGraphAddMemcpyNode(&copy, g, NULL, 0, &both));
+    return true;
+}
+
 static bool parameters_come_back(void) {
     int *a = soft_device_ints(8), *b = soft_device_ints(8);
     hipGraph_t g = new_graph();
@@ -479,6 +531,7 @@ static bool bad_parameters_are_refused(void) {
 static void parameters_are_checked_and_kept(void **state) {
     (void)state;
     soft_expect(parameters_come_back, NULL);
+    soft_expect(boxes_come_back_as_they_were_given, NULL);
     soft_expect(bad_parameters_are_refused, NULL);
 }
 

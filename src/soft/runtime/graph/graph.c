@@ -161,6 +161,7 @@ static struct graph_node *copy_node(struct graph *to, struct graph_node *from) {
     n->manual = from->manual;
     n->disabled = from->disabled;
     n->function = from->function;
+    n->box = from->box;
     n->kind = from->kind;
     memcpy(n->attributes, from->attributes, sizeof n->attributes);
     if (from->child) {

@@ -54,6 +54,7 @@ struct graph_node {
     /* What GetParams must give back and the operation does not hold. */
     void *function;       /* kernel: as the program named it */
     hipMemcpyKind kind;   /* memcpy */
+    hipMemcpy3DParms box; /* memcpy: as given, with arrays and positions; extent 0: not that way */
     void **kernel_params; /* kernel: pointers into op->data, made on demand */
     struct {
         bool set;
@@ -111,6 +112,7 @@ struct node_plan {
     struct soft_op *op;
     void *function;
     hipMemcpyKind kind;
+    hipMemcpy3DParms box;
     struct soft_event *event;
     struct graph *child; /* a copy */
 };

@@ -516,6 +516,7 @@ static void adopt(struct graph *now, struct graph *from) {
         b->op = NULL;
         a->function = b->function;
         a->kind = b->kind;
+        a->box = b->box;
         a->event = b->event;
         if (a->child)
             adopt(a->child, b->child);

@@ -172,8 +172,6 @@ hipError_t soft_hipGraphAddChildGraphNode(hipGraphNode_t *pGraphNode, hipGraph_t
                                           const hipGraphNode_t *pDependencies,
                                           size_t numDependencies, hipGraph_t childGraph) {
     hipGraphNodeParams p = { .type = hipGraphNodeTypeGraph, .graph = { childGraph } };
-    if (graph == childGraph)
-        return hipErrorInvalidValue;
     return soft_hipGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, &p);
 }
 

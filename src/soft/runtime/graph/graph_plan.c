@@ -15,6 +15,7 @@
 #include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/launch.h"
+#include "soft/runtime/machine/machine.h"
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
@@ -63,7 +64,9 @@ hipError_t soft_plan_memcpy(struct node_plan *plan, const hipMemcpy3DParms *p) {
         return r;
     if (!copy.width || !copy.height || !copy.depth)
         return hipErrorInvalidValue;
-    return plan_copy(plan, &copy, p->kind);
+    r = plan_copy(plan, &copy, p->kind);
+    plan->box = *p;
+    return r;
 }
 
 hipError_t soft_plan_memcpy_1d(struct node_plan *plan, void *dst, const void *src, size_t count,
@@ -208,6 +211,7 @@ void soft_plan_apply(struct node_plan *plan, struct graph_node *n) {
         soft_node_set_op(n, plan->op);
     n->function = plan->function;
     n->kind = plan->kind;
+    n->box = plan->box;
     n->event = plan->event;
     if (plan->child) {
         if (n->child)
@@ -226,19 +230,35 @@ static struct graph_node *typed(hipGraphNode_t node, hipGraphNodeType type) {
     return n && n->type == type ? n : NULL;
 }
 
-/* Pointers to the node's own copies of the arguments, valid as long as its parameters. */
-static bool list_params(struct graph_node *n) {
-    const struct greta_soft_kernel *k = n->op->u.launch.function->native;
-    if (n->kernel_params || !k || !k->param_count)
-        return true;
-    n->kernel_params = calloc(k->param_count, sizeof *n->kernel_params);
-    if (!n->kernel_params)
-        return false;
+/* Where the arguments of a native kernel are in its packed ones, and of one of a code object. */
+static void list_native(struct graph_node *n, const struct greta_soft_kernel *k) {
     for (uint32_t i = 0, at = 0; i < k->param_count; i++) {
         at = soft_param_offset(at, k->params[i].size);
         n->kernel_params[i] = n->op->data + at;
         at += k->params[i].size;
     }
+}
+
+static void list_machine(struct graph_node *n, const struct codeobj_kernel *k) {
+    for (uint32_t i = 0; i < codeobj_explicit_count(k); i++)
+        n->kernel_params[i] = n->op->data + k->arguments[i].offset;
+}
+
+/* Pointers to the node's own copies of the arguments, valid as long as its parameters. */
+static bool list_params(struct graph_node *n) {
+    const struct soft_function *f = n->op->u.launch.function;
+    uint32_t count = f->native    ? f->native->param_count
+                     : f->machine ? codeobj_explicit_count(f->machine->kernel)
+                                  : 0;
+    if (n->kernel_params || !count)
+        return true;
+    n->kernel_params = calloc(count, sizeof *n->kernel_params);
+    if (!n->kernel_params)
+        return false;
+    if (f->native)
+        list_native(n, f->native);
+    else
+        list_machine(n, f->machine->kernel);
     return true;
 }
 
@@ -281,12 +301,14 @@ hipError_t soft_hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParm
     struct graph_node *n = typed(node, hipGraphNodeTypeMemcpy);
     if (n) {
         const struct soft_copy *c = &n->op->u.copy;
-        *p = (hipMemcpy3DParms){
-            .srcPtr = pitched(c->src, c, c->src_pitch, c->src_slice),
-            .dstPtr = pitched(c->dst, c, c->dst_pitch, c->dst_slice),
-            .extent = { c->width, c->height, c->depth },
-            .kind = n->kind,
-        };
+        *p = n->box;
+        if (!n->box.extent.width)
+            *p = (hipMemcpy3DParms){
+                .srcPtr = pitched(c->src, c, c->src_pitch, c->src_slice),
+                .dstPtr = pitched(c->dst, c, c->dst_pitch, c->dst_slice),
+                .extent = { c->width, c->height, c->depth },
+                .kind = n->kind,
+            };
     }
     soft_graph_unlock();
     return n ? hipSuccess : hipErrorInvalidValue;

@@ -252,6 +252,8 @@ hipError_t soft_copy_from_3d_arrays(const hipMemcpy3DParms *p, struct soft_copy 
     if ((p->srcArray && !src) || (p->dstArray && !dst) ||
         (src && dst && src->element != dst->element))
         return hipErrorInvalidValue;
+    if ((src && p->srcPtr.ptr) || (dst && p->dstPtr.ptr)) /* one or the other */
+        return hipErrorInvalidValue;
     size_t element = src ? src->element : dst->element;
     *out = (struct soft_copy){ .height = p->extent.height, .depth = p->extent.depth };
     size_t sx = p->srcPos.x, dx = p->dstPos.x;
@@ -320,8 +322,9 @@ static bool driver_side(int type, const void *host, hipDeviceptr_t device, hipAr
     const void *base = is_type(type, (int)HIP5_MEMORY_TYPE_HOST, (int)hipMemoryTypeHost)
                            ? host
                            : (const void *)device;
-    return base &&
-           in_memory(base, x, y, z, pitch ? pitch : c->width, height ? height : c->height, out);
+    if (!base || (pitch && (pitch < c->width || x > pitch - c->width)))
+        return false;
+    return in_memory(base, x, y, z, pitch ? pitch : c->width, height ? height : c->height, out);
 }
 
 static hipError_t driver_copy(const char *what, const HIP_MEMCPY3D *given, hipStream_t stream,
