@@ -68,6 +68,10 @@ const char *lang_text(enum lang lang, enum lang_id id) {
     return texts[id][lang];
 }
 
+const char *lang_result(enum lang lang, const struct verdict_actor *a) {
+    return a->status_code == RECORD_PENDING ? lang_text(lang, LANG_PENDING) : a->status;
+}
+
 const char *lang_said(enum lang lang, const struct sentence *said, const char *english) {
     return said ? sentence_text(lang, said) : english;
 }

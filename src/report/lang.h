@@ -24,6 +24,9 @@ const char *lang_code(enum lang lang); /* "en" */
 
 const char *lang_text(enum lang lang, enum lang_id id);
 
+/* The result of an actor's call: the name of an error, or that the call has not returned. */
+const char *lang_result(enum lang lang, const struct verdict_actor *a);
+
 /* What the analysis says: said in the language, or what there is in English where said is NULL. */
 const char *lang_said(enum lang lang, const struct sentence *said, const char *english);
 /* What to do about a finding. */

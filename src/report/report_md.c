@@ -80,7 +80,7 @@ static void cell_bytes(const struct page *p, const struct verdict_actor *a) {
 }
 
 static void cell_status(const struct page *p, const struct verdict_actor *a) {
-    md_code_cell(p->out, a->status);
+    md_code_cell(p->out, lang_result(p->lang, a));
 }
 
 static void cell_site(const struct page *p, const struct verdict_actor *a) {

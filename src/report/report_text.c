@@ -101,7 +101,7 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
         fprintf(t->out, ", %s %u", word(t, LANG_TEXT_STREAM), a->stream);
     if (a->status_code) {
         fputs(", ", t->out);
-        put(t, a->status);
+        put(t, lang_result(t->o->lang, a));
     }
     if (strcmp(a->site, "-") != 0) {
         fprintf(t->out, ", %s ", word(t, LANG_AT));

@@ -62,6 +62,8 @@ static char *render(unsigned format, enum lang lang) {
     struct sample n = sample_record();
     struct sample_verdict s;
     const verdict *v = sample_judge(&s, &n);
+    s.messenger.status_code = RECORD_PENDING;
+    s.messenger.status = "pending";
     reader *r = open_reader();
     char *text = NULL;
     size_t size = 0;
