@@ -113,23 +113,21 @@ static struct order_stream *stream_enter(hipStream_t handle, int device, unsigne
     return s;
 }
 
-/* A stream from before the attachment, or made without the table. */
-static struct order_stream *stream_ask(hipStream_t handle) {
+/* A stream from before the attachment, or made without the table. A handle that the runtime does
+ * not know and that stood for a destroyed stream still means that one: the call will fail, and the
+ * recording shows which stream it was given. */
+static struct order_stream *stream_ask(hipStream_t handle, struct order_stream *destroyed) {
     unsigned flags = 0;
     hipDevice_t device = audit_current_device();
-    if (audit.raw.hipStreamGetFlags(handle, &flags) != hipSuccess)
+    if (audit.raw.hipStreamGetFlags(handle, &flags) != hipSuccess) {
+        if (destroyed)
+            return destroyed;
         flags = hipStreamNonBlocking; /* the assumption that waits most */
+    }
     hipDevice_t known = 0;
     if (audit.hip_major >= 6 && audit.raw.hipStreamGetDevice(handle, &known) == hipSuccess)
         device = known;
     return stream_enter(handle, device, flags);
-}
-
-static struct order_stream *stream_created(hipStream_t handle) {
-    struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
-    if (s && atomic_load_explicit(&s->live, memory_order_acquire))
-        return s;
-    return NULL;
 }
 
 struct order_stream *order_stream(hipStream_t handle) {
@@ -137,8 +135,10 @@ struct order_stream *order_stream(hipStream_t handle) {
         return order_default(audit_current_device());
     if (handle == hipStreamPerThread)
         return stream_per_thread(audit_current_device());
-    struct order_stream *s = stream_created(handle);
-    return s ? s : stream_ask(handle);
+    struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
+    if (s && atomic_load_explicit(&s->live, memory_order_acquire))
+        return s;
+    return stream_ask(handle, s);
 }
 
 struct order_stream *order_stream_spt(hipStream_t handle) {

@@ -224,6 +224,15 @@ static void an_idle_handle_is_revived_with_new_flags(void **state) {
     assert_int_equal(waits_of_copy(NULL), 1);
 }
 
+static void a_destroyed_handle_still_means_its_stream(void **state) {
+    (void)state;
+    hipStream_t a = stream_with(0);
+    struct order_stream *known = order_stream(a);
+    assert_int_equal(api.hipStreamDestroy(a), hipSuccess);
+    fake.result = hipErrorInvalidHandle; /* what the runtime says about it */
+    assert_ptr_equal(order_stream(a), known);
+}
+
 static void captured_work_does_not_run(void **state) {
     (void)state;
     hipStream_t a = stream_with(hipStreamNonBlocking), b = stream_with(hipStreamNonBlocking),
@@ -371,6 +380,7 @@ int main(void) {
         T(a_destroyed_streams_work_is_still_waited_for),
         T(a_handle_used_again_is_a_new_stream),
         T(an_idle_handle_is_revived_with_new_flags),
+        T(a_destroyed_handle_still_means_its_stream),
         T(captured_work_does_not_run),
         T(work_before_a_capture_is_waited_for_without_disturbing_it),
         T(another_threads_own_stream_is_reached_through_the_default_stream),
