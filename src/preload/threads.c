@@ -11,12 +11,18 @@
  * on collision; forgetting costs an event more, never one too few.
  *
  * Locks of the HIP runtime are not the program's order and are left out. Waiting by atomics and
- * futexes of the program's own making cannot be seen here. */
+ * futexes of the program's own making cannot be seen here. Nor can a std::future that was ready
+ * when it was asked: that is an atomic load in the program's code. One that has to wait is seen. */
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <threads.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "preload/next.h"
 #include "preload/preload.h"
@@ -45,15 +51,22 @@ static void emit(enum event_kind kind, uint64_t token, const void *caller) {
 struct object {
     _Atomic(const void *) address;
     _Atomic(const void *) thread; /* its preload_me */
+    _Atomic uint64_t releases;    /* so far */
 };
 /* What this thread's news were when it last released the object. */
 struct told {
     const void *address;
     uint64_t news;
 };
+/* Of an object that is released once and acquired again and again: the release that was heard. */
+struct heard {
+    const void *address;
+    uint64_t releases;
+};
 enum { OBJECTS = 16384, TOLD = 32 };
 static struct object objects[OBJECTS];
 static __thread struct told told[TOLD] __attribute__((tls_model("initial-exec")));
+static __thread struct heard heard[TOLD] __attribute__((tls_model("initial-exec")));
 
 static size_t hash(const void *address) {
     return (size_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
@@ -70,6 +83,7 @@ static void release_slow(const void *address, const void *caller) {
     emit(EVENT_HOST_RELEASE, (uint64_t)(uintptr_t)address, caller);
     atomic_store_explicit(&o->address, address, memory_order_relaxed);
     atomic_store_explicit(&o->thread, &preload_me, memory_order_relaxed);
+    atomic_fetch_add_explicit(&o->releases, 1, memory_order_relaxed);
 }
 
 static void acquire_slow(const void *address, const void *caller) {
@@ -299,3 +313,87 @@ RELEASES(mtx_unlock, (mtx_t * m), (m), m)
 WAITS(cnd_wait, (cnd_t * c, mtx_t *m), (c, m), m)
 WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until),
       (c, m, until), m)
+
+/* ---- once ------------------------------------------------------------------------------------ */
+
+/* Who waits for the function returns when it has run, so the release is written inside: by a
+ * function that stands in for the program's. It reads what it stands for before it does anything
+ * else; a function that throws, or calls pthread_once itself, leaves nothing behind that counts. */
+static __thread struct {
+    pthread_once_t *once;
+    void (*fn)(void);
+    const void *caller;
+} once_call __attribute__((tls_model("initial-exec")));
+
+PRELOAD_PLAIN static void once_begins(void) {
+    pthread_once_t *once = once_call.once;
+    const void *caller = once_call.caller;
+    once_call.fn();
+    release(once, caller);
+}
+
+PRELOAD_EXPORT int pthread_once(pthread_once_t *once, void (*fn)(void)) {
+    once_call.once = once;
+    once_call.fn = fn;
+    once_call.caller = CALLER;
+    int r = NEXT(pthread_once)(once, once_begins);
+    const struct object *o = &objects[hash(once) % OBJECTS];
+    struct heard *h = &heard[hash(once) % TOLD];
+    uint64_t releases = atomic_load_explicit(&o->releases, memory_order_relaxed);
+    if (r == 0 && (h->address != once || h->releases != releases)) {
+        acquire(once, CALLER);
+        *h = (struct heard){ once, releases };
+    }
+    return r;
+}
+
+/* ---- std::future ----------------------------------------------------------------------------- */
+
+/* What libstdc++'s headers call when a future has to wait, and when a promise finds that one does:
+ * the same system calls as in libstdc++, which a program may have loaded where RTLD_NEXT does not
+ * find it. A promise calls pthread_once just before it stores that it is ready, and a future may
+ * see that before it is woken; so it acquires that object too, which lies behind the futex. */
+enum { FUTURE_ONCE = 8, FUTURE_WAITER = INT_MIN }; /* the futex, the flag "retrieved", once_flag */
+
+static bool future_wait(unsigned *futex, unsigned value, int op, const struct timespec *until,
+                        const void *caller) {
+    watch_waits(true);
+    bool in_time =
+        syscall(SYS_futex, futex, op, value, until, NULL, FUTEX_BITSET_MATCH_ANY) != -1 ||
+        errno != ETIMEDOUT;
+    watch_waits(false);
+    unsigned now = __atomic_load_n(futex, __ATOMIC_ACQUIRE);
+    if ((now | (unsigned)FUTURE_WAITER) != (value | (unsigned)FUTURE_WAITER)) {
+        acquire(futex, caller);
+        acquire((char *)futex + FUTURE_ONCE, caller);
+    }
+    return in_time;
+}
+
+#define FUTURE_WAIT(name, op)                                                                      \
+    PRELOAD_EXPORT bool name(void *self, unsigned *futex, unsigned value, bool has_timeout,        \
+                             int64_t s, int64_t ns);                                               \
+    PRELOAD_EXPORT bool name(void *self, unsigned *futex, unsigned value, bool has_timeout,        \
+                             int64_t s, int64_t ns) {                                              \
+        (void)self;                                                                                \
+        const struct timespec until = { .tv_sec = s, .tv_nsec = ns };                              \
+        if (has_timeout && s < 0)                                                                  \
+            return false;                                                                          \
+        return future_wait(futex, value, op, has_timeout ? &until : NULL, CALLER);                 \
+    }
+/* std::__atomic_futex_unsigned_base::_M_futex_wait_until(unsigned *, unsigned, bool,
+ * chrono::seconds, chrono::nanoseconds), the same of the steady clock, and _M_futex_notify_all. */
+#define FUTURE_TIME        PjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE
+#define FUTURE_PASTE(a, b) a##b
+#define FUTURE_NAME(a, b)  FUTURE_PASTE(a, b)
+FUTURE_WAIT(FUTURE_NAME(_ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_untilE, FUTURE_TIME),
+            FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME)
+FUTURE_WAIT(FUTURE_NAME(_ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyE,
+                        FUTURE_TIME),
+            FUTEX_WAIT_BITSET)
+
+PRELOAD_EXPORT void _ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj(unsigned *futex);
+PRELOAD_EXPORT void _ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj(unsigned *futex) {
+    release(futex, CALLER);
+    (void)syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX);
+}

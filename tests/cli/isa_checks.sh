@@ -37,6 +37,14 @@ check "a kernel that reads past what was written is named" \
     finds "UNINITIALISED_READ: .* of which nothing has written 2000 bytes \(from offset 2000\)" \
     judge order-PARTIAL
 
+# ---- threads that wait for a std::future ----
+for variant in RACY FIXED; do
+    check "futures compiles as $variant" compile futures $variant
+done
+check "a promise that is kept too early orders nothing on the device" \
+    finds "STREAM_UNSYNCED: kernel [^ ]*twice" judge futures-RACY
+check "one that is kept when the work is done orders two threads" clean judge futures-FIXED
+
 # ---- strides: bytes at equal distances are known one by one ----
 for variant in BUG_COLUMN BUG_TILE BUG_POINT FIXED; do
     check "strides compiles as $variant" compile strides $variant
