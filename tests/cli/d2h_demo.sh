@@ -45,7 +45,7 @@ check "--help" says 0 "Usage: greta_d2h_demo" --help
 check "--version" says 0 "greta_d2h_demo " --version
 check "an unknown option is an error" says 2 "unknown option '--nonsense'" --nonsense 1
 check "an option without its value is an error" says 2 "--record" --record
-check "an unknown device is refused" says 3 "nonsense" --device nonsense
+check "an unknown device is refused" says 2 "found 'nonsense'" --device nonsense
 check "a recording that cannot be written is refused" says 3 "GCORE_RECORD" --device soft \
     --record "$0/none.gcr"
 finish

@@ -42,7 +42,9 @@ count() { # NUMBER PATTERN
 
 # ---- the library -----------------------------------------------------------------------------------
 
-hip_names() { nm -D --defined-only "$1" | awk '$2 == "T" { print $3 }' | grep -E '^(hip|__hip|_Z)' | sort; }
+hip_names() { # and no names of the C++ library
+    nm -D --defined-only "$1" | awk '$2 == "T" { print $3 }' | grep -E '^(hip|__hip|_Z)' | grep -v '^_ZNSt' | sort
+}
 
 exports_like_the_runtime() { # but for what only compilers call: nothing of it is recorded
     sed -nE 's/^HIP_COMPILER\((.*)\)/\1/p' "$SOURCE_DIR/src/hip/hip_compiler.def" >compiler
