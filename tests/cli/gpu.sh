@@ -18,6 +18,24 @@ if [ ! -e "$BUILD_DIR/gpu/kernels.bundle" ]; then
     finish
 fi
 
+# A tensor type that the GPU code does not know must not compile. Only the parser runs, and that takes a moment.
+compiler=$(sed -n 's/^GRETA_GPU_COMPILER:INTERNAL=//p' "$BUILD_DIR/CMakeCache.txt")
+parses() { # a row for tensor_type.def
+    rm -rf new && mkdir -p new/src && cp -r "$SOURCE_DIR/src/kernels" "$SOURCE_DIR/src/model" new/src
+    sed -i "s/^TENSOR_TYPE_COMPUTED(F32,/$1\n&/" new/src/model/quant/tensor_type.def
+    "$compiler" -x hip --cuda-device-only -nogpulib -nogpuinc --offload-arch=gfx942 -Inew/src -fsyntax-only \
+        new/src/kernels/hip/kernels.hip 2>&1
+}
+if [ -n "$compiler" ]; then
+    check "a type that is only stored needs no GPU code" status 0 parses "TENSOR_TYPE(NEW, 99, 32, 20, STORED)"
+    for elements in 1 32 256; do
+        check "a type of $elements per block without GPU code does not compile" says "_NEW' not handled in switch" \
+            status 1 parses "TENSOR_TYPE_COMPUTED(NEW, 99, $elements, 20, q4_0, 1, 0, 99)"
+    done
+else
+    skip "a type without GPU code does not compile" "the kernels were compiled by another build"
+fi
+
 # A machine with a GPU: the software device under a name by which greta does not know it.
 mkdir rocm nothing
 sed 's/greta_soft_/greta_hard_/g' "$BUILD_DIR/lib/soft/libamdhip64.so.6" >rocm/libamdhip64.so.6

@@ -106,7 +106,7 @@ DEVICE void gemv_floats(u32 type, const struct product *p, const struct input *i
 /* Every lane's share of the rows from `first` on. */
 DEVICE struct sums gemv_sums(const struct product *p, const struct input *in, u32 first) {
     struct sums s = { { { 0 } } };
-    switch (p->type) {
+    switch ((enum computed_type)p->type) {
 #define QUANTISED(TYPE)                                                                            \
     case TYPE:                                                                                     \
         gemv_levels(TYPE, p, in, first, &s);                                                       \

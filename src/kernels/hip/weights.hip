@@ -10,6 +10,40 @@ enum {
 #undef TENSOR_TYPE
 };
 
+/* The types that greta computes with, by the elements of their blocks. A switch over one of these has no default, so
+ * that a type that is missing in it does not compile. */
+#pragma clang diagnostic error "-Wswitch"
+enum float_type { /* 1 */
+#define COMPUTED_1(name) FLOAT_##name = TYPE_##name,
+#define COMPUTED_32(name)
+#define COMPUTED_256(name)
+#include "kernels/hip/computed.def"
+};
+enum small_type { /* 32 */
+#define COMPUTED_1(name)
+#define COMPUTED_32(name) SMALL_##name = TYPE_##name,
+#define COMPUTED_256(name)
+#include "kernels/hip/computed.def"
+};
+enum large_type { /* 256 */
+#define COMPUTED_1(name)
+#define COMPUTED_32(name)
+#define COMPUTED_256(name) LARGE_##name = TYPE_##name,
+#include "kernels/hip/computed.def"
+};
+enum quantised_type { /* 32 or 256 */
+#define COMPUTED_1(name)
+#define COMPUTED_32(name)  QUANTISED_##name = TYPE_##name,
+#define COMPUTED_256(name) QUANTISED_##name = TYPE_##name,
+#include "kernels/hip/computed.def"
+};
+enum computed_type { /* all */
+#define COMPUTED_1(name)   COMPUTED_##name = TYPE_##name,
+#define COMPUTED_32(name)  COMPUTED_##name = TYPE_##name,
+#define COMPUTED_256(name) COMPUTED_##name = TYPE_##name,
+#include "kernels/hip/computed.def"
+};
+
 struct run {
     u32 level[8]; /* 4 elements each */
     float scale[2], min[2];
@@ -38,7 +72,7 @@ DEVICE u32 block_bytes(u32 type) {
 }
 
 DEVICE bool is_float_type(u32 type) {
-    return type == TYPE_F32 || type == TYPE_F16 || type == TYPE_BF16;
+    return block_elements(type) == 1;
 }
 
 /* Bytes of n elements, as far as they are whole blocks. */
@@ -52,9 +86,15 @@ DEVICE u32 whole_blocks(u32 type, u32 n) {
 }
 
 DEVICE float load_float(u32 type, const u8 *row, u32 i) {
-    return type == TYPE_F32   ? float_of(load_u32(row + (u64)i * 4))
-           : type == TYPE_F16 ? load_half(row + (u64)i * 2)
-                              : float_of((u32)load_u16(row + (u64)i * 2) << 16);
+    switch ((enum float_type)type) {
+    case TYPE_F32:
+        return float_of(load_u32(row + (u64)i * 4));
+    case TYPE_F16:
+        return load_half(row + (u64)i * 2);
+    case TYPE_BF16:
+        return float_of((u32)load_u16(row + (u64)i * 2) << 16);
+    }
+    return 0;
 }
 
 /* ---- levels --------------------------------------------------------------------------------- */
@@ -183,7 +223,7 @@ DEVICE void decode_iq4_xs(struct run *r, const u8 *block, u32 j) {
 /* Types of 32 elements per block: a block is a run. */
 DEVICE void decode_small(u32 type, struct run *r, const u8 *block) {
     float d = load_half(block);
-    switch (type) {
+    switch ((enum small_type)type) {
     case TYPE_Q4_0:
         take_nibbles(r, block + 2);
         set_scales(r, d, d * 8);
@@ -207,7 +247,7 @@ DEVICE void decode_small(u32 type, struct run *r, const u8 *block) {
         look_up(r);
         set_scales(r, d, 0);
         break;
-    default: /* Q8_0 */
+    case TYPE_Q8_0:
         take_bits(r, block + 2, 0, 255);
         set_scales(r, d, 0);
         break;
@@ -222,7 +262,7 @@ DEVICE void decode_run(u32 type, struct run *r, const u8 *row, u32 index) {
     }
     const u8 *block = row + (u64)(index / 8) * block_bytes(type);
     u32 j = index % 8;
-    switch (type) {
+    switch ((enum large_type)type) {
     case TYPE_Q2_K:
         decode_q2_k(r, block, j);
         break;
@@ -238,7 +278,7 @@ DEVICE void decode_run(u32 type, struct run *r, const u8 *row, u32 index) {
     case TYPE_Q6_K:
         decode_q6_k(r, block, j);
         break;
-    default:
+    case TYPE_IQ4_XS:
         decode_iq4_xs(r, block, j);
         break;
     }
@@ -252,7 +292,23 @@ DEVICE float run_element(const struct run *r, int i) {
 
 /* Does a type have levels below 0? */
 DEVICE bool has_signed_levels(u32 type) {
-    return type == TYPE_Q8_0 || type == TYPE_IQ4_NL || type == TYPE_IQ4_XS;
+    switch ((enum quantised_type)type) {
+    case TYPE_Q8_0:
+    case TYPE_IQ4_NL:
+    case TYPE_IQ4_XS:
+        return true;
+    case TYPE_Q4_0:
+    case TYPE_Q4_1:
+    case TYPE_Q5_0:
+    case TYPE_Q5_1:
+    case TYPE_Q2_K:
+    case TYPE_Q3_K:
+    case TYPE_Q4_K:
+    case TYPE_Q5_K:
+    case TYPE_Q6_K:
+        return false;
+    }
+    return false;
 }
 
 /* ---- shares: quantised weights as the matrix cores take them ------------------------------------
@@ -300,8 +356,23 @@ DEVICE u32 factor_span(u32 type) {
 }
 
 DEVICE bool has_minima(u32 type) {
-    return type == TYPE_Q2_K || type == TYPE_Q4_K || type == TYPE_Q5_K || type == TYPE_Q4_1 ||
-           type == TYPE_Q5_1;
+    switch ((enum quantised_type)type) {
+    case TYPE_Q4_1:
+    case TYPE_Q5_1:
+    case TYPE_Q2_K:
+    case TYPE_Q4_K:
+    case TYPE_Q5_K:
+        return true;
+    case TYPE_Q4_0:
+    case TYPE_Q5_0:
+    case TYPE_Q8_0:
+    case TYPE_IQ4_NL:
+    case TYPE_Q3_K:
+    case TYPE_Q6_K:
+    case TYPE_IQ4_XS:
+        return false;
+    }
+    return false;
 }
 
 /* Does a lane take neighbours? narrow: activations have a scale for 16 elements. */
@@ -311,7 +382,7 @@ DEVICE bool is_wide(u32 type, bool narrow) {
 
 /* The level that stands for 0, once levels are not negative. */
 DEVICE u32 zero_level(u32 type) {
-    switch (type) {
+    switch ((enum quantised_type)type) {
     case TYPE_Q4_0:
         return 8;
     case TYPE_Q5_0:
@@ -320,8 +391,18 @@ DEVICE u32 zero_level(u32 type) {
         return 32;
     case TYPE_Q3_K:
         return 4;
+    case TYPE_Q8_0: /* signed levels, their first bit flipped */
+    case TYPE_IQ4_NL:
+    case TYPE_IQ4_XS:
+        return 128;
+    case TYPE_Q4_1: /* what their level 0 stands for is the minimum */
+    case TYPE_Q5_1:
+    case TYPE_Q2_K:
+    case TYPE_Q4_K:
+    case TYPE_Q5_K:
+        return 0;
     }
-    return has_signed_levels(type) ? 128 : 0;
+    return 0;
 }
 
 /* ---- loading ----------------------------------------------------------------------------------- */
@@ -365,7 +446,7 @@ DEVICE u32x4 load_bytes(const u8 *p, bool wide) {
 DEVICE void load_large(u32 type, bool wide, struct raw *r, const u8 *block, u32 stage) {
     const bool pair = stage % 2 == 0, first = stage == 0;
     u32x2 q;
-    switch (type) {
+    switch ((enum large_type)type) {
     case TYPE_Q2_K:
     case TYPE_Q3_K:
         if (pair)
@@ -381,7 +462,7 @@ DEVICE void load_large(u32 type, bool wide, struct raw *r, const u8 *block, u32 
         if (pair)
             r->more = load_bytes(block + 128 + stage / 2 * 32, wide);
         break;
-    default: /* IQ4_XS */
+    case TYPE_IQ4_XS:
         for (u32 i = 0; i < 2; i++) {
             q = load_u32x2(block + 8 + 16 * (2 * stage + i) + lane_half() * 8);
             r->level[i][0] = q[0];
@@ -396,16 +477,29 @@ DEVICE void load_large(u32 type, bool wide, struct raw *r, const u8 *block, u32 
 /* Run i of a stage, a block of 32. */
 DEVICE void load_small(u32 type, struct raw *r, const u8 *block, u32 i) {
     const u32 at = lane_half() * 8;
+    u32 minimum = 0, fifth = 0; /* bytes before the levels: a minimum, the fifth bits of all levels */
     u32x2 q;
-    if (type == TYPE_Q8_0) { /* from the scale on: see eight_bits() */
+    switch ((enum small_type)type) {
+    case TYPE_Q8_0: /* from the scale on: see eight_bits() */
         r->level[i] = load_u32x4(block + at);
         q = load_u32x2(block + 18 + at);
         r->more[2 * i] = q[0];
         r->more[2 * i + 1] = q[1];
         return;
+    case TYPE_Q4_0:
+    case TYPE_IQ4_NL:
+        break;
+    case TYPE_Q4_1:
+        minimum = 2;
+        break;
+    case TYPE_Q5_0:
+        fifth = 4;
+        break;
+    case TYPE_Q5_1:
+        minimum = 2;
+        fifth = 4;
+        break;
     }
-    const u32 minimum = type == TYPE_Q4_1 || type == TYPE_Q5_1 ? 2 : 0;
-    const u32 fifth = type == TYPE_Q5_0 || type == TYPE_Q5_1 ? 4 : 0;
     q = load_u32x2(block + 2 + minimum + fifth + at);
     r->level[i][0] = q[0];
     r->level[i][1] = q[1];
@@ -430,7 +524,7 @@ DEVICE u32 rotate(u32 word, u32 by) {
 DEVICE void large_part(u32 type, struct part *p, const struct raw *r, u32 stage, u32 i) {
     const u32 j = 2 * stage + i;
     for (int n = 0; n < 4; n++)
-        switch (type) {
+        switch ((enum large_type)type) {
         case TYPE_Q2_K:
             p->word[n] = rotate(r->level[0][n], 2 * (j % 4)) & 0x03030303;
             break;
@@ -449,7 +543,7 @@ DEVICE void large_part(u32 type, struct part *p, const struct raw *r, u32 stage,
             p->word[n] = (rotate(r->level[i][n], 4 * (stage % 2) - 2) & 0x3c3c3c3c) |
                          (rotate(r->more[n], 2 * (j % 4) - 6) & 0xc0c0c0c0);
             break;
-        default: /* IQ4_XS */
+        case TYPE_IQ4_XS:
             p->word[n] = look_up_word(r->level[i][n % 2] >> 4 * (n / 2) & 0x0f0f0f0f);
             break;
         }
@@ -492,11 +586,11 @@ DEVICE u32 head_byte(const struct head *h, u32 i) {
  * multiplied with goes into scale. Q2_K and Q6_K have four scales per stage in word 0 of the head. */
 DEVICE void large_scales(u32 type, bool wide, struct share *s, i32 whole[2], const struct head *h,
                          u32 j) {
-    float d, dmin;
+    float d = 0, dmin;
     u32 scale, min, shift = 8 * (j & 3);
     whole[0] = whole[1] = 1;
     s->min[0] = s->min[1] = 0;
-    switch (type) {
+    switch ((enum large_type)type) {
     case TYPE_Q4_K:
     case TYPE_Q5_K:
         d = half_of((u16)h->word[0]), dmin = half_of((u16)(h->word[0] >> 16));
@@ -529,7 +623,7 @@ DEVICE void large_scales(u32 type, bool wide, struct share *s, i32 whole[2], con
         for (u32 half = 0; half < 2; half++)
             whole[half] = (i8)(h->word[0] >> (j % 2 * 16 + 8 * (wide ? lane_half() : half)));
         break;
-    default: /* IQ4_XS */
+    case TYPE_IQ4_XS:
         scale = (h->word[1] >> 4 * j & 15) | (h->word[0] >> 16 >> 2 * j & 3) << 4;
         d = half_of((u16)h->word[0]) * (float)((i32)scale - 32);
         break;
