@@ -87,13 +87,16 @@ static const char *const assumptions[] = {
     "A launch costs 1 us. Each line of 128 bytes comes from HBM once, at 5.3 TB/s: the caches hold",
     "what is read again. A compute unit (304 at 2.1 GHz, 4 SIMDs) does these side by side: a "
     "vector",
-    "instruction per SIMD in 4 cycles; 512 flops of halves or 64 of floats per SIMD and cycle in",
-    "matrix instructions; 128 bytes of LDS per cycle, conflicts as counted; a 64-byte half of a "
-    "line",
-    "of device memory per cycle. Whole workgroups are dealt out to compute units; the one with the",
-    "most ends last. The time is the launch and the slowest of these. Not in it: the latency of",
-    "memory, clocks that drop, barriers: it takes for granted that a wave's vector and matrix",
-    "instructions overlap, as they can where they do not depend on each other.",
+    "instruction per SIMD in 4 cycles; 1024 operations on 8-bit numbers, 512 on halves or 64 on "
+    "floats",
+    "per SIMD and cycle in matrix instructions; 128 bytes of LDS per cycle, conflicts as counted; "
+    "a",
+    "64-byte half of a line of device memory per cycle. Whole workgroups are dealt out to compute "
+    "units;",
+    "the one with the most ends last. The time is the launch and the slowest of these. Not in it: "
+    "the",
+    "latency of memory, clocks that drop, barriers: it takes for granted that a wave's vector and",
+    "matrix instructions overlap, as they can where they do not depend on each other.",
 };
 
 struct measured {
@@ -125,11 +128,11 @@ struct prediction {
     double seconds, memory, vector, matrix, lds, cache; /* seconds of each, and of all */
 };
 
-/* `times`: how much more work a workgroup of the whole does; needed: bytes of the whole. */
-static struct prediction predict(const struct measured *m, uint64_t groups, double times,
-                                 double needed) {
+/* groups, needed: workgroups and bytes of the whole. */
+static struct prediction predict(const struct measured *m, uint64_t groups, double needed) {
     const struct greta_soft_count *c = &m->count;
-    const double rounds = (double)((groups + CUS - 1) / CUS) / (double)m->groups * times / CLOCK;
+    const uint64_t busiest = (groups + CUS - 1) / CUS; /* workgroups of one compute unit */
+    const double rounds = (double)busiest / (double)m->groups / CLOCK;
     const double wasted = (double)c->lines * 128 / (double)m->needed;
     struct prediction p = { .memory = needed * (wasted > 1 ? wasted : 1) / HBM };
     p.vector = (double)c->vector * 4 / 4 * rounds;
@@ -186,11 +189,10 @@ static const struct projection projections[] = {
 enum { PROJECTIONS = sizeof projections / sizeof *projections };
 
 /* A slice of the rows has what every workgroup does. */
-static bool measure_projection(struct device *d, const struct projection *p, enum tensor_type type,
-                               uint32_t tokens, uint32_t rows, uint32_t k, struct measured *out) {
+static bool measure_projection(struct device *d, enum tensor_type type, uint32_t tokens,
+                               uint32_t rows, uint32_t k, struct measured *out) {
     struct example x = { .seed = 7 };
     bool good;
-    (void)p;
     struct kern_matmul a = example_matmul(&x, type, tokens, rows, k, false, false);
     good = !x.failed && measure(d, KERN_matmul, &a, out);
     example_close(&x);
@@ -208,7 +210,7 @@ static bool print_decode(struct device *d, enum tensor_type type) {
     double seconds = 0, bytes = 0;
     bool good = true;
     for (int i = 0; i < PROJECTIONS && good; i++)
-        good = measure_projection(d, &projections[i], type, 1, SLICE, projections[i].k, &m[i]);
+        good = measure_projection(d, type, 1, SLICE, projections[i].k, &m[i]);
     if (!good)
         return false;
     printf("One token through the projections of a layer of Llama-3-8B, %s:\n"
@@ -224,7 +226,7 @@ static bool print_decode(struct device *d, enum tensor_type type) {
     for (int i = 0; i < PROJECTIONS; i++) {
         const struct projection *p = &projections[i];
         double needed = (double)tensor_type_row_bytes(type, p->k) * p->n + 4.0 * (p->k + p->n);
-        struct prediction t = predict(&m[i], matmul_groups(1, p->n), 1, needed);
+        struct prediction t = predict(&m[i], matmul_groups(1, p->n), needed);
         printf("  %-14s %-5s %10.1f %10.2f %10.2f %10.2f %10.2f %8s\n", p->name, name, needed / 1e6,
                t.memory * 1e6, t.vector * 1e6, t.cache * 1e6, t.seconds * 1e6, limit_of(&t));
         seconds += t.seconds;
@@ -235,23 +237,48 @@ static bool print_decode(struct device *d, enum tensor_type type) {
     return true;
 }
 
-/* A workgroup of a slice does what every workgroup does; the slice is as wide as two blocks. */
+enum { TOKENS = 512, WIDTH = 512 };
+
+/* A product of rows of WIDTH elements, and of twice as many. A workgroup does the same for every
+ * stage of its rows, and something once: what wider rows take follows from the two. */
+struct widths {
+    struct measured one, two;
+};
+
+static uint64_t wider(uint64_t one, uint64_t two, uint32_t k) {
+    return one + (two - one) * (k / WIDTH - 1);
+}
+
+static struct measured at_width(const struct widths *w, uint32_t k) {
+    const struct greta_soft_count *a = &w->one.count, *b = &w->two.count;
+    struct measured m = w->two; /* lines and needed: their ratio is what counts */
+    m.count.vector = wider(a->vector, b->vector, k);
+    m.count.lds_cycles = wider(a->lds_cycles, b->lds_cycles, k);
+    m.count.half_lines = wider(a->half_lines, b->half_lines, k);
+    for (int i = 0; i < 3; i++)
+        m.count.products[i] = wider(a->products[i], b->products[i], k);
+    return m;
+}
+
 static bool print_prompt(struct device *d, enum tensor_type type) {
-    enum { TOKENS = 512, ROWS = KERN_TILE_ROWS, WIDTH = 512 };
+    enum { ROWS = KERN_TILE_ROWS };
     const char *name = tensor_type_find(type)->name;
-    struct measured m;
+    struct widths w;
     double seconds = 0, flops = 0;
-    if (!measure_projection(d, NULL, type, KERN_TILE_TOKENS, ROWS, WIDTH, &m))
+    if (!measure_projection(d, type, KERN_TILE_TOKENS, ROWS, WIDTH, &w.one) ||
+        !measure_projection(d, type, KERN_TILE_TOKENS, ROWS, 2 * WIDTH, &w.two))
         return false;
+    const struct greta_soft_count *c = &w.one.count;
     const double peak = HALF_RATE * 4 * CUS * CLOCK;
     const double products = (double)KERN_TILE_TOKENS * ROWS * WIDTH;
-    const double inside = (double)(m.count.products[1] + m.count.products[2]);
     printf(
-        "512 tokens through the projections of a layer of Llama-3-8B, %s (%.2f products in matrix "
-        "instructions for each\nof the result, LDS conflicts %.0f%%):\n  %-14s %8s %10s %10s %8s "
+        "512 tokens through the projections of a layer of Llama-3-8B, %s (matrix instructions "
+        "multiply %.2f halves,\n%.2f floats and %.2f 8-bit numbers for each product of the result, "
+        "LDS conflicts %.0f%%; distance from the CPU %.1e):\n  %-14s %8s %10s %10s %8s "
         "%9s %7s %9s %7s %8s\n",
-        name, inside / products,
-        m.count.lds_cycles ? 100 * (double)m.count.lds_conflicts / (double)m.count.lds_cycles : 0,
+        name, (double)c->products[1] / products, (double)c->products[2] / products,
+        (double)c->products[0] / products,
+        c->lds_cycles ? 100 * (double)c->lds_conflicts / (double)c->lds_cycles : 0, w.two.distance,
         "", "groups", "vector us", "matrix us", "LDS us", "cache us", "HBM us", "total us", "limit",
         "of peak");
     for (int i = 0; i < PROJECTIONS; i++) {
@@ -259,7 +286,8 @@ static bool print_prompt(struct device *d, enum tensor_type type) {
         uint64_t groups = matmul_groups(TOKENS, p->n);
         double needed =
             (double)tensor_type_row_bytes(type, p->k) * p->n + 4.0 * TOKENS * (p->k + (double)p->n);
-        struct prediction t = predict(&m, groups, (double)p->k / WIDTH, needed);
+        struct measured m = at_width(&w, p->k);
+        struct prediction t = predict(&m, groups, needed);
         double own = 2.0 * TOKENS * p->n * p->k;
         printf("  %-14s %8llu %10.1f %10.1f %8.1f %9.1f %7.1f %9.1f %7s %8.2f\n", p->name,
                (unsigned long long)groups, t.vector * 1e6, t.matrix * 1e6, t.lds * 1e6,

@@ -19,10 +19,12 @@
 #include "kernels/spec.h"
 #include "kernels/twin.h"
 
-/* Float arithmetic in another order; sums of many products; weights rounded to halves (Q6_K). */
-#define FLOATS  2e-6
-#define SUMS    2e-5
-#define ROUNDED 1e-3
+/* Float arithmetic in another order; sums of many products; the same if the largest activations of
+ * F16 products leave few bits for the others; weights rounded to halves (Q6_K). */
+#define FLOATS   2e-6
+#define SUMS     2e-5
+#define OUTLIERS 5e-5
+#define ROUNDED  1e-3
 
 static struct device device;
 static struct example x = { .seed = 1 };
@@ -387,6 +389,43 @@ static void small_halves_count(void **state) {
     assert_twins(KERN_matmul, &a, SUMS, "small", TOKENS, N, K);
 }
 
+/* Weights and activations of any size; rows and tokens that are one more than a tile. With every
+ * 50th activation 30 times as large, rests of the others are few numbers of 8 bits (halves.hip). */
+static void halves_of_any_size_count(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { TOKENS = 65, N = 129, K = 200 };
+    static const uint16_t exponents[] = { 0, 1, 14, 29 };
+    static const float sizes[] = { 1e-30f, 1, 1e30f, 1 };
+    for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const bool outliers = i == 3;
+            struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
+            uint16_t *weight = a.weight.ptr;
+            float *in = a.x.ptr;
+            assert_false(x.failed);
+            for (int j = 0; j < N * K; j++)
+                weight[j] = (uint16_t)((weight[j] & 0x83ff) | exponents[e] << 10);
+            for (int j = 0; j < TOKENS * K; j++)
+                in[j] *= sizes[i] * (outliers && j % 50 == 0 ? 30.0f : 1.0f);
+            assert_twins(KERN_matmul, &a, outliers ? OUTLIERS : SUMS, "of any size", exponents[e],
+                         (uint32_t)i, 0);
+        }
+}
+
+static void infinite_halves_give_infinite_results(void **state) {
+    SKIP_WITHOUT_CODE;
+    enum { TOKENS = 9, N = 7, K = 200 };
+    for (int in_weight = 0; in_weight < 2; in_weight++) {
+        struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
+        assert_false(x.failed);
+        if (in_weight)
+            ((uint16_t *)a.weight.ptr)[3 * K + 5] = 0xfc00;
+        else
+            ((float *)a.x.ptr)[3 * K + 150] = INFINITY;
+        assert_twins(KERN_matmul, &a, SUMS, "infinite", (uint32_t)in_weight, 0, 0);
+    }
+}
+
 /* Blocks of 32 elements, and floats, come in rows that are no multiples of 256. */
 static void matmul_agrees_for_odd_widths(void **state) {
     SKIP_WITHOUT_CODE;
@@ -547,6 +586,22 @@ struct heads {
     float cap;
 };
 
+/* Rows of the cache that no token of the batch sees, because its window begins after them, are not
+ * numbers. */
+static void spoil_unseen(const struct paged *p, const struct texts *t, uint32_t window,
+                         struct kern_view *cache) {
+    const uint64_t row_bytes = cache->bytes / p->rows;
+    const int32_t *tables = p->tables.ptr;
+    for (uint32_t i = 0; window && i < t->count; i++) {
+        uint32_t first = t->length[i] - t->tokens[i] + 1; /* what the first token sees ends here */
+        for (uint32_t j = 0; j + window < first; j++) {
+            int32_t block = tables[i * p->width + j / KERN_BLOCK];
+            memset((char *)cache->ptr + row_bytes * ((uint64_t)block * KERN_BLOCK + j % KERN_BLOCK),
+                   0xff, row_bytes);
+        }
+    }
+}
+
 static void assert_attention(const struct texts *t, const struct heads *h, enum tensor_type type,
                              bool fresh, bool divided) {
     struct paged p = scatter(t);
@@ -572,6 +627,9 @@ static void assert_attention(const struct texts *t, const struct heads *h, enum 
     a.v = example_tensor(&x, TENSOR_TYPE_F32, p.tokens, K);
     a.keys = example_tensor(&x, type, p.rows, K);
     a.values = example_tensor(&x, type, p.rows, K);
+    assert_false(x.failed);
+    spoil_unseen(&p, t, h->window, &a.keys);
+    spoil_unseen(&p, t, h->window, &a.values);
     assert_twins(KERN_attention, &a, SUMS, divided ? "divided" : "whole", p.tokens, h->size, type);
 }
 
@@ -631,6 +689,9 @@ static void assert_step(const struct texts *t, const struct heads *h, enum tenso
     a.tables = p.tables;
     a.keys = example_tensor(&x, type, p.rows, K);
     a.values = example_tensor(&x, type, p.rows, K);
+    assert_false(x.failed);
+    spoil_unseen(&p, t, h->window, &a.keys);
+    spoil_unseen(&p, t, h->window, &a.values);
     assert_twins(KERN_attention_step, &a, type == TENSOR_TYPE_F16 ? 3e-3 : 2e-2,
                  divided ? "divided" : "whole", p.tokens, h->size, way);
 }
@@ -677,6 +738,8 @@ static void attention_merge_agrees(void **state) {
                 float *last = parts + i * KERN_PART(size) + KERN_PART_SUMS(size);
                 bool empty = ranges > 1 && i % ranges == 1; /* nothing was seen there */
                 last[0] = empty ? -3.4e38f : last[0] * 20;
+                if (!empty && i / ranges % 2) /* far from the first, which is not the highest */
+                    last[0] = 5 + 200 * (float)(i % ranges);
                 last[1] = empty ? 0 : 1 + fabsf(last[1]);
                 for (int j = 2; j < KERN_LANES; j++) /* what nobody reads */
                     last[j] = empty ? 1 : 0;
@@ -777,6 +840,8 @@ int main(void) {
         TEST(matmul_of_large_blocks_agrees_with_scales_of_16),
         TEST(an_infinite_scale_of_the_last_block_gives_infinite_results),
         TEST(small_halves_count),
+        TEST(halves_of_any_size_count),
+        TEST(infinite_halves_give_infinite_results),
         TEST(matmul_agrees_for_odd_widths),
         TEST(matmul_agrees_for_several_tiles_of_rows),
         TEST(fused_matmuls_agree_for_mixed_types),

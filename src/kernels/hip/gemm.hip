@@ -2,17 +2,15 @@
  *
  * With matrix cores a wave has 32 rows for itself and all 64 tokens. It keeps its weights in registers,
  * as weights.hip decodes them; activations go through LDS, where two stages take turns. What the next
- * stage needs is loaded before a stage is multiplied, and decoded after it. Row r of a product of
- * 32 x 32 is a row of weights, column c a token: sum i of a lane belongs to row
- * i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32.
+ * stage needs is loaded before a stage is multiplied, and decoded after it. tile.hip says which sums a
+ * lane has.
  *
  * Quantised weights and activations are whole numbers in halves, so sums of a run are exact; a run's
  * scale of the activation is applied to them lane by lane, the factor of the weight row by row. Minima
  * times sums of activations are products of floats.
  *
- * F16 weights are multiplied with activations in two halves of 11 bits each, scaled by a power of 2 for
- * every 32 elements, if the processor multiplies small halves (SMALL_HALVES); BF16 weights with two parts of
- * 8 bits. Other F16 weights and F32 weights are multiplied as floats.
+ * F16 weights are halves.hip's if the processor multiplies small halves (SMALL_HALVES). BF16 weights are
+ * multiplied with activations in two parts of 8 bits, other F16 weights and F32 weights as floats.
  *
  * Where there are no matrix cores everything is multiplied as floats. */
 
@@ -34,37 +32,15 @@ struct tiles {
             __attribute__((aligned(16))) f16 level[2][TILE_TOKENS][STAGE_STRIDE];
             f32x4 scale[2][4][SCALE_STRIDE]; /* of 16 elements each, for the four stages of a slab */
             f32x4 sum[2][TILE_TOKENS];
-            /* of a wave's 32 rows; what its other lanes have is not read */
-            __attribute__((aligned(16))) float factor[WAVES][2][WAVE];
+            struct row_factors factor[WAVES][2];
         };
-        struct {
-            __attribute__((aligned(16))) f16 split[2][2][TILE_TOKENS][SPLIT_STRIDE];
-            float power[2][TILE_TOKENS];
-        };
+#if SMALL_HALVES
+        struct half_tiles halves;
+#endif
+        __attribute__((aligned(16))) f16 split[2][2][TILE_TOKENS][SPLIT_STRIDE];
         float full[TILE_ROWS + TILE_TOKENS][FLAT_STRIDE];
     };
 };
-
-/* Of the first 32 tokens and of the others. Not an array: the compiler would keep it in one piece of 32
- * registers and copy that. */
-struct tile_sums {
-    f32x16 first, second;
-};
-
-DEVICE void clear_sums(struct tile_sums *sum) {
-    sum->first = sum->second = 0;
-}
-
-DEVICE f32x16 multiply_eight(f16x8 w, f16x8 x, f32x16 sum) {
-    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(w.lo, x.lo, sum, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x8f16(w.hi, x.hi, sum, 0, 0, 0);
-}
-
-/* A sum is complete before the next is begun: several at the same time would take more registers than
- * there are. */
-DEVICE void in_order(f32x16 *sum) {
-    __asm__ volatile("" : "+v"(*sum));
-}
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
@@ -141,23 +117,11 @@ DEVICE void decode_weights(u32 type, bool wide, struct share w[2], const struct 
     next_scales(type, h);
 }
 
-/* Factors of all 32 rows, from the lanes that have them. Only this wave uses its part of the LDS. */
 DEVICE void publish_factors(u32 type, struct tiles *s, const struct share w[2]) {
-    __builtin_amdgcn_wave_barrier();
+    sharing_begins();
     for (u32 i = 0; i < (factor_span(type) == 32 ? 2 : 1); i++)
-        s->factor[wave_id()][i][lane_id()] = w[i].scale;
-    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
-    __builtin_amdgcn_wave_barrier();
-}
-
-DEVICE f32x16 row_factors(const struct tiles *s, u32 which) {
-    f32x16 all;
-    for (int i = 0; i < 4; i++) {
-        f32x4 four = *(const f32x4 *)&s->factor[wave_id()][which][i * 8 + lane_id() / 32 * 4];
-        for (int j = 0; j < 4; j++)
-            all[4 * i + j] = four[j];
-    }
-    return all;
+        s->factor[wave_id()][i].of[lane_id()] = w[i].scale;
+    sharing_ends();
 }
 
 /* Run i of the stage, times its scales of the activation. narrow: those are of 16 elements. */
@@ -185,7 +149,7 @@ DEVICE void multiply_tiles(u32 type, bool narrow, const struct tiles *s, const s
         block->second += multiply_run(type, narrow, s, w, buffer, 1, i, second);
         in_order(&block->second);
     } else {
-        f32x16 factors = row_factors(s, i);
+        f32x16 factors = factors_of_sums(&s->factor[wave_id()][i]);
         sum->first += multiply_run(type, narrow, s, w, buffer, 0, i, first) * factors;
         in_order(&sum->first);
         sum->second += multiply_run(type, narrow, s, w, buffer, 1, i, second) * factors;
@@ -223,7 +187,7 @@ DEVICE void multiply_stage(u32 type, bool narrow, struct tiles *s, const struct 
     if (span < 256 || stage % 4 != 3)
         return;
     publish_factors(type, s, w);
-    f32x16 factors = row_factors(s, 0);
+    f32x16 factors = factors_of_sums(&s->factor[wave_id()][0]);
     sum->first += block->first * factors;
     sum->second += block->second * factors;
     block->first = block->second = 0;
@@ -264,21 +228,12 @@ DEVICE void gemm_levels(u32 type, bool narrow, struct tiles *s, const struct pro
     }
 }
 
-/* ---- F16 and BF16 ------------------------------------------------------------------------------ */
+/* ---- BF16 ---------------------------------------------------------------------------------------- */
 
-/* Eight floats of a token in two parts of 16 bits. */
+/* Eight floats of a token in two parts of 16 bits, of which 8 are the number's. */
 struct parts {
     f16x8 high, low;
 };
-
-DEVICE struct parts split_halves(const float x[8]) {
-    struct parts p;
-    for (int i = 0; i < 8; i++) {
-        p.high[i] = (f16)x[i];
-        p.low[i] = (f16)(x[i] - (float)p.high[i]);
-    }
-    return p;
-}
 
 DEVICE u32 brain_bits(float x) {
     u32 bits = bits_of(x);
@@ -317,25 +272,9 @@ DEVICE void take_floats(float x[8], const struct input *in, u32 token, u32 at) {
     }
 }
 
-/* Halves have few exponents: the largest of a token's 32 elements becomes 2^14 to 2^15. */
-DEVICE void store_split(u32 type, struct tiles *s, float x[8], u32 stage) {
+DEVICE void store_split(struct tiles *s, const float x[8], u32 stage) {
     u32 token = thread_id() / 4, at = thread_id() % 4 * 4;
-    struct parts p;
-    if (type == TYPE_F16) {
-        u32 peak = 0;
-        for (int i = 0; i < 8; i++)
-            peak = most(peak, bits_of(x[i]) & 0x7f800000);
-        peak = most(peak, bits_of(from_lane(float_of(peak), lane_id() ^ 1)));
-        peak = most(peak, bits_of(from_lane(float_of(peak), lane_id() ^ 2)));
-        peak = most(least(peak >> 23, 254), 28);
-        for (int i = 0; i < 8; i++)
-            x[i] *= float_of((254 + 14 - peak) << 23);
-        p = split_halves(x);
-        if (at == 0)
-            s->power[stage % 2][token] = float_of((peak - 14) << 23);
-    } else {
-        p = split_brain(x);
-    }
+    struct parts p = split_brain(x);
     for (u32 part = 0; part < 2; part++) {
         f16 *to = &s->split[stage % 2][part][token][at];
         *(f16x4 *)to = part ? p.low.lo : p.high.lo;
@@ -356,36 +295,28 @@ DEVICE void take_row(f16x8 w[2], const u8 *row, u32 at, u32 k) {
     }
 }
 
-DEVICE f32x16 multiply_part(u32 type, f16x8 w, f16x8 x, f32x16 sum) {
-    if (type == TYPE_F16)
-        return multiply_eight(w, x, sum);
-    i16x8 a = __builtin_bit_cast(i16x8, w), b = __builtin_bit_cast(i16x8, x);
-    sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.lo, b.lo, sum, 0, 0, 0);
-    return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.hi, b.hi, sum, 0, 0, 0);
-}
-
-DEVICE void multiply_split(u32 type, const struct tiles *s, const f16x8 w[2], u32 buffer, u32 token,
+DEVICE void multiply_split(const struct tiles *s, const f16x8 w[2], u32 buffer, u32 token,
                            f32x16 *sum) {
-    f32x16 dot = type == TYPE_F16 ? (f32x16)0 : *sum;
     for (u32 part = 0; part < 2; part++)
-        for (u32 i = 0; i < 2; i++)
-            dot = multiply_part(
-                type, w[i], *(const f16x8 *)&s->split[buffer][part][token][i * 16 + lane_half() * 8],
-                dot);
-    *sum = type == TYPE_F16 ? *sum + dot * s->power[buffer][token] : dot;
+        for (u32 i = 0; i < 2; i++) {
+            const f16 *x = &s->split[buffer][part][token][i * 16 + lane_half() * 8];
+            i16x8 a = __builtin_bit_cast(i16x8, w[i]), b = *(const i16x8 *)x;
+            *sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.lo, b.lo, *sum, 0, 0, 0);
+            *sum = __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a.hi, b.hi, *sum, 0, 0, 0);
+        }
     in_order(sum);
 }
 
-DEVICE void gemm_split(u32 type, struct tiles *s, const struct product *p, const struct input *in,
-                       u32 row, u32 token, struct tile_sums *sum) {
+DEVICE void gemm_split(struct tiles *s, const struct product *p, const struct input *in, u32 row,
+                       u32 token, struct tile_sums *sum) {
     const u32 stages = (in->k + SPLIT - 1) / SPLIT;
     const u8 *mine = p->weight + least(row + wave_id() * 32 + lane_id() % 32, p->n - 1) *
-                                     row_bytes(type, in->k);
+                                     row_bytes(TYPE_BF16, in->k);
     float x[8];
     f16x8 w[2], next[2];
     take_floats(x, in, token, 0);
     take_row(w, mine, 0, in->k);
-    store_split(type, s, x, 0);
+    store_split(s, x, 0);
     barrier();
 #pragma unroll 1
     for (u32 stage = 0; stage < stages; stage++) {
@@ -394,10 +325,10 @@ DEVICE void gemm_split(u32 type, struct tiles *s, const struct product *p, const
             take_floats(x, in, token, (stage + 1) * SPLIT);
             take_row(next, mine, (stage + 1) * SPLIT, in->k);
         }
-        multiply_split(type, s, w, stage % 2, lane_id() % 32, &sum->first);
-        multiply_split(type, s, w, stage % 2, 32 + lane_id() % 32, &sum->second);
+        multiply_split(s, w, stage % 2, lane_id() % 32, &sum->first);
+        multiply_split(s, w, stage % 2, 32 + lane_id() % 32, &sum->second);
         if (more) {
-            store_split(type, s, x, stage + 1);
+            store_split(s, x, stage + 1);
             w[0] = next[0];
             w[1] = next[1];
         }
@@ -562,7 +493,7 @@ DEVICE void gemm(const struct product *p, const struct input *in, u32 block, u32
     const u32 row = block % across * TILE_ROWS, token = block / across * TILE_TOKENS;
     struct tile_sums sum;
     clear_sums(&sum);
-    switch (p->type) {
+    switch ((enum computed_type)p->type) {
 #define QUANTISED(TYPE)                                                                            \
     case TYPE:                                                                                     \
         gemm_of_type(TYPE, &tiles, p, in, row, token, &sum);                                       \
@@ -573,14 +504,14 @@ DEVICE void gemm(const struct product *p, const struct input *in, u32 block, u32
         break;
     case TYPE_F16:
 #if SMALL_HALVES
-        gemm_split(TYPE_F16, &tiles, p, in, row, token, &sum);
+        gemm_halves(&tiles.halves, p, in, row, token, &sum);
 #else
         gemm_floats(TYPE_F16, &tiles, p, in, row, token, &sum);
 #endif
         break;
     case TYPE_BF16:
 #if MATRIX_CORES
-        gemm_split(TYPE_BF16, &tiles, p, in, row, token, &sum);
+        gemm_split(&tiles, p, in, row, token, &sum);
 #else
         gemm_floats(TYPE_BF16, &tiles, p, in, row, token, &sum);
 #endif

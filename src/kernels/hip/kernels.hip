@@ -4,6 +4,8 @@
 #include "kernels/hip/small.hip"
 #include "kernels/hip/product.hip"
 #include "kernels/hip/gemv.hip"
+#include "kernels/hip/tile.hip"
+#include "kernels/hip/halves.hip"
 #include "kernels/hip/gemm.hip"
 #include "kernels/hip/matmul.hip"
 #include "kernels/hip/attention.hip"
