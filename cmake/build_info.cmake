@@ -1,5 +1,5 @@
 # Writes greta_build.h: what this build is made of. Runs in every build, and rewrites the header only
-# when something in it changed, so that nothing is compiled again without need. Works without git.
+# if something in it changed, so that nothing is compiled again needlessly. Works without git.
 
 cmake_minimum_required(VERSION 3.22)
 

@@ -10,7 +10,7 @@ foreach(arch IN LISTS GRETA_GPU_ARCHES)
     list(APPEND greta_gpu_flags --offload-arch=${arch})
 endforeach()
 
-# Whether a compiler makes a bundle for all architectures, with these flags more.
+# Sets `out` to whether a compiler makes a bundle for all architectures, given these additional flags.
 function(greta_gpu_try clang out)
     set(folder ${PROJECT_BINARY_DIR}/gpu)
     file(MAKE_DIRECTORY ${folder})
@@ -24,7 +24,7 @@ function(greta_gpu_try clang out)
     endif()
 endfunction()
 
-# GRETA_GPU_COMPILER and GRETA_GPU_FLAGS, remembered; empty if there is none.
+# Finds GRETA_GPU_COMPILER, and whether it compresses bundles, and caches both; empty if there is none.
 function(greta_gpu_find)
     if(DEFINED CACHE{GRETA_GPU_COMPILER} AND "${GRETA_GPU_TRIED}" STREQUAL "${GRETA_GPU_CLANG}")
         return()
@@ -52,7 +52,7 @@ function(greta_gpu_find)
     set(GRETA_GPU_COMPILER "" CACHE INTERNAL "")
 endfunction()
 
-# The source in one piece for rtc.c, which compiles it at run time.
+# Joins the source into one file for rtc.c, which compiles it at run time.
 function(greta_gpu_source sources)
     set(joined ${PROJECT_BINARY_DIR}/gpu/kernels.hip)
     add_custom_command(OUTPUT ${joined}
@@ -64,14 +64,14 @@ function(greta_gpu_source sources)
         COMPILE_DEFINITIONS "GRETA_GPU_SOURCE=\"${joined}\"" OBJECT_DEPENDS ${joined})
 endfunction()
 
-# Makes image.c embed a bundle, and say where it is from.
+# Makes image.c embed a bundle and state its origin.
 function(greta_gpu_embed image origin)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/kernels/hip/image.c PROPERTIES
         COMPILE_DEFINITIONS "GRETA_GPU_IMAGE=\"${image}\";GRETA_GPU_ORIGIN=\"${origin}\""
         OBJECT_DEPENDS ${image})
 endfunction()
 
-# The bundle of another build, which must be there and no older than the sources.
+# Takes the bundle of another build, which must exist and be no older than the sources.
 function(greta_gpu_reuse)
     get_filename_component(image ${GRETA_GPU_BUNDLE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
     if(NOT EXISTS ${image})
@@ -88,7 +88,7 @@ function(greta_gpu_reuse)
     greta_gpu_embed(${PROJECT_BINARY_DIR}/gpu/kernels.bundle "${arches} (another build)")
 endfunction()
 
-# The bundle, and its path in GRETA_GPU_IMAGE for image.c.
+# Makes the bundle, or takes that of another build, for image.c to embed.
 function(greta_gpu_kernels)
     greta_glob(sources src/kernels/hip/*.hip src/kernels/hip/*.def)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/src/model/quant/tensor_type.def)

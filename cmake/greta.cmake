@@ -1,4 +1,4 @@
-# The rules CMakeLists.txt is written with.
+# The functions that CMakeLists.txt is made of.
 
 # What a library or program of greta needs from the system.
 add_library(greta_system INTERFACE)
@@ -22,7 +22,7 @@ function(greta_build_info)
         COMMENT "Checking what is built" VERBATIM)
 endfunction()
 
-# Sources of a folder, picked up again when one is added.
+# Sources of a folder; a new one is noticed without configuring again.
 function(greta_glob out)
     set(found)
     foreach(pattern IN LISTS ARGN)
@@ -33,7 +33,7 @@ function(greta_glob out)
 endfunction()
 
 # A file named *_avx2.c, *_avxvnni.c, *_avx512.c, *_avx512vnni.c or *_amx.c is compiled for that instruction set;
-# who calls it has asked the processor first.
+# its callers check first that the processor has it (base/cpu.h).
 function(greta_instruction_sets)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         return()
@@ -50,7 +50,7 @@ function(greta_instruction_sets)
     endforeach()
 endfunction()
 
-# What the host and a GPU compute to the same bit: no product is fused into a sum.
+# The host and a GPU must compute this to the same bit: the compiler fuses no product into a sum.
 function(greta_exact_functions)
     foreach(source IN LISTS ARGN)
         if(source MATCHES "/cpu/choose\\.c$")
@@ -59,7 +59,7 @@ function(greta_exact_functions)
     endforeach()
 endfunction()
 
-# Loops over the lanes of a wave (rows_*.c) are to become vectors, with the same bits on every instruction set: no product is
+# Loops over the lanes of a wave (rows_*.c) should be vectorised, with the same bits on every instruction set: no product is
 # fused into a sum unless the source says so.
 function(greta_row_functions)
     foreach(source IN LISTS ARGN)
@@ -72,9 +72,9 @@ function(greta_row_functions)
     endforeach()
 endfunction()
 
-# The hundreds of vectors that are inlined into mm_*.c take minutes to compile if each is watched when its
-# scope ends, and what watches them is optimised. Checks of pointers before they are used double that; AddressSanitizer
-# finds a null pointer, or one outside of its object, when it is used.
+# mm_*.c have hundreds of inlined vectors: with -O2 and AddressSanitizer's check for use after scope on each of them,
+# they take minutes to compile. UndefinedBehaviorSanitizer's checks of pointers would double that again, and
+# AddressSanitizer finds a null pointer, or one outside of its object, when it is used.
 function(greta_sanitize_lightly)
     foreach(source IN LISTS ARGN)
         if(NOT GRETA_SANITIZE OR NOT source MATCHES "/mm_[a-z0-9]+\\.c$")
@@ -88,7 +88,7 @@ function(greta_sanitize_lightly)
     endforeach()
 endfunction()
 
-# Following variables for the debugger through all that is inlined into mm_*.c takes GCC a quarter to two fifths of its time. The
+# Tracking variables for the debugger through all that is inlined into mm_*.c takes a quarter to two fifths of GCC's time. The
 # code is the same without it.
 function(greta_follow_lightly)
     foreach(source IN LISTS ARGN)
@@ -114,7 +114,7 @@ function(greta_layer layer)
     add_library(greta_${layer}_objects OBJECT ${sources})
     target_include_directories(greta_${layer}_objects PRIVATE ${GRETA_${layer}_INCLUDES})
     if(layer STREQUAL "hip")
-        # Where the loader looks for lib/soft when it is not beside the program.
+        # Where the loader looks for lib/soft if that is not beside the program.
         target_compile_definitions(greta_hip_objects PRIVATE
             GRETA_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
     endif()
@@ -163,7 +163,7 @@ function(greta_folders)
     set(GRETA_LAYERS ${GRETA_LAYERS} PARENT_SCOPE)
 endfunction()
 
-# The objects of those of the given layers that exist.
+# The objects of the given layers, as far as those exist.
 function(greta_objects out)
     set(objects)
     foreach(layer IN LISTS ARGN)
@@ -174,8 +174,8 @@ function(greta_objects out)
     set(${out} ${objects} PARENT_SCOPE)
 endfunction()
 
-# Shared libraries of greta find what they need at link time, not at the user's start. Sanitizer
-# runtimes of clang live in the program, so that there the check cannot hold.
+# A symbol that a shared library of greta lacks is an error when it is linked, not when a user starts it.
+# Not in sanitizer builds: clang has the sanitizer's runtime in the program, not in libraries.
 function(greta_shared_options target)
     target_link_options(${target} PRIVATE -Wl,-Bsymbolic)
     if(NOT GRETA_SANITIZE)
@@ -183,8 +183,8 @@ function(greta_shared_options target)
     endif()
 endfunction()
 
-# lib<name>.so and lib<name>.a of all of the given layers, for programs that link them; then come the
-# system's libraries. The archive holds one object whose hidden symbols have become local: a program
+# greta_library(NAME LAYERS LIBRARY…): lib<name>.so and lib<name>.a from all of the given layers and the
+# system's libraries. The archive holds one object whose hidden symbols are local, so that a program
 # may have a log_open of its own.
 function(greta_library name layers)
     greta_objects(objects ${layers})
@@ -217,8 +217,8 @@ function(greta_libraries)
 endfunction()
 
 # A linker version script for a library that exports the functions of hip_api.def; `extra` is a last
-# node and its patterns. What is in no node is local, or, if a fourth argument is given, stays as it
-# is but for the patterns of that argument. The target is linked again when the list changes.
+# node and its patterns. What is in no node is local; if further arguments are given, only what their
+# patterns match is. The target is linked again when the list changes.
 function(greta_version_script target name extra)
     set(script ${PROJECT_BINARY_DIR}/generated/${name}.map)
     greta_glob(definitions src/hip/*.def)
@@ -284,7 +284,7 @@ endfunction()
 # libgcore_preload.so: the audit in front of any program's HIP runtime. It replaces functions of the C
 # library under all their versions, which a symbol without a version does. Always optimised: the
 # exported functions must end in jumps. gcc's sanitizers are shared libraries, which can be preloaded after
-# it (tests/support/tap.sh); clang's are part of the program, so that there such builds have no preload.
+# it (tests/support/tap.sh); clang's are part of the program, so that its sanitizer builds have no preload library.
 function(greta_preload)
     greta_glob(sources src/preload/*.c)
     if(NOT sources OR GRETA_FUZZ OR (GRETA_SANITIZE AND NOT CMAKE_C_COMPILER_ID STREQUAL "GNU"))

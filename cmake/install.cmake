@@ -1,7 +1,7 @@
 # What `make install` puts where.
 
 set(headers ${CMAKE_INSTALL_INCLUDEDIR})
-# pkg-config files find the rest by their own place, so that an installation can be moved.
+# pkg-config files find the rest relative to their own place, so that an installation can be moved.
 file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" up "${up}")
 foreach(library gcore greta)
@@ -44,7 +44,7 @@ foreach(section 1 3 5 7)
     endif()
 endforeach()
 
-# The programs print their completions themselves, from the tables that their options are in:
+# The programs print their completions themselves, from the tables of their options:
 # completions/bash/NAME, completions/zsh/_NAME, completions/fish/NAME.fish
 if(GRETA_PROGRAMS AND NOT CMAKE_CROSSCOMPILING)
     set(folder_bash bash-completion/completions)

@@ -1,10 +1,10 @@
 # cmake -DINPUT=FILE -DFOLDER=DIR -DOUTPUT=FILE -P join_source.cmake
-# A source with the files that it includes in their places, so that hiprtc can compile it from memory.
-# #line tells compilers where each line came from.
+# Writes a source with every #include replaced by the file it names, so that hiprtc can compile it from
+# memory. #line tells the compiler where each line came from.
 
 function(join_file name out)
     file(READ ${FOLDER}/${name} text)
-    # A list would lose brackets and semicolons: lines are cut off one by one.
+    # Lines are cut off one by one, because a CMake list would lose brackets and semicolons.
     set(joined "#line 1 \"src/${name}\"\n")
     set(number 1)
     while(NOT text STREQUAL "")

@@ -90,7 +90,7 @@ void cause_find_failures(struct judge *j) {
 static void remark_missing_code(struct replay *r) {
     for (size_t i = 0; i < r->failure_count; i++)
         if (r->failures[i].status == hipErrorNoBinaryForGpu) {
-            findings_note(r, sentence_make(&r->words, SENTENCE_NO_CODE_FOR_DEVICE, NULL, 0));
+            findings_note(r, sentence_plain(SENTENCE_NO_CODE_FOR_DEVICE));
             return;
         }
 }

@@ -3,7 +3,7 @@
  * Inside: one process, the runtime's function and the audited one interleaved, block by block.
  * Outside: a program that knows nothing of greta and makes a million copies, alone, with
  * libgcore_preload.so and GCORE_RECORD, and under `greta_audit run`, interleaved run by run. All
- * times are elapsed time a copy, the median of the rounds. The limit is a ratio, 1.10.
+ * times are elapsed time per copy, the median of the rounds. The limit is a ratio, 1.10.
  *
  * What a copy costs that the recorder is compared with depends on where the device's other thread
  * runs: with a core of its own it takes part in every copy, and the two threads pay for passing
@@ -124,7 +124,7 @@ static int measure_all_inside(void) {
 
 enum program { PLAIN, PRELOADED, AUDITED };
 
-/* One run of the program; ns a copy, or a negative number. */
+/* One run of the program; ns per copy, or a negative number. */
 static double run(enum program how, int bytes, const char *words) {
     char command[6 * PATH_MAX], line[128] = "";
     snprintf(command, sizeof command,

@@ -1,6 +1,6 @@
 /* bench_ops - the inner loops of the small kernels and of attention: nanoseconds of each on each
  * instruction set, and how much faster than the scalar twin that is; sizes are those of a 1.1B
- * model. Then attention as a whole, of one token behind 1,800 others and of a prompt, on one core,
+ * model. Then attention as a whole, of one token after 1,800 others and of a prompt, on one core,
  * with the best set that GRETA_CPU allows. It promises nothing: test_ops says whether the results
  * are right. */
 #include <math.h>

@@ -35,7 +35,8 @@ enum {
 };
 #define RARE 0.02 /* the share of tokens that something else on the machine may have hit */
 
-/* MODE_AGAIN is MODE_OFF under another name: what it differs by is what the figures are good for.
+/* MODE_AGAIN is MODE_OFF under another name: their difference shows how far the figures can be
+ * trusted.
  */
 enum mode { MODE_OFF, MODE_AGAIN, MODE_RECORDER, MODE_FULL, MODES };
 static const struct {

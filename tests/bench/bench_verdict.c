@@ -6,7 +6,7 @@
  * streams and four threads with events between them, stream-ordered memory, and copies of ranges
  * that never repeat, which is what is hard for the map of accesses. Each is judged in a process of
  * its own, whose peak memory (with the recording's own pages that it has mapped) is what is
- * printed. One line a figure; exit status 1 if a limit is exceeded.
+ * printed. One line per figure; exit status 1 if a limit is exceeded.
  *
  *   bench_verdict [EVENTS]       a number of events other than ten million, and no limits */
 #include <math.h>

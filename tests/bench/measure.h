@@ -18,8 +18,8 @@ static inline double measure_median(const double *v, size_t n) {
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* The mean without the highest share: what else ran on the machine is in there, and nothing that is
- * rarer than that. Of values that are sorted already. */
+/* The mean without the highest share of the values, which holds what other programs on the machine
+ * disturbed. Of values that are sorted already. */
 static inline double measure_mean_below(const double *v, size_t n, double share) {
     size_t kept = n - (size_t)((double)n * share);
     double sum = 0;

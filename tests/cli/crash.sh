@@ -79,7 +79,7 @@ again() { # a recording that was judged once is judged the same by report
     dies kill 9 KILL && "$audit" report --verbose "$out/record.gcr" >again && diff "$out/report.txt" again
 }
 
-# Who joins a recording without greta_audit run has nobody who sees how it ends.
+# Without greta_audit run, nobody sees how a process that joined a recording ends.
 unseen() {
     rm -f alone.gcr
     GCORE_RECORD=$TMPDIR/alone.gcr LD_PRELOAD=$BUILD_DIR/lib/libgcore_preload.so \

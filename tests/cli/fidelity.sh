@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The fidelity section of reports: what the instructions of a program of hipcc were executed like.
+# The fidelity section of reports: how exactly the instructions of a hipcc program were executed.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"

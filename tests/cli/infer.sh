@@ -211,7 +211,7 @@ check "a repetition penalty is the host's" drawn_on 0 6 --seed 3 --repeat-penalt
 check "a draw from all is the host's" drawn_on 0 6 --seed 3 --top-k 0
 check "logits are copied when they are asked for" drawn_on 0 6 --greedy --dump-logits d
 check "GRETA_DEVICE_SAMPLING=0 draws on the host" on_host 0 6 --greedy
-# The prompt's, and those of the first step after it: from then on the device has them before the host does.
+# Tokens of the prompt and of the first step after it: from then on the device has them before the host does.
 uploads() { # IDS POSITIONS SETTINGS OPTION…
     same "$1 $2 $3" "$(copies ids "${@:4}") $(copies pos "${@:4}") $(copies sampling "${@:4}")"
 }

@@ -105,7 +105,7 @@ unset GRETA_SOFT_SCHEDULE
 check "two sequences and a trace" named 1 "ROOT_CAUSE SHAPE_MISMATCH: kernel matmul" "tensor blk.1.attn_k.weight" \
     "hip" --inject kv_heads@1 --batch-size 2 --trace q,logits --trace-file /dev/null
 
-# ---- the binary that was not the one -----------------------------------------------------------------
+# ---- a binary that is not the expected one -----------------------------------------------------------------
 
 expected=$("$infer" --version | sed 's/.*(\([0-9a-f]*\).*/\1/')
 of_commit() { # OPTION… - the audit's exit status, and the first line

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What programs of hipcc and clang-19 need of the runtime besides machine code that runs: calls of the host
-# out of kernels, textures and surfaces, a compiler at run time, launches whose groups wait for each other.
+# What programs of hipcc and clang-19 need of the runtime besides machine code that runs: calls from kernels
+# to the host, textures and surfaces, a compiler at run time, launches whose groups wait for each other.
 set -u
 # shellcheck source=tests/support/hip.sh
 . "$SOURCE_DIR/tests/support/hip.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# greta_audit matrix: what is run and where it goes, going on after an interruption, locks, refusals.
+# greta_audit matrix: what is run and where the results go, resuming after an interruption, locks, refusals.
 # What summary.json says is tested by test_matrix_summary.
 set -u
 # shellcheck source=tests/support/tap.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # greta_audit report --html in a browser: a run of a hundred thousand events opens in under three
 # seconds, draws without an error, follows links to events, and runs nothing that a recording says.
-# The other formats of the same runs are looked at, too.
+# The other formats of the same runs are checked, too.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"

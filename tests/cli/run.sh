@@ -372,8 +372,8 @@ watched_waited() {
     GRETA_SOFT_SCHEDULE=$2 status 0 record --watch-host -- "$programs/memory" "$1" waited &&
         lacks ' early_host_access '
 }
-# touched FAMILY WORK ACCESS COUNT - the program's output is the same watched and not watched, and so
-# many accesses came too early; after waiting none.
+# touched FAMILY WORK ACCESS COUNT - the program's output is the same whether it is watched or not, and
+# COUNT accesses came too early; after waiting none.
 touched() {
     GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/touches" "$1" "$2" "$3" waited && cp stdout plain &&
         GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/touches" "$1" "$2" "$3" waited &&
@@ -412,8 +412,8 @@ families() { # WORK ACCESS COUNT
     done
 }
 
-# System calls with memory on a page that is watched give what they give without, and it is said that
-# the page was open meanwhile.
+# System calls with memory on a watched page have their usual results, and the report says that the page
+# was open meanwhile.
 beside() {
     GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/beside" && cp stdout plain && lacks ' unwatched ' &&
         GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/beside" && diff plain stdout || return 1
@@ -426,7 +426,7 @@ beside_async() { # the system writes the memory when it likes
         grep -q '^io_uring 512 ok 9$' stdout
 }
 
-# More memory than can be watched at once is said, and then nothing is ruled out that hangs on it.
+# If there is more memory than can be watched at once, the report says so and rules nothing out that depends on it.
 crowded() {
     status 0 record --watch-host -- "$programs/many" 60 20 && lacks ' unwatched ' && answer '^CLEAN' &&
         status 0 record --watch-host -- "$programs/many" 300 2 && has ' unwatched no_room ' &&

@@ -1,6 +1,6 @@
 /* Many small copies; prints what one costs, in ns of this thread's processor time and by the clock.
- * Arguments: how many, bytes, and words: `h2d` copies to the device, `both` there and back in
- * turns, else to the host; `pageable` uses memory of malloc, else pinned; `async` waits only after
+ * Arguments: how many, bytes, and words: `h2d` copies to the device, `both` alternates between the
+ * two, else to the host; `pageable` uses memory of malloc, else pinned; `async` waits only after
  * every 1000. */
 #include <string.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* A kernel writes behind its buffer; the copy after it is told. */
+/* A kernel writes past its buffer; the copy after it gets the error. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include "model/gguf/gguf.h"
 
-/* Logits [count, vocab] behind each token of a text; NULL with a message on standard error if the
+/* Logits [count, vocab] after each token of a text; NULL with a message on standard error if the
  * model cannot be evaluated. context: positions the run has room for, which is what LongRoPE goes
  * by; 0 is as many as there are tokens. The caller frees. */
 double *reference_logits(const gguf *g, const int32_t *tokens, uint32_t count, uint32_t context);

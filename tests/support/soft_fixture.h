@@ -99,7 +99,7 @@ void soft_check_call(const char *file, int line, const char *call, hipError_t ex
 int *soft_device_ints(size_t count);
 int *soft_pinned_ints(size_t count);
 int *soft_managed_ints(size_t count);
-/* One int of device memory, read without being ordered behind any stream. */
+/* One int of device memory, read without being ordered after any stream. */
 int soft_peek(const int *device);
 /* Reads or writes that race with the device on purpose. */
 int soft_racy_load(const int *at);

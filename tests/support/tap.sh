@@ -61,8 +61,7 @@ skip() {
     echo "ok $tap_count - $1 # SKIP $2"
 }
 
-# The plan comes last: a script that dies on the way has none of its later tests in it, and an exit
-# status that says so.
+# The plan comes last: a script that dies on the way prints none, and its exit status says that it died.
 finish() {
     echo "1..$tap_count"
     exit 0

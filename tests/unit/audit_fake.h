@@ -3,8 +3,8 @@
  * Every function of hip_api.def has a fake that counts its calls and returns fake.result; those
  * that the tests need do something as well. Device memory is a piece of the test's own memory.
  * Copies are made at once, asynchronous ones when their stream (or everything) is synchronised, in
- * order, each followed by the callbacks queued behind it. One table a test program; included by one
- * file. */
+ * order, each followed by the callbacks queued after it. One table per test program; included by
+ * one file. */
 #ifndef TESTS_UNIT_AUDIT_FAKE_H
 #define TESTS_UNIT_AUDIT_FAKE_H
 

@@ -341,7 +341,7 @@ static void the_rest_of_the_batch_does_not_change_a_bit(void **state) {
     }
 }
 
-/* A number that is none, in a token's key and value: those before it do not notice. */
+/* NaN in a token's key and value: the tokens before it do not notice. */
 static void a_nan_does_not_travel_back(void **state) {
     (void)state;
     for (uint32_t heads = 2; heads <= 16; heads += 14) {

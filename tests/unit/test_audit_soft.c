@@ -141,7 +141,7 @@ static bool written_data_is_there_for_every_stream(void) {
     int *device = soft_device_ints(2), value = 42, out[2] = { 0 };
     struct gcore_d2h_meta m = meta(sizeof value);
     SAFE(gcore_h2d_copy(device, &value, &m, soft_free_stream(), &result));
-    soft_move(soft_free_stream(), device + 1, device, 0); /* nothing orders it behind the copy */
+    soft_move(soft_free_stream(), device + 1, device, 0); /* nothing orders it after the copy */
     m.size = 2 * sizeof(int);
     SAFE(gcore_d2h_copy(out, device, &m, NULL, &result));
     return out[0] == 42 && out[1] == 42;

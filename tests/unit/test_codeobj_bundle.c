@@ -1,5 +1,5 @@
-/* test_codeobj_bundle.c - the code object for a target in bundles, plain and compressed, of memory
- * whose size nobody says; and images that lie. */
+/* test_codeobj_bundle.c - the code object for a target in bundles, plain and compressed, in memory
+ * of unknown size; and images that lie. */
 #include "test.h"
 
 #include <stdbool.h>

@@ -175,7 +175,7 @@ static void files_overrule_the_defaults_of_their_family(void **state) {
     assert_config_refused(RC_RANGE, "soft caps nan of attention");
 }
 
-/* The truth about every layer, in place of a period. */
+/* A flag for every layer instead of a period. */
 static void a_pattern_of_windows_may_be_an_array(void **state) {
     (void)state;
     make_model("gemma3", 0, 1);

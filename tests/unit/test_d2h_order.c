@@ -1,4 +1,4 @@
-/* A checked copy is behind all work that may produce its data: which events and waits that takes
+/* A checked copy comes after all work that may produce its data: which events and waits that takes
  * under HIP's stream rules, and that it takes none when nothing is running. */
 #include "unit/audit_fake.h"
 

@@ -169,7 +169,7 @@ static void alignments_that_lie_are_refused(void **state) {
     assert_refused(&b, RC_FORMAT, "expected an integer, found string");
 }
 
-/* One tensor of 32 numbers unless said otherwise, with 128 bytes of data behind it. */
+/* One tensor of 32 numbers unless said otherwise, followed by 128 bytes of data. */
 static void make_tensor(const char *name, uint32_t n_dims, const uint64_t *ne, uint32_t type,
                         uint64_t offset) {
     put_header(&b, 1, 0);

@@ -64,7 +64,7 @@ static void errors_and_functions_say_what_they_are(void **state) {
             assert_int_equal(hip_fn_class((enum hip_fn)i), HIP_CLASS_GRAPH);
 }
 
-/* Whoever writes bytes must be seen by the audit as such. */
+/* The audit must know every function that writes bytes as one. */
 static void names_and_classes_agree(void **state) {
     (void)state;
     for (int i = 0; i < HIP_FN_COUNT; i++) {

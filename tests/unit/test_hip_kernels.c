@@ -209,7 +209,7 @@ static void quantize_gives_the_same_bytes(void **state) {
             }
 }
 
-/* What the levels are then does not matter: their scale is no number. */
+/* The levels do not matter then: their scale is NaN. */
 static void quantize_spoils_only_the_run_that_is_not_finite(void **state) {
     SKIP_WITHOUT_CODE;
     const double run_of_20 = 1.0 / 20;

@@ -127,7 +127,7 @@ static void a_request_that_appends_goes_on_where_the_last_one_ended(void **state
     assert_int_equal(greta_generate(g, &r, NULL, NULL), GRETA_OK);
 
     size_t bytes;
-    const int32_t *next = &whole.tokens[whole.first + 15]; /* behind the prompt and 14 tokens */
+    const int32_t *next = &whole.tokens[whole.first + 15]; /* after the prompt and 14 tokens */
     const char *text = greta_token_text(g, *next, &bytes);
     hear(0, text, bytes, &pieces);
     r = ask(NULL, &pieces);

@@ -65,8 +65,8 @@ static void assert_close(const char *shape, const char *type, uint32_t count, ui
 /* Float arithmetic, and what it costs to round keys and values of earlier batches to F16. */
 #define FLOATS 1e-5
 #define CACHE  2e-4
-/* What activations of 8 bits cost such a small model. That no more than those are rounded is
- * test_mm's matter. */
+/* What activations of 8 bits cost such a small model; test_mm checks that nothing else is rounded.
+ */
 #define LEVELS 8e-3
 
 static void every_type_agrees_with_the_reference(void **state) {
@@ -292,8 +292,8 @@ static bool after_a_while(void *user) {
     return (*left)-- <= 0;
 }
 
-/* A request of one pass that is interrupted behind so many questions: one before the pass, then one
- * before every matrix. */
+/* Interrupts a request of one pass when it has asked that often: once before the pass, then before
+ * every matrix. */
 static enum engine_end interrupt_behind(engine *g, const int32_t *tokens, int questions) {
     struct err e = { 0 };
     struct engine_result result;
@@ -420,7 +420,7 @@ static void an_interrupt_ends_the_reading_of_a_prompt(void **state) {
     assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);
     assert_int_equal(result.end, ENGINE_INTERRUPTED);
     assert_int_equal(result.generated, 0);
-    assert_int_equal(left, -1); /* it was asked four times: before the chunk, and behind 3 layers */
+    assert_int_equal(left, -1); /* it was asked four times: before the chunk, and after 3 layers */
     token_list_close(&result.tokens);
     r.interrupted = NULL;
     assert_int_equal(engine_generate(g, &r, &result, &e), RC_OK);

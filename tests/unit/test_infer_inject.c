@@ -278,7 +278,7 @@ static bool can_run(const struct expected *x) {
     /* What kernels then do, UBSan stops before the device can: arithmetic with an offset below
      * zero, a null pointer, a position that is not aligned. */
     static const char *const stopped[] = { "wild_block", "invalid_pointer", "pos_size@2.1" };
-    /* These are what they are: races, which TSan sees too. */
+    /* These are races, which TSan reports too. */
     static const char *const races[] = { "stream_unsynced", "overlapping_copies", "staging_reuse" };
     return !(SANITIZED && is_in(x->spec, stopped, sizeof stopped / sizeof *stopped)) &&
            !(WITH_TSAN && is_in(x->spec, races, sizeof races / sizeof *races));

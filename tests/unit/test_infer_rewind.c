@@ -1,4 +1,4 @@
-/* An engine taken back to an earlier position goes on as if nothing had come behind it. */
+/* An engine taken back to an earlier position goes on as if nothing had followed it. */
 #include "test.h"
 
 #include <stdlib.h>

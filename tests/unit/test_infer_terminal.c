@@ -1,5 +1,5 @@
-/* greta_infer at a terminal: a pseudo-terminal plays the user, who types when the program has said
- * what it is waited for. Nothing here depends on how long anything takes. */
+/* greta_infer at a terminal: a pseudo-terminal plays the user, who types once the program has
+ * printed what the test waits for. Nothing here depends on how long anything takes. */
 #include <errno.h>
 #include <poll.h>
 #include <pty.h>
@@ -58,7 +58,7 @@ static bool read_more(void) {
     return true;
 }
 
-/* Waits for words behind those that were expected before. */
+/* Waits for words after those that were expected before. */
 static void expect(const char *words) {
     const char *found;
     terminal.screen[terminal.used] = '\0';

@@ -40,7 +40,7 @@ static bool starts(const char *text, const char *with) {
     return !strncmp(text, with, strlen(with));
 }
 
-/* In front of their beginnings: cmpswap, pk_add and smin come before what they contain. */
+/* Longer names come first: cmpswap, pk_add and smin stand before what they contain. */
 static bool read_verb(const char *at, struct meaning *m) {
     static const struct {
         const char *text;

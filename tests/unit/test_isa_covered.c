@@ -1,4 +1,4 @@
-/* Every line of gfx9.def has a model in a test, or a line in isa_unmodelled.def that says why not.
+/* Every line of gfx9.def has a model in a test or a line in isa_unmodelled.def that says why not.
  */
 #include "unit/isa_modelled.h"
 #include "unit/test.h"

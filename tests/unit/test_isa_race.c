@@ -155,7 +155,7 @@ static void the_same_two_instructions_are_told_once(void **state) {
     end(&l);
 }
 
-/* Two groups store to the same place, the second while `there` is in memory. */
+/* Two groups store to the same place, the second while memory holds `there`. */
 static bool second_store_races(uint32_t first, uint32_t second) {
     struct launch l;
     struct isa_race_found found;

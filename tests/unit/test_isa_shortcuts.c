@@ -1,5 +1,5 @@
 /* Short ways through the interpreter give what the long ones give: vector instructions with neg and
- * abs, constants and v_div_fmas; scratch without a question per lane; dwords of memory by each
+ * abs, constants and v_div_fmas; scratch without a lookup per lane; dwords of memory by each
  * instruction set of the processor, of which pairs are never torn. */
 #include "base/cpu.h"
 #include "isa/valu.h"

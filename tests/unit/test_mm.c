@@ -424,7 +424,7 @@ static void floats_are_multiplied(void **state) {
     free(tiles);
 }
 
-/* A slab of `count` columns by `tokens` tokens, as multiply_parts makes it, with some room behind
+/* A slab of `count` columns by `tokens` tokens, as multiply_parts makes it, with some room after
  * the sums that stays as it is. */
 struct in_parts {
     struct rows r;

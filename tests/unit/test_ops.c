@@ -1,5 +1,5 @@
 /* The inner loops: every function of every instruction set against its scalar twin, at all small
- * lengths, unaligned, beside numbers that must not be touched, and on numbers that are none. */
+ * lengths, unaligned, beside numbers that must not be touched, and on NaN and infinity. */
 #include "test.h"
 
 #include <float.h>
@@ -281,7 +281,7 @@ static void rotations_agree(void **state) {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* What lies between the rows is NaN: whoever uses it is found out. */
+/* What lies between the rows is NaN: using it would show. */
 static struct ops_matrix matrix(float *room, size_t floats, size_t rows, size_t columns,
                                 size_t stride) {
     for (size_t i = 0; i < floats; i++)
@@ -342,7 +342,7 @@ static void transpose_agrees(void **state) {
 static const size_t row_counts[] = { 1, 2, 4, 8, 16, 32, 48 };
 enum { ROW_COUNTS = sizeof row_counts / sizeof *row_counts };
 
-/* As queries lie, by definition: the scalar twin is held against it, too. */
+/* As queries lie, by definition: the scalar twin is compared with it, too. */
 static float score_of(const float *queries, const float *key, size_t rows, size_t r, size_t width) {
     size_t share = OPS_SHARE(rows);
     double sum = 0;

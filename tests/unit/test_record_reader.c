@@ -1,4 +1,4 @@
-/* Reading what nobody promised to be right: cut, damaged and hostile files. */
+/* Reading files that cannot be trusted: cut, damaged and hostile ones. */
 #include "unit/test_record.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Call stacks of events: that they are those of the event at hand, on all kinds of stacks. */
+/* Call stacks of events: each is that of its own event, on all kinds of stacks. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>

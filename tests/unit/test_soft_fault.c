@@ -1,4 +1,4 @@
-/* Device faults: who reports one, what every later call says, and what ends it. */
+/* Device faults: which call reports one, what every later call says, and what ends it. */
 #include "test.h"
 
 #include <pthread.h>

@@ -15,7 +15,7 @@
 
 /* ---- one child ------------------------------------------------------------------------------ */
 
-/* A child that hangs makes its parent hang, and that the fixture ends. */
+/* A child that hangs makes its parent hang, which the fixture then ends. */
 static void expect_end(pid_t pid) {
     int status = 0;
     MUST(pid > 0 && waitpid(pid, &status, 0) == pid);

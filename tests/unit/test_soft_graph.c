@@ -69,7 +69,7 @@ static int launch_and_read(hipGraphExec_t x, int *device) {
 
 /* ---- order --------------------------------------------------------------------------------- */
 
-/* Created back to front: only the edges give the right result. */
+/* Created back to front: only the edges make the result right. */
 static bool edges_decide(void) {
     int *a = soft_device_ints(1);
     hipGraph_t g = new_graph();

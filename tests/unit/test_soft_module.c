@@ -618,7 +618,7 @@ static bool occupancy_is_gfx90as(void) {
     hipFunction_t f = function(m, "vadd"), native = function(native_module(), "test_nothing");
     int blocks = -1, grid = -1, block = -1, cores;
     OK(hip->hipDeviceGetAttribute(&cores, hipDeviceAttributeMultiprocessorCount, 0));
-    /* 64 registers: 8 waves a SIMD, 2048 threads a unit. */
+    /* 64 registers: 8 waves per SIMD, 2048 threads per compute unit. */
     OK(hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 256, 0));
     MUST(blocks == 8);
     OK(hip->hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 65, 0));

@@ -1,4 +1,4 @@
-/* What copies, fills, allocations and frees wait for: a test a rule, under every schedule. */
+/* What copies, fills, allocations and frees wait for: one test per rule, under every schedule. */
 #include "test.h"
 
 #include <stdatomic.h>

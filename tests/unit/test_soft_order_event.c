@@ -1,4 +1,4 @@
-/* The order that events make: a test a rule, under every schedule. */
+/* The order that events make: one test per rule, under every schedule. */
 #include "test.h"
 
 #include <stdatomic.h>
@@ -215,7 +215,7 @@ static bool event_behind_a_free_stream(void) {
     return event_in_the_default_stream(hipStreamNonBlocking);
 }
 
-/* A wait in the default stream holds back the blocking streams behind it. */
+/* A wait in the default stream holds back what blocking streams get after it. */
 static bool wait_in_the_default_stream(void) {
     hipStream_t a = soft_free_stream(), b = soft_blocking_stream();
     hipEvent_t e = soft_event();

@@ -1,6 +1,6 @@
-/* Races between two streams that the host waits for together. Whoever forgets the event usually
- * waits for everything at the end, so that nothing but the order among the streams is left to show
- * it: lazy runs the stream that got its work last first. */
+/* Races between two streams that the host waits for together. A program that forgets the event
+ * usually waits for everything at the end, so that nothing but the order among the streams is left
+ * to show it: lazy runs the stream that got its work last first. */
 #include "test.h"
 
 #include "support/soft_fixture.h"
@@ -102,7 +102,7 @@ static bool pipeline(wait_fn wait, bool ordered) {
     X(race, by_free)                                                                               \
     X(race, by_event_in_the_default_stream)
 
-/* The programs, with every end, and the tests: one right program a race, all wrong ones. */
+/* The programs, with every end, and the tests: one right program per race, and all wrong ones. */
 #define DECLARE(race, wait)                                                                        \
     static bool race##_raced_##wait(void) {                                                        \
         return race(wait, false);                                                                  \

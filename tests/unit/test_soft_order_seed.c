@@ -8,7 +8,7 @@
 
 enum { STREAMS = 5, EACH = 6, EVENTS = STREAMS * EACH };
 
-/* Writes its name behind those that ran before it. */
+/* Writes its name after those that ran before it. */
 static void run_sign(const struct greta_soft_work *work, void *const *args) {
     (void)work;
     int *list = *(int **)args[0];

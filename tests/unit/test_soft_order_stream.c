@@ -1,4 +1,4 @@
-/* The order of streams: a test a rule, under every schedule. */
+/* The order of streams: one test per rule, under every schedule. */
 #include "test.h"
 
 #include <pthread.h>

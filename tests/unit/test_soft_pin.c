@@ -1,5 +1,5 @@
-/* Where the workers of the software device may run: a core each where there are as many of them as
- * cores, everywhere else, never outside of what the program was given. */
+/* Where the workers of the software device may run: one core each if there are no more of them than
+ * cores, otherwise anywhere, but never outside of what the program was given. */
 #include "test.h"
 
 #include <sched.h>
@@ -20,7 +20,7 @@ static struct {
     cpu_set_t of[WORKERS_MAX]; /* by worker */
 } seen;
 
-/* One block a worker: each waits until all have come. */
+/* One block per worker: each waits until all have come. */
 static void run_look(const struct greta_soft_work *w, void *const *args) {
     (void)args;
     uint64_t until = clock_now_ns() + 60000000000ull;

@@ -122,7 +122,8 @@ static bool looks_at_the_end(void) {
     return true;
 }
 
-/* Blocks of every kind have a pattern, from both sides of the observer's coming. */
+/* Blocks of every kind have a pattern, whether they were made before or after the observer was set.
+ */
 static bool all_kinds_of_blocks(void) {
     char *p[4];
     OK(hip->hipMalloc((void **)&p[0], 100)); /* before anybody observes */

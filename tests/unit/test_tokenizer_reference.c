@@ -78,7 +78,8 @@ static void check_round_trip(const tokenizer *t, const char *text, size_t len) {
     token_text_close(&out);
 }
 
-/* Texts nastier than those of the folder, and what the reference makes of them, a vocabulary each.
+/* Texts nastier than those of the folder, and what the reference makes of them, for each
+ * vocabulary.
  */
 #define TEXT(literal) literal, sizeof(literal) - 1
 

@@ -331,7 +331,7 @@ static inline uint64_t error_read(unsigned error, uint64_t from) {
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-/* By nobody's call, so that it is not what the program did last. */
+/* Made by no call, so that it is not what the program did last. */
 static inline void release_made(void) {
     for (unsigned i = 0; W && i < made_count; i++) {
         bool exec = made[i].kind == EVENT_GRAPH_INSTANTIATE;

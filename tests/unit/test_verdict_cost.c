@@ -164,7 +164,7 @@ static void graphs_in_graphs(void **state) {
     stays_in_bounds();
 }
 
-/* Each row is compared with all rows before it, if nobody counts. */
+/* Each row would be compared with all rows before it if nothing limited that. */
 static void rows_that_lie_in_each_other(void **state) {
     (void)state;
     enum { COPIES = 500, ROWS = 4096 };

@@ -1,5 +1,5 @@
-/* Failing calls and faults: who reported, who did it, who looked; stale binaries; what the verdict
- * as a whole says. */
+/* Failing calls and faults: which call reported it, which operation did it, whether the program
+ * looked; stale binaries; what the verdict as a whole says. */
 #include "unit/test_verdict_block.h"
 
 /* The device's word: an operation, an address, an argument. */

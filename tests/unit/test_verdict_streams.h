@@ -1,6 +1,6 @@
 /* test_verdict_streams.h - runs with work in several streams.
  *
- * A test of streams_test() begins behind prepare(), with the default stream and two that wait for
+ * A test of streams_test() begins after prepare(), with the default stream and two that wait for
  * nobody, and ends with one of the expectations below, which call finish(). */
 #ifndef TESTS_UNIT_TEST_VERDICT_STREAMS_H
 #define TESTS_UNIT_TEST_VERDICT_STREAMS_H
