@@ -276,9 +276,17 @@ static bool wrong_launches(void) {
     REFUSED(DIM(UINT32_MAX, UINT32_MAX, UINT32_MAX), one, 0);
     REFUSED(one, one, 65537);
     REFUSED(one, one, SIZE_MAX);
-    FAILS(hipErrorInvalidConfiguration,
-          hip->hipExtModuleLaunchKernel(f, 10, 1, 1, 3, 1, 1, 0, NULL, (void *[]){ &counts }, NULL,
-                                        NULL, NULL, 0));
+    void *args[] = { &counts }, *extra[] = { HIP_LAUNCH_PARAM_END };
+    FAILS(hipErrorInvalidValue,
+          hip->hipExtModuleLaunchKernel(f, 10, 1, 1, 3, 1, 1, 0, NULL, args, NULL, NULL, NULL, 0));
+    FAILS(hipErrorInvalidValue,
+          hip->hipModuleLaunchKernel(f, 1, 0, 1, 1, 1, 1, 0, NULL, args, NULL));
+    FAILS(hipErrorInvalidValue,
+          hip->hipModuleLaunchKernel(f, 1, 1, 1, 1025, 1, 1, 0, NULL, args, NULL));
+    FAILS(hipErrorInvalidValue,
+          hip->hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 65537, NULL, args, NULL));
+    FAILS(hipErrorInvalidValue,
+          hip->hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, args, extra));
     MUST(hip->hipLaunchKernel(NULL, one, one, NULL, 0, NULL) != hipSuccess);
     MUST(hip->hipLaunchKernel(&counts, one, one, NULL, 0, NULL) == hipErrorInvalidDeviceFunction);
     MUST(hip->hipModuleLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) != hipSuccess);

@@ -96,6 +96,7 @@ static bool wrong_frees(void) {
     FAILS(hipErrorInvalidValue, hip->hipFreeAsync(p + 1, s));
     FAILS(hipErrorInvalidValue, hip->hipFreeAsync(pinned, s));
     FAILS(hipErrorInvalidValue, hip->hipFreeAsync(NULL, s));
+    FAILS(hipErrorInvalidHandle, hip->hipFreeAsync(p, (hipStream_t)&heap));
     MUST(free_memory() == before);
     OK(hip->hipMemset(p, 1, 100)); /* nothing has happened to it */
     pinned[99] = 1;
@@ -358,6 +359,8 @@ static bool registration(void) {
     FAILS(hipErrorInvalidValue, hip->hipHostRegister(NULL, 10, 0));
     FAILS(hipErrorInvalidValue, hip->hipHostRegister(heap, 0, 0));
     FAILS(hipErrorInvalidValue, hip->hipHostRegister(heap, SIZE_MAX, 0));
+    FAILS(hipErrorInvalidValue, hip->hipHostRegister(heap, 1000, 0xf0));
+    FAILS(hipErrorInvalidValue, hip->hipHostRegister(heap, (size_t)1 << 46, 0)); /* not all there */
     OK(hip->hipHostRegister(heap, 1000, hipHostRegisterDefault)); /* neighbours are fine */
     OK(hip->hipHostRegister(heap + 2000, 1000, hipHostRegisterDefault));
 
@@ -389,7 +392,9 @@ static bool both_sides_see_managed_memory(void) {
     for (int i = 0; i < COUNT; i++)
         m[i] = i;
     OK(hip->hipMemPrefetchAsync(m, COUNT * sizeof *m, 0, NULL));
-    OK(hip->hipMemAdvise(m, COUNT * sizeof *m, hipMemAdviseSetReadMostly, 0));
+    OK(hip->hipMemAdvise(m, COUNT * sizeof *m, hipMemAdviseSetReadMostly, 99)); /* for all */
+    FAILS(hipErrorInvalidDevice,
+          hip->hipMemAdvise(m, COUNT * sizeof *m, hipMemAdviseSetAccessedBy, 99));
     for (int i = 0; i < COUNT; i += 9999)
         soft_fold(NULL, m + i, 2, 1);
     OK(hip->hipDeviceSynchronize());

@@ -1,6 +1,8 @@
 /* alloc.c - the hipMalloc family, and what HIP tells about an address. Stream-ordered allocation is
  * in mempool.c. */
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "soft/runtime/error.h"
 #include "soft/runtime/graph/capture.h"
@@ -150,9 +152,30 @@ hipError_t soft_hipFreeHost(void *ptr) {
     return release_host(ptr);
 }
 
+/* Whether the process has memory at all these addresses; asked in pieces, because mincore() answers
+ * with a byte per page. */
+static bool is_mapped(uint64_t addr, size_t size) {
+    enum { PIECE = 4096 };
+    unsigned char resident[PIECE];
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t at = addr / page * page, pages = (addr + (size - 1)) / page - addr / page + 1;
+    while (pages) {
+        uint64_t n = pages < PIECE ? pages : PIECE;
+        if (mincore((void *)(uintptr_t)at, n * page, resident))
+            return false;
+        at += n * page;
+        pages -= n;
+    }
+    return true;
+}
+
 hipError_t soft_hipHostRegister(void *host, size_t size, unsigned flags) {
+    const unsigned uncached = 0x80000000u; /* hipExtHostRegisterUncached of later headers */
+    const unsigned known = hipHostRegisterPortable | hipHostRegisterMapped |
+                           hipHostRegisterIoMemory | hipExtHostRegisterCoarseGrained | uncached;
     uint64_t addr = (uint64_t)(uintptr_t)host;
-    if (!host || !size || addr + (size - 1) < addr || soft_memory_is_device_address(addr))
+    if (!host || !size || addr + (size - 1) < addr || soft_memory_is_device_address(addr) ||
+        flags & ~known || !is_mapped(addr, size))
         return hipErrorInvalidValue;
     return soft_memory_register(host, size, flags);
 }

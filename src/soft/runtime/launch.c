@@ -381,11 +381,22 @@ static hipError_t with_events(hipError_t launched, hipEvent_t stop, hipStream_t 
     return launched == hipSuccess && stop ? soft_hipEventRecord(stop, stream) : launched;
 }
 
+/* The same for functions of modules, of which ROCm calls a bad shape a bad value. */
+static hipError_t launch_function(hipFunction_t f, const uint32_t grid[3], const uint32_t block[3],
+                                  size_t shared_bytes, hipStream_t stream, void **params,
+                                  void **extra) {
+    if (params && extra)
+        return hipErrorInvalidValue;
+    hipError_t r =
+        launch((struct soft_function *)f, grid, block, shared_bytes, stream, params, extra);
+    return r == hipErrorInvalidConfiguration ? hipErrorInvalidValue : r;
+}
+
 hipError_t soft_hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz,
                                       unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes,
                                       hipStream_t stream, void **params, void **extra) {
-    return launch((struct soft_function *)f, (uint32_t[]){ gx, gy, gz }, (uint32_t[]){ bx, by, bz },
-                  shared_bytes, stream, params, extra);
+    return launch_function(f, (uint32_t[]){ gx, gy, gz }, (uint32_t[]){ bx, by, bz }, shared_bytes,
+                           stream, params, extra);
 }
 
 hipError_t soft_hipModuleLaunchCooperativeKernel(hipFunction_t f, unsigned gx, unsigned gy,
@@ -403,14 +414,15 @@ hipError_t soft_hipExtModuleLaunchKernel(hipFunction_t f, uint32_t wx, uint32_t 
                                          hipEvent_t start, hipEvent_t stop, uint32_t flags) {
     (void)flags;
     if (!bx || !by || !bz || wx % bx || wy % by || wz % bz)
-        return hipErrorInvalidConfiguration;
+        return hipErrorInvalidValue;
     if (start) {
         hipError_t r = soft_hipEventRecord(start, stream);
         if (r != hipSuccess)
             return r;
     }
-    return with_events(launch((struct soft_function *)f, (uint32_t[]){ wx / bx, wy / by, wz / bz },
-                              (uint32_t[]){ bx, by, bz }, shared_bytes, stream, params, extra),
+    return with_events(launch_function(f, (uint32_t[]){ wx / bx, wy / by, wz / bz },
+                                       (uint32_t[]){ bx, by, bz }, shared_bytes, stream, params,
+                                       extra),
                        stop, stream);
 }
 

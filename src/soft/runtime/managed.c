@@ -46,7 +46,8 @@ static bool advise(struct soft_advice *a, hipMemoryAdvise advice, int device) {
 
 hipError_t soft_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advice, int device) {
     struct soft_block b;
-    hipError_t r = check_place(device);
+    bool any = advice == hipMemAdviseSetReadMostly || advice == hipMemAdviseUnsetReadMostly;
+    hipError_t r = any ? hipSuccess : check_place(device); /* which those two do not look at */
     if (r == hipSuccess)
         r = find_managed(ptr, count, &b);
     if (r != hipSuccess)

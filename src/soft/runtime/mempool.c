@@ -161,9 +161,8 @@ hipError_t soft_hipFreeAsync(void *ptr, hipStream_t stream) {
     struct soft_stream *st;
     if (!ptr)
         return hipErrorInvalidValue;
-    hipError_t r = soft_stream_resolve(stream, &st);
-    if (r != hipSuccess)
-        return r;
+    if (soft_stream_resolve(stream, &st) != hipSuccess)
+        return hipErrorInvalidHandle;
     if (st->capture)
         return capture_free(ptr, st);
     struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE);

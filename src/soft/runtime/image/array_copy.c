@@ -252,7 +252,7 @@ hipError_t soft_copy_from_3d_arrays(const hipMemcpy3DParms *p, struct soft_copy 
     if ((p->srcArray && !src) || (p->dstArray && !dst) ||
         (src && dst && src->element != dst->element))
         return hipErrorInvalidValue;
-    if ((src && p->srcPtr.ptr) || (dst && p->dstPtr.ptr)) /* one or the other */
+    if ((p->srcArray && p->srcPtr.ptr) || (p->dstArray && p->dstPtr.ptr)) /* one or the other */
         return hipErrorInvalidValue;
     size_t element = src ? src->element : dst->element;
     *out = (struct soft_copy){ .height = p->extent.height, .depth = p->extent.depth };

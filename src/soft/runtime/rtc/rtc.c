@@ -287,12 +287,21 @@ static bool add(struct options *o, char *owned) {
 }
 
 static bool collect(struct program *p, struct options *o, int count, const char **given) {
-    static const char *const always[] = {
-        "-x",  "hip",      "--cuda-device-only", "--no-gpu-bundle-output",
-        "-c",  "-O3",      "-std=c++17",         "--rocm-path=/usr",
-        "-I.", "-include", "hip/hip_runtime.h",  "-o",
-        "code"
-    };
+    static const char *const always[] = { "-x",
+                                          "hip",
+                                          "--cuda-device-only",
+                                          "--no-gpu-bundle-output",
+                                          "-c",
+                                          "-O3",
+                                          "-std=c++17",
+                                          "--rocm-path=/usr",
+                                          "-I.",
+                                          "-include",
+                                          "hip/hip_runtime.h",
+                                          "-include",
+                                          "hip/hip_fp16.h",
+                                          "-o",
+                                          "code" };
     bool ok = true, has_arch = false;
     char *arch = NULL;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
