@@ -90,6 +90,9 @@ enum greta_soft_fault_kind {
     GRETA_SOFT_FAULT_TRAP = 4,    /* no access: a trap, or an instruction that cannot be executed */
 };
 
+/* Marks the handle of a graph's node where otherwise the tag of a captured call stands. */
+#define GRETA_SOFT_NODE_ADDED (UINT64_C(1) << 63)
+
 /* What the device knows about the access that stopped it. Strings live until the observer
  * returns. */
 struct greta_soft_fault {
@@ -109,8 +112,9 @@ struct greta_soft_fault {
     uint32_t block[3], thread[3];
     const char *detail; /* one line of further detail; NULL: none */
     const char *place;  /* "saxpy at saxpy.hip:12", of code compiled with -g; NULL: not known */
-    uint64_t
-        node; /* of a graph: greta_soft_tag() of the thread that captured the operation, or 0 */
+    /* Of a graph: greta_soft_tag() of the thread that captured the operation; of a node that was
+     * added by hand, its handle | GRETA_SOFT_NODE_ADDED. Otherwise 0. */
+    uint64_t node;
     /* enum greta_soft_space: where address is an offset in LDS or scratch, LDS or SCRATCH, and how
      * much a workgroup or a work-item has of it; HEAP and what follows it; else 0. */
     int space;
@@ -266,10 +270,10 @@ struct greta_soft_launch_observer {
     /* The device did not run `launches` launches of the operation with that tag. */
     void (*not_run)(uint64_t tag, const char *kernel, int reason, uint64_t launches, void *user);
     void (*slack)(const struct greta_soft_slack *damage, void *user);
-    /* A launch of machine code ran to its end and touched these bytes, and no others. May be NULL:
-     * then touched bytes are not tracked. */
-    void (*touched)(uint64_t tag, const char *kernel, const struct greta_soft_touch *touched,
-                    size_t count, void *user);
+    /* A launch of machine code ran to its end and touched these bytes, and no others. node: as in
+     * struct greta_soft_fault. May be NULL: then touched bytes are not tracked. */
+    void (*touched)(uint64_t tag, uint64_t node, const char *kernel,
+                    const struct greta_soft_touch *touched, size_t count, void *user);
     /* A check found something; each place is reported once per launch. May be NULL: then it is
      * reported on standard error. */
     void (*caught)(const struct greta_soft_caught *caught, void *user);

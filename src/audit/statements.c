@@ -18,11 +18,16 @@ static uint64_t made_by(uint64_t base) {
     return seq;
 }
 
-/* Of a graph's operation, the event of the call that was captured. */
+/* Of a graph's operation, the event of the call that was captured, or the handle of the node. */
 static unsigned add_node(union event_slot *slot, uint64_t node) {
-    if (node)
-        event_extra_init(slot, EXTRA_NODE, 1)[0] = node - 1;
-    return node ? 1 : 0;
+    if (!node)
+        return 0;
+    bool added = node & GRETA_SOFT_NODE_ADDED;
+    uint64_t *word = event_extra_init(slot, EXTRA_NODE, added ? 2 : 1);
+    word[0] = added ? EVENT_NO_SEQ : node - 1;
+    if (added)
+        word[1] = node & ~GRETA_SOFT_NODE_ADDED;
+    return 1;
 }
 
 /* ---- faults ---------------------------------------------------------------------------------- */
@@ -213,12 +218,12 @@ static struct event_pattern pattern_of(const struct greta_soft_touch *t) {
     };
 }
 
-/* As many of the ranges as there is room for in the extras of one event; returns how many slots
- * they take. */
-static unsigned put_touched(union event_slot slot[EVENT_EXTRA_MAX],
+/* As many of the ranges as there is room for in the extras of one event, behind those that are
+ * there already; returns how many slots are taken. */
+static unsigned put_touched(union event_slot slot[EVENT_EXTRA_MAX], unsigned slots,
                             const struct greta_soft_touch *touched, size_t count, size_t *done) {
     struct event_access plain[EVENT_ACCESSES_PER_SLOT];
-    unsigned slots = 0, waiting = 0;
+    unsigned waiting = 0;
     for (*done = 0; *done < count && slots + (waiting > 0) < EVENT_EXTRA_MAX; ++*done) {
         struct event_pattern p = pattern_of(&touched[*done]);
         bool rows = p.rows * p.slices > 1;
@@ -236,7 +241,7 @@ static unsigned put_touched(union event_slot slot[EVENT_EXTRA_MAX],
     return slots;
 }
 
-static void observe_touched(uint64_t tag, const char *kernel,
+static void observe_touched(uint64_t tag, uint64_t node, const char *kernel,
                             const struct greta_soft_touch *touched, size_t count, void *user) {
     (void)user;
     union event_slot slot[1 + EVENT_EXTRA_MAX];
@@ -246,7 +251,8 @@ static void observe_touched(uint64_t tag, const char *kernel,
         return;
     do {
         size_t n;
-        unsigned slots = put_touched(slot + 1, touched + done, count - done, &n);
+        unsigned slots =
+            put_touched(slot + 1, add_node(slot + 1, node), touched + done, count - done, &n);
         done += n;
         slot[0].event = (struct event){
             .kind = EVENT_TOUCHED,

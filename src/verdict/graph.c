@@ -529,6 +529,10 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                 op->known = op->exact = false;
                 op->count = 0;
             }
+            bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
+            (void)reader_event(r->r, n->seq, e); /* a finding may have read others there */
+            if (!n->changed)
+                touched_apply(r, e, op, n->handle);
             struct stream *s = before_stream(r, op->stream, t);
             if (s && op->what == SHADOW_LAUNCH)
                 launches_on_run(r, e, op, t, s);
@@ -539,7 +543,6 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                 add_gone(r, n, op, t);
             handover_on_op(r, op, t);
             peers_check(r, op, t, s);
-            bounds_check(r, op, t);
             races_check(r, op, t, lane, before_number(r, lane), clock);
         }
     }
@@ -699,14 +702,15 @@ uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_ev
     uint64_t found = EVENT_NO_SEQ, best = UINT64_MAX;
     const struct event_extra *x = reader_extra(said, EXTRA_NODE);
     uint64_t told = x ? x->word[0] : EVENT_NO_SEQ;
+    uint64_t handle = x && event_extra_words(x) > 1 ? x->word[1] : 0;
     if (!reader_event(r->r, launch, e) || e->event.kind != EVENT_GRAPH_LAUNCH)
         return EVENT_NO_SEQ;
     const struct graph *g = table_find(&s->execs, e->event.dst);
     for (uint32_t i = 0; g && i < g->count && effort_steps(32); i++) {
         if (!is_named(r, &g->nodes[i], said->event.name, e))
             continue;
-        if (g->nodes[i].seq == told)
-            return told;
+        if (g->nodes[i].seq == told || (handle && g->nodes[i].handle == handle))
+            return g->nodes[i].seq;
         uint64_t far = distance_from(e, address);
         if (found == EVENT_NO_SEQ || far < best) {
             found = g->nodes[i].seq;

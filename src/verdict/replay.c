@@ -87,7 +87,7 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
     bool ok = op->status == hipSuccess, captured = event_is_captured(&e->event) && ok;
     if (!captured) {
         bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
-        touched_apply(r, e, op);
+        touched_apply(r, e, op, 0);
     }
     if (!captured || op->what != SHADOW_LAUNCH)
         replay_count_work(r, op); /* a captured launch counts whenever it runs */
@@ -438,6 +438,7 @@ static void on_event(struct replay *r, const struct reader_event *e) {
 static bool open_replay(struct replay *r) {
     r->event = malloc(sizeof *r->event);
     r->other = malloc(sizeof *r->other);
+    r->said = malloc(sizeof *r->said);
     r->op = malloc(sizeof *r->op);
     r->thread_count = (size_t)reader_count(r->r, DEFINITION_THREAD) + 1;
     r->threads = calloc(r->thread_count, sizeof *r->threads);
@@ -449,7 +450,7 @@ static bool open_replay(struct replay *r) {
     r->partial = partial && !strcmp(partial, "1");
     r->seen.last_event = EVENT_NO_SEQ;
     r->settle = race_vague_settle;
-    return r->event && r->other && r->op && r->threads && r->streams;
+    return r->event && r->other && r->said && r->op && r->threads && r->streams;
 }
 
 /* Following the recording costs more than its size allows: the rest of it counts as missing. */
@@ -566,5 +567,6 @@ void replay_free(struct replay *r) {
     free(r->value_waits);
     free(r->event);
     free(r->other);
+    free(r->said);
     free(r->op);
 }

@@ -279,6 +279,7 @@ struct replay {
     const struct verdict_options *options;
     bool no_memory;
     struct reader_event *event, *other; /* the current one; room for another */
+    struct reader_event *said;          /* room for statements: touched.c */
     struct op *op;                      /* room for an operation */
     uint64_t now_ns;
     enum hip_fn fn[EVENT_FN_MAX + 1]; /* the recording's function numbers in this build's */
@@ -386,9 +387,11 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
 
 /* ---- touched.c ------------------------------------------------------------------------------- */
 
-/* Of a launch whose every access the device saw: replaces what its arguments say by the bytes it
- * touched. Leaves the operation as it is where the recording does not have them. */
-void touched_apply(struct replay *r, const struct reader_event *e, struct op *op);
+/* Of a launch, or of a graph's operation (op->launch), whose every access the device saw: replaces
+ * what its arguments say by the bytes it touched. e is the call, or the call that was captured or
+ * that added the node; handle that of the node, if it is known. Leaves the operation as it is where
+ * the recording does not have them. */
+void touched_apply(struct replay *r, const struct reader_event *e, struct op *op, uint64_t handle);
 
 /* ---- before.c ------------------------------------------------------------------------------ */
 

@@ -2,17 +2,47 @@
  *
  * The statement stands in the recording after the launch ran, the launch is judged where it was
  * queued. So when the first launch comes up whose accesses the device sees, all statements from
- * there to the end are looked for, once. */
+ * there to the end are looked for, once. A graph launch has one statement for each kernel of the
+ * graph, with the event of the call that was captured. */
 #include "verdict/effort.h"
 #include "verdict/race.h"
+
+/* A node by its captured call, or by its handle, which no number of an event equals. */
+static uint64_t by_handle(uint64_t handle) {
+    return handle ? handle | UINT64_C(1) << 63 : EVENT_NO_SEQ;
+}
+
+static uint64_t node_of(const struct reader_event *said) {
+    const struct event_extra *x = reader_extra(said, EXTRA_NODE);
+    return !x                           ? EVENT_NO_SEQ
+           : x->word[0] != EVENT_NO_SEQ ? x->word[0]
+           : event_extra_words(x) > 1   ? by_handle(x->word[1])
+                                        : EVENT_NO_SEQ;
+}
+
+/* Of a launch its number, of a graph's operation both: keys of two that are the same are told apart
+ * by what the statement says. */
+static uint64_t key_of(uint64_t launch, uint64_t node) {
+    return node == EVENT_NO_SEQ ? launch : launch ^ (node + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* A graph may hold an operation more than once, where a graph was launched into the capture of
+ * another: which statement is about which of them is then unknown. */
+static const uintptr_t AMBIGUOUS = UINTPTR_MAX;
 
 static void find_all(struct replay *r, uint64_t from) {
     struct reader_cursor c = reader_events(r->r, from, UINT64_MAX);
     r->touched_is_known = true;
-    while (!r->no_memory && reader_next(&c, r->other))
-        if (r->other->event.kind == EVENT_TOUCHED &&
-            !table_set(&r->touched, r->other->event.src, (void *)(uintptr_t)(r->other->seq + 1)))
+    while (!r->no_memory && reader_next(&c, r->said)) {
+        const struct event *e = &r->said->event;
+        if (e->kind != EVENT_TOUCHED)
+            continue;
+        uint64_t node = node_of(r->said), key = key_of(e->src, node);
+        uintptr_t had = (uintptr_t)table_find(&r->touched, key);
+        bool again = had && node != EVENT_NO_SEQ && e->len != had - 1;
+        if (!table_set(&r->touched, key, (void *)(again ? AMBIGUOUS : (uintptr_t)r->said->seq + 1)))
             r->no_memory = true;
+    }
 }
 
 static bool sees_every_access(const struct reader_event *e) {
@@ -103,16 +133,18 @@ static void add(struct replay *r, struct op *seen, const struct op *op,
 /* The events that say it, the last one first; 0 if one of them is missing. */
 enum { PARTS_MAX = 16 };
 
-static unsigned find_parts(struct replay *r, uint64_t last, uint64_t part[PARTS_MAX]) {
+static unsigned find_parts(struct replay *r, uint64_t last, uint64_t launch, uint64_t node,
+                           uint64_t part[PARTS_MAX]) {
     struct event_access a[EVENT_ACCESSES_PER_SLOT];
     uint64_t ranges = 0, seq = last, all = 0;
     for (unsigned n = 0; n < PARTS_MAX; n++) {
-        if (!reader_event(r->r, seq, r->other) || r->other->extras_lost ||
-            r->other->event.kind != EVENT_TOUCHED)
+        if (!reader_event(r->r, seq, r->said) || r->said->extras_lost ||
+            r->said->event.kind != EVENT_TOUCHED || r->said->event.src != launch ||
+            node_of(r->said) != node)
             return 0;
-        all = n ? all : r->other->event.dst;
-        for (unsigned i = 0; i < r->other->extras; i++) {
-            const struct event_extra *x = &r->other->extra[i];
+        all = n ? all : r->said->event.dst;
+        for (unsigned i = 0; i < r->said->extras; i++) {
+            const struct event_extra *x = &r->said->extra[i];
             ranges += event_extra_type(x) == EXTRA_ACCESS    ? event_accesses_of(x, a)
                       : event_extra_type(x) == EXTRA_PATTERN ? 1
                                                              : 0;
@@ -120,15 +152,15 @@ static unsigned find_parts(struct replay *r, uint64_t last, uint64_t part[PARTS_
         part[n] = seq;
         if (ranges >= all)
             return n + 1;
-        seq = r->other->event.len;
+        seq = r->said->event.len;
     }
     return 0;
 }
 
 static void add_part(struct replay *r, struct op *seen, const struct op *op, struct space *s) {
     struct event_access a[EVENT_ACCESSES_PER_SLOT];
-    for (unsigned i = 0; i < r->other->extras; i++) {
-        const struct event_extra *x = &r->other->extra[i];
+    for (unsigned i = 0; i < r->said->extras; i++) {
+        const struct event_extra *x = &r->said->extra[i];
         if (event_extra_type(x) == EXTRA_PATTERN) {
             struct event_pattern p = event_pattern_of(x);
             add(r, seen, op, &p, s);
@@ -139,22 +171,33 @@ static void add_part(struct replay *r, struct op *seen, const struct op *op, str
     }
 }
 
-void touched_apply(struct replay *r, const struct reader_event *e, struct op *op) {
+/* The events of the statement about a launch, or about a node of a graph launch; returns how many.
+ */
+static unsigned find_said(struct replay *r, uint64_t launch, uint64_t node,
+                          uint64_t part[PARTS_MAX]) {
+    uintptr_t at = (uintptr_t)table_find(&r->touched, key_of(launch, node));
+    return at && at != AMBIGUOUS ? find_parts(r, at - 1, launch, node, part) : 0;
+}
+
+void touched_apply(struct replay *r, const struct reader_event *e, struct op *op, uint64_t handle) {
     uint64_t part[PARTS_MAX];
-    struct thread *t = replay_thread(r, e->event.thread);
+    struct thread *t = replay_thread(r, op->thread);
     if (!t || op->what != SHADOW_LAUNCH || !sees_every_access(e))
         return;
     if (!r->touched_is_known)
         find_all(r, e->seq);
-    uintptr_t at = (uintptr_t)table_find(&r->touched, e->seq);
-    unsigned parts = at ? find_parts(r, at - 1, part) : 0;
+    bool replayed = op->launch != EVENT_NO_SEQ;
+    unsigned parts = replayed ? find_said(r, op->launch, e->seq, part)
+                              : find_said(r, e->seq, EVENT_NO_SEQ, part);
+    if (!parts && replayed && handle)
+        parts = find_said(r, op->launch, by_handle(handle), part);
     if (!parts)
         return;
     struct op seen = *op;
     seen.count = 0;
     seen.known = seen.exact = seen.bounded = true;
     while (parts--)
-        if (reader_event(r->r, part[parts], r->other))
+        if (reader_event(r->r, part[parts], r->said))
             add_part(r, &seen, op, t->space);
     *op = seen;
 }

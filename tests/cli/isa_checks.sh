@@ -37,6 +37,17 @@ check "a kernel that reads past what was written is named" \
     finds "UNINITIALISED_READ: .* of which nothing has written 2000 bytes \(from offset 2000\)" \
     judge order-PARTIAL
 
+# ---- what kernels of graphs touched ----
+for variant in RACY FIXED NODE_RACY NODE; do
+    check "graph_order compiles as $variant" compile graph_order $variant
+done
+meet="STREAM_UNSYNCED: kernel [^ ]*fill.* writes 2048 bytes that kernel"
+check "a captured kernel and another that meet are named, with the bytes" finds "$meet" judge graph_order-RACY
+check "two that keep to their halves of a buffer are in nobody's way" clean judge graph_order-FIXED
+check "for which nothing is undecided either" finds " 0 undecided" cat graph_order-FIXED.out/report.txt
+check "a node and a kernel that meet are named, with the bytes" finds "$meet" judge graph_order-NODE_RACY
+check "halves of a buffer are fine for a node, too" clean judge graph_order-NODE
+
 # ---- threads that wait for a std::future ----
 for variant in RACY FIXED; do
     check "futures compiles as $variant" compile futures $variant

@@ -90,10 +90,10 @@ struct soft_op {
     struct soft_op *next;      /* in its stream */
     struct soft_op *host_next; /* among host functions whose turn has come */
     struct soft_stream *stream;
-    uint64_t seq; /* in its stream, from 1 */
-    uint64_t tag; /* greta_soft_tag of the submitting thread */
-    uint64_t
-        node; /* of a graph's operation: the same of the thread that captured it; 0: none did */
+    uint64_t seq;  /* in its stream, from 1 */
+    uint64_t tag;  /* greta_soft_tag of the submitting thread */
+    uint64_t node; /* of a graph's operation: the same of the thread that captured it, or its node
+                    * (GRETA_SOFT_NODE_ADDED) */
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
     bool running;

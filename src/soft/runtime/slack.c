@@ -217,7 +217,7 @@ void soft_touches_tell(const struct soft_op *op, const struct greta_soft_touch *
                        size_t count) {
     const struct greta_soft_launch_observer *o = atomic_load(&observer);
     if (o && o->touched)
-        o->touched(op->tag, op->what, touched, count, atomic_load(&observer_user));
+        o->touched(op->tag, op->node, op->what, touched, count, atomic_load(&observer_user));
 }
 
 bool soft_executed_wanted(void) {

@@ -207,8 +207,11 @@ void soft_plan_drop(struct node_plan *plan) {
 }
 
 void soft_plan_apply(struct node_plan *plan, struct graph_node *n) {
-    if (plan->op)
+    if (plan->op) {
+        /* Which node it is does not change with its parameters, nor when it is instantiated. */
+        plan->op->node = n->op ? n->op->node : (uint64_t)(uintptr_t)n | GRETA_SOFT_NODE_ADDED;
         soft_node_set_op(n, plan->op);
+    }
     n->function = plan->function;
     n->kind = plan->kind;
     n->box = plan->box;
