@@ -166,7 +166,7 @@ static bool launches_machine_code(void) {
     OK(hip->hipModuleGetFunction(&nothing, m, "test_nothing"));
     FAILS(hipErrorNotSupported,
           hip->hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, args, NULL));
-    FAILS(hipErrorInvalidConfiguration,
+    FAILS(hipErrorInvalidValue,
           hip->hipModuleLaunchKernel(nothing, 0, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL));
     OK(hip->hipGraphCreate(&graph, 0));
     p.func = f;
