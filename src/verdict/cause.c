@@ -111,6 +111,8 @@ void cause_remark_failures(struct judge *j) {
                                        values, 2));
     }
     remark_missing_code(r);
-    if (j->v->coverage.pairs_by_time)
+    if (j->v->coverage.pairs_by_time) {
         findings_note(r, SAY(&r->words, PAIRS_BY_TIME, A_NUMBER(j->v->coverage.pairs_by_time)));
+        findings_note(r, sentence_plain(SENTENCE_THREADS_SEEN));
+    }
 }

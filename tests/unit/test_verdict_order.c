@@ -482,6 +482,8 @@ static void a_stream_does_not_order_the_threads_that_fill_it(void **state) {
     expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
     expect_overall(INCONCLUSIVE);
     assert_non_null(strstr(V->answer, "happened to run"));
+    assert_int_equal(V->remark_count, 2);
+    assert_non_null(strstr(V->remarks[1], "atomic variables")); /* why it is not known */
 }
 
 static void threads_in_order_may_fill_one_stream(void **state) {
