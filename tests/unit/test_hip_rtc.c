@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernels/hip/rtc.h"
@@ -184,6 +185,42 @@ static void a_damaged_file_is_made_again(void **state) {
     }
 }
 
+/* What one of several processes does: asks for code again and again, while one of them removes the
+ * file. */
+static bool always_finds_whole_code(bool removes) {
+    bool good = true;
+    for (int i = 0; good && i < 100; i++) {
+        struct codeobj_image image = { 0 };
+        struct err e = { 0 };
+        good = !rtc_find(&fake, "gfx1030", &image, &e) && image.size == sizeof code &&
+               !memcmp(image.bytes, code, sizeof code);
+        free(image.bytes);
+        if (removes)
+            (void)each_file(erase);
+    }
+    return good;
+}
+
+static void processes_that_race_find_whole_code(void **state) {
+    (void)state;
+    enum { PROCESSES = 8 };
+    pid_t pid[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        pid[i] = fork();
+        assert_true(pid[i] >= 0);
+        if (!pid[i])
+            _exit(!always_finds_whole_code(i == 0));
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status = 1;
+        assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+        assert_int_equal(status, 0);
+    }
+    (void)find("gfx1030");
+    assert_int_equal(find("gfx1030"), 0);
+    assert_int_equal(each_file(NULL), 1); /* and nothing half-written */
+}
+
 static void a_cache_that_cannot_be_written_is_no_failure(void **state) {
     (void)state;
     setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
@@ -222,6 +259,7 @@ int main(void) {
         TEST(code_is_compiled_once),
         TEST(another_target_or_runtime_has_code_of_its_own),
         TEST(a_damaged_file_is_made_again),
+        TEST(processes_that_race_find_whole_code),
         TEST(a_cache_that_cannot_be_written_is_no_failure),
         TEST(a_failure_says_what_the_compiler_says),
     };
