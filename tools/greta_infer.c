@@ -97,16 +97,22 @@ static enum rc open_engine(struct app *a, struct err *e) {
     return engine_open(&a->engine, &eo, e);
 }
 
-/* Whether there is a model file; its contents are checked later. */
+/* Whether there is a model file; what is in it is checked later. */
 static enum rc check_model(const char *path, struct err *e) {
     struct stat s;
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (path && fd < 0)
+    char magic[4];
+    enum rc rc = RC_OK;
+    if (!path)
+        return RC_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
         return err_set(e, RC_IO, "%s: cannot open: %s", path, strerror(errno));
-    bool is_file = !path || (!fstat(fd, &s) && S_ISREG(s.st_mode));
-    if (fd >= 0)
-        close(fd);
-    return is_file ? RC_OK : err_set(e, RC_IO, "%s: expected a regular file", path);
+    if (fstat(fd, &s) || !S_ISREG(s.st_mode))
+        rc = err_set(e, RC_IO, "%s: expected a regular file", path);
+    else if (read(fd, magic, sizeof magic) != sizeof magic || memcmp(magic, "GGUF", sizeof magic))
+        rc = err_set(e, RC_FORMAT, "%s: this is not a GGUF file", path);
+    close(fd);
+    return rc;
 }
 
 /* The prompt is read before the model is loaded, so that mistakes in it are reported at once. */

@@ -16,7 +16,7 @@ struct model {
     uint32_t context; /* of the run */
     uint32_t dim, layers, heads, kv_heads, head_size, hidden, vocab;
     double eps;
-    bool gemma; /* of either generation */
+    bool gemma; /* of any generation */
 
     /* RoPE; of local layers only the base and its frequencies */
     uint32_t rope_dims, original_context;
@@ -92,8 +92,8 @@ static void read_rope(struct model *m) {
 }
 
 static bool read_model(struct model *m) {
-    static const char *const known[] = { "llama",  "qwen2", "qwen3",     "gemma2",
-                                         "gemma3", "phi3",  "starcoder2" };
+    static const char *const known[] = { "llama",  "qwen2",  "qwen3", "gemma",
+                                         "gemma2", "gemma3", "phi3",  "starcoder2" };
     bool found = false;
     copy_text(gguf_find_key(m->g, "general.architecture"), m->arch, sizeof m->arch);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -102,7 +102,7 @@ static bool read_model(struct model *m) {
         fprintf(stderr, "reference: architecture '%s'\n", m->arch);
         return false;
     }
-    m->gemma = is_arch(m, "gemma2") || is_arch(m, "gemma3");
+    m->gemma = is_arch(m, "gemma") || is_arch(m, "gemma2") || is_arch(m, "gemma3");
     m->dim = whole(m, "embedding_length", 0);
     m->layers = whole(m, "block_count", 0);
     m->heads = whole(m, "attention.head_count", 0);
@@ -356,10 +356,10 @@ static void normalise_heads(const struct model *m, double *x, const char *name, 
     free(weight);
 }
 
-/* x += y, which Gemma normalises first. */
+/* x += y, which Gemma normalises first from its second generation on. */
 static void add_block(const struct model *m, double *x, double *y, uint32_t layer,
                       const char *post_norm) {
-    if (m->gemma)
+    if (m->gemma && !is_arch(m, "gemma"))
         normalise_in_layer(m, y, y, layer, post_norm);
     for (uint64_t i = 0; i < (uint64_t)m->count * m->dim; i++)
         x[i] += y[i];

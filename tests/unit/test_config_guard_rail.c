@@ -53,6 +53,7 @@ static void good_models_of_every_architecture_pass(void **state) {
                                           "tiny,arch=qwen2",
                                           "tiny,arch=qwen3,tied=1",
                                           "tiny,rope_scaling=llama3,head_dim=128",
+                                          "tiny-gemma",
                                           "tiny-gemma2",
                                           "tiny-gemma3",
                                           "tiny-phi3",

@@ -81,6 +81,7 @@ static const char *const families[] = {
     SIZES ",arch=llama,layers=2,hidden=512",
     SIZES ",arch=qwen2,layers=2,hidden=512",
     SIZES ",arch=qwen3,layers=2,hidden=512",
+    SIZES ",arch=gemma,layers=2,hidden=512",
     SIZES ",arch=gemma2,layers=4,hidden=512,window=16",
     SIZES ",arch=gemma3,layers=7,hidden=512,window=24",
     SIZES ",arch=phi3,layers=2,hidden=512",
@@ -97,14 +98,14 @@ static void every_family_agrees_with_the_reference(void **state) {
 
 static void every_family_agrees_in_pieces(void **state) {
     (void)state;
-    for (size_t i = CONFIG_ARCH_GEMMA2; i < FAMILIES; i++)
+    for (size_t i = CONFIG_ARCH_GEMMA; i < FAMILIES; i++)
         assert_close(families[i], "F32", CONTEXT, 13, CACHE);
 }
 
 static void every_family_agrees_with_quantised_weights(void **state) {
     static const char *const types[] = { "Q8_0", "Q4_K_M", "Q4_0" };
     (void)state;
-    for (size_t i = CONFIG_ARCH_GEMMA2; i < FAMILIES; i++)
+    for (size_t i = CONFIG_ARCH_GEMMA; i < FAMILIES; i++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
             assert_close(families[i], types[t], CONTEXT, 0, LEVELS);
 }
@@ -176,7 +177,7 @@ static void fused_tensors_give_the_same_bits_however_they_are_packed(void **stat
 
 static void pieces_of_a_prompt_give_its_bits_in_every_family(void **state) {
     (void)state;
-    for (size_t i = CONFIG_ARCH_GEMMA2; i < FAMILIES; i++) {
+    for (size_t i = CONFIG_ARCH_GEMMA; i < FAMILIES; i++) {
         model_run_write(path, families[i], "Q8_0", 11);
         struct kept whole = run(CONTEXT, 0, false), pieces = run(CONTEXT, 7, false);
         if (memcmp(whole.logits, pieces.logits, (size_t)TOKENS * whole.vocab * sizeof(float)) != 0)
