@@ -47,9 +47,16 @@ static void assert_same(const char *shape, const char *type, const char *kv_type
 
 static void every_family_computes_the_same_bits(void **state) {
     (void)state;
-    static const char *const shapes[] = { SMALL, SMALL ",arch=qwen2",
-                                          SMALL ",arch=qwen3,head_dim=128", SMALL ",window=16",
-                                          SMALL ",rope_scaling=llama3" };
+    static const char *const shapes[] = { SMALL,
+                                          SMALL ",arch=qwen2",
+                                          SMALL ",arch=qwen3,head_dim=128",
+                                          SMALL ",window=16",
+                                          SMALL ",rope_scaling=llama3",
+                                          SMALL ",arch=gemma",
+                                          SMALL ",arch=gemma2,window=16",
+                                          SMALL ",arch=gemma3,layers=7,window=16",
+                                          SMALL ",arch=phi3",
+                                          SMALL ",arch=starcoder2" };
     static const char *const types[] = { "Q4_K_M", "Q8_0", "F16" };
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (size_t t = 0; t < sizeof types / sizeof *types; t++)
