@@ -70,8 +70,9 @@ struct codeobj_kernel {
     uint32_t max_threads;   /* per block; 1024 if the metadata does not say */
     uint32_t wavefront;     /* lanes */
     uint32_t vgprs, sgprs, agprs;
-    uint32_t required_block[3]; /* the only block size it runs with */
-    bool uses_dynamic_stack;    /* recursion, function pointers: private_bytes is a lower bound */
+    uint32_t vgpr_spills, sgpr_spills; /* to private memory; to lanes of vector registers */
+    uint32_t required_block[3];        /* the only block size it runs with */
+    bool uses_dynamic_stack; /* recursion, function pointers: private_bytes is a lower bound */
     struct codeobj_argument *arguments;
     uint32_t argument_count;
     bool has_metadata;

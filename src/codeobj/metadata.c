@@ -286,6 +286,8 @@ static void set_kernel(struct codeobj_kernel *k, const struct value *key, const 
         { ".vgpr_count", offsetof(struct codeobj_kernel, vgprs) },
         { ".sgpr_count", offsetof(struct codeobj_kernel, sgprs) },
         { ".agpr_count", offsetof(struct codeobj_kernel, agprs) },
+        { ".vgpr_spill_count", offsetof(struct codeobj_kernel, vgpr_spills) },
+        { ".sgpr_spill_count", offsetof(struct codeobj_kernel, sgpr_spills) },
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (is_text(key, numbers[i].key))
@@ -353,6 +355,8 @@ static void adopt(struct codeobj_list *list, struct codeobj_kernel *found,
         k->vgprs = found->vgprs;
         k->sgprs = found->sgprs;
         k->agprs = found->agprs;
+        k->vgpr_spills = found->vgpr_spills;
+        k->sgpr_spills = found->sgpr_spills;
         k->uses_dynamic_stack = found->uses_dynamic_stack;
         memcpy(k->required_block, found->required_block, sizeof k->required_block);
         k->arguments = found->arguments;

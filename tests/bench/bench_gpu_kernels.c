@@ -57,16 +57,17 @@ static bool print_machine(const struct machine *m) {
         free(image.bytes);
         return false;
     }
-    printf("%-8s %-16s %6s %6s %6s %8s %8s %10s\n", m->name, "kernel", "VGPR", "AGPR", "SGPR",
-           "LDS", "spilled", "occupancy");
+    printf("%-8s %-16s %6s %6s %6s %9s %8s %8s %10s\n", m->name, "kernel", "VGPR", "AGPR", "SGPR",
+           "in lanes", "LDS", "spilled", "occupancy");
     for (int i = 0; i < KERN_COUNT; i++) {
         const struct codeobj_kernel *k = codeobj_list_kernel(list, spec_table[i].name);
         if (!k)
             continue;
         unsigned waves = resident_waves(m, k, spec_table[i].threads);
-        printf("%-8s %-16s %6u %6u %6u %8u %8u %3u of %3u\n", "", k->name, k->vgprs, k->agprs,
-               k->sgprs, k->group_bytes, k->private_bytes, waves, m->waves * m->simds);
-        good &= k->private_bytes == 0;
+        printf("%-8s %-16s %6u %6u %6u %9u %8u %8u %3u of %3u\n", "", k->name, k->vgprs, k->agprs,
+               k->sgprs, k->sgpr_spills, k->group_bytes, k->private_bytes, waves,
+               m->waves * m->simds);
+        good &= k->private_bytes == 0 && k->vgpr_spills == 0;
     }
     codeobj_list_close(&list);
     free(image.bytes);
@@ -339,9 +340,10 @@ int main(void) {
         return 0;
     }
     puts("LDS and spilled are bytes per workgroup and per thread; occupancy is waves of a compute "
-         "unit.");
+         "unit.\nIn lanes: scalar values that the compiler keeps in lanes of a vector register.");
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
         good &= print_machine(&machines[i]);
-    puts(good ? "No kernel spills registers." : "FAIL: a kernel spills registers.");
+    puts(good ? "No kernel spills registers to memory."
+              : "FAIL: a kernel spills registers to memory.");
     return !(print_prediction() && good);
 }
