@@ -33,6 +33,7 @@ static struct {
     struct mm_float_tile float_tiles[MM_GROUPS];
     struct mm_parts_tile parts_tiles[MM_GROUPS];
     struct mm_line lines[TOKENS * MM_PARTS * MM_STEPS];
+    struct mm_ready ready[K / MM_SLAB > TOKENS ? K / MM_SLAB : TOKENS];
     float sums[TOKENS * MM_PANEL];
 } m;
 
@@ -46,24 +47,21 @@ static unsigned run(void) {
 }
 
 static void one_token(void) {
-    struct mm_row row = { m.level, m.scale, m.sum };
-    set->dot(type, m.packed, K, &row, run(), (struct mm_ahead){ 0, 0 }, out);
+    set->dot(type, m.packed, K, m.level, m.ready, run(), (struct mm_ahead){ 0, 0 }, out);
 }
 
 static void one_token_of_rows(void) {
-    struct mm_row row = { m.level, m.scale, m.sum };
-    set->dot_rows(type, m.rows, tensor_type_row_bytes(type, K), K, &row, run(), out);
+    set->dot_rows(type, m.rows, tensor_type_row_bytes(type, K), K, m.level, m.ready, run(), out);
 }
 
 static void many_tokens(void) {
-    struct mm_row row = { m.level, m.scale, m.sum };
     for (int g = 0; g < MM_GROUPS; g++)
         set->unpack(type, m.packed, 0, MM_SLAB, &m.tiles[g]);
-    set->multiply(m.tiles, &row, run(), TOKENS, m.sums);
+    set->multiply(m.tiles, m.level, m.ready, run(), TOKENS, m.sums);
 }
 
 static void one_token_of_floats(void) {
-    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, out);
+    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, 1, out);
 }
 
 /* With activations that are split already, where the set wants that. */
@@ -134,6 +132,8 @@ static void quantize_all(void) {
         struct mm_row row = { m.level + t * K, m.scale + t * K / MM_RUN, m.sum + t * K / MM_RUN };
         set->quantize(m.x + t * K, K, run(), &row);
     }
+    struct mm_row all = { m.level, m.scale, m.sum };
+    set->prepare(type, &all, sizeof m.ready / sizeof *m.ready, run(), m.ready);
 }
 
 /* A type on every set. */

@@ -209,7 +209,9 @@ static void multiply(const struct mm_set *set, enum tensor_type type, const stru
             set->unpack(type, p->packed + g * PACK_ROWS * p->r.row_bytes, slab * MM_SLAB, MM_SLAB,
                         &tiles[g]);
         struct mm_row row = input_row(in, TOKENS, slab, 0);
-        set->multiply(tiles, &row, run, TOKENS, sums);
+        struct mm_ready ready[TOKENS];
+        set->prepare(type, &row, TOKENS, run, ready);
+        set->multiply(tiles, row.level, ready, run, TOKENS, sums);
     }
     free(tiles);
 }
@@ -270,48 +272,60 @@ static struct input *take_token(struct input *in, size_t token) {
     return one;
 }
 
+/* A token on its own. */
+struct token {
+    struct input *in;
+    struct mm_row row;
+    struct mm_ready ready[K / MM_SLAB];
+};
+
 /* Two groups side by side, with everything fetched ahead, give the sums of the whole panel. */
-static void check_pair(const struct products *m, const struct mm_row *row, const float *sums) {
+static void check_pair(const struct products *m, const struct token *one, const float *sums) {
     float pair[MM_PANEL];
     if (!m->set->dot_pair)
         return;
-    m->set->dot_pair(m->type, m->p.packed, K, row, m->run, (struct mm_ahead){ 4096, 1024 }, pair);
+    m->set->dot_pair(m->type, m->p.packed, K, one->row.level, one->ready, m->run,
+                     (struct mm_ahead){ 4096, 1024 }, pair);
     for (int j = 0; j < MM_PANEL; j++)
         if (pair[j] != sums[j])
             fail_msg("%s, %s, run %u: %.9g, two groups gave %.9g", m->set->name,
                      tensor_type_name(m->type), m->run, sums[j], pair[j]);
 }
 
-/* All sets with vectors agree with the narrowest of them; the plain one rounds twice where they
- * fuse a product with a sum. */
-static void check_narrowest(const struct products *m, const struct mm_row *row, const float *out) {
+/* All sets prepare and add up as the plain one does. */
+static void check_plain(const struct products *m, const struct token *one, const float *out) {
     float other[PACK_ROWS];
-    if (m->set == mm_set_at(0))
-        return;
-    mm_set_at(1)->dot(m->type, m->p.packed, K, row, m->run, (struct mm_ahead){ 0, 0 }, other);
+    struct mm_ready ready[K / MM_SLAB];
+    mm_set_at(0)->prepare(m->type, &one->row, K / MM_SLAB, m->run, ready);
+    assert_memory_equal(ready, one->ready, sizeof ready);
+    mm_set_at(0)->dot(m->type, m->p.packed, K, one->row.level, ready, m->run,
+                      (struct mm_ahead){ 0, 0 }, other);
     if (memcmp(other, out, sizeof other) != 0)
         fail_msg("%s, %s, run %u: other sums than %s", m->set->name, tensor_type_name(m->type),
-                 m->run, mm_set_at(1)->name);
+                 m->run, mm_set_at(0)->name);
 }
 
 static void check_bits(const struct products *m) {
     for (size_t t = 0; t < TOKENS; t++) {
-        struct input *one = take_token(m->in, t);
-        struct mm_row row = input_row(one, 1, 0, 0);
+        struct token one = { .in = take_token(m->in, t) };
         float out[PACK_ROWS];
-        m->set->dot(m->type, m->p.packed, K, &row, m->run, (struct mm_ahead){ 0, 0 }, out);
+        one.row = input_row(one.in, 1, 0, 0);
+        m->set->prepare(m->type, &one.row, K / MM_SLAB, m->run, one.ready);
+        m->set->dot(m->type, m->p.packed, K, one.row.level, one.ready, m->run,
+                    (struct mm_ahead){ 0, 0 }, out);
         for (int j = 0; j < PACK_ROWS; j++)
             if (out[j] != m->sums[t * MM_PANEL + j])
                 fail_msg("%s, %s, run %u: %.9g, many gave %.9g", m->set->name,
                          tensor_type_name(m->type), m->run, out[j], m->sums[t * MM_PANEL + j]);
-        check_pair(m, &row, m->sums + t * MM_PANEL);
-        check_narrowest(m, &row, out);
+        check_pair(m, &one, m->sums + t * MM_PANEL);
+        check_plain(m, &one, out);
         float file[PACK_ROWS];
-        m->set->dot_rows(m->type, m->p.r.bytes, m->p.r.row_bytes, K, &row, m->run, file);
+        m->set->dot_rows(m->type, m->p.r.bytes, m->p.r.row_bytes, K, one.row.level, one.ready,
+                         m->run, file);
         if (memcmp(file, out, sizeof out) != 0)
             fail_msg("%s, %s, run %u: rows of the file give other sums than packed ones",
                      m->set->name, tensor_type_name(m->type), m->run);
-        free(one);
+        free(one.in);
     }
 }
 
@@ -406,7 +420,7 @@ static void floats_are_multiplied(void **state) {
         for (int i = 0; i < 3; i++) {
             struct rows r = make_rows(floats[i], MM_PANEL, ODD);
             float out[PACK_ROWS], sums[TOKENS * MM_PANEL] = { 0 };
-            set->dot_floats(floats[i], r.bytes, r.row_bytes, ODD, in->x, out);
+            set->dot_floats(floats[i], r.bytes, r.row_bytes, ODD, in->x, 1, out);
             for (int j = 0; j < PACK_ROWS; j++)
                 assert_product(set->name, floats[i], out[j], r.floats + j * ODD, in->x, ODD);
             for (size_t g = 0; g < MM_GROUPS; g++)
@@ -422,6 +436,34 @@ static void floats_are_multiplied(void **state) {
         free(in);
     }
     free(tiles);
+}
+
+/* Whether one token is computed or up to MM_FEW makes no difference to the bits of each. */
+static void few_tokens_of_floats_give_the_bits_of_one(void **state) {
+    (void)state;
+    enum { WIDTH = 1179 }; /* two blocks of columns, some steps and an odd rest */
+    float *x = malloc(MM_FEW * WIDTH * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < MM_FEW * WIDTH; i++)
+        x[i] = noise();
+    for (unsigned s = 0; mm_set_at(s); s++)
+        for (int i = 0; i < 3; i++) {
+            struct rows r = make_rows(floats[i], PACK_ROWS, WIDTH);
+            for (size_t tokens = 2; tokens <= MM_FEW; tokens++) {
+                float few[MM_FEW * PACK_ROWS], one[PACK_ROWS];
+                mm_set_at(s)->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x, tokens, few);
+                for (size_t t = 0; t < tokens; t++) {
+                    mm_set_at(s)->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x + t * WIDTH,
+                                             1, one);
+                    assert_memory_equal(one, few + t * PACK_ROWS, sizeof one);
+                    for (size_t j = 0; j < PACK_ROWS; j++)
+                        assert_product(mm_set_at(s)->name, floats[i], one[j], r.floats + j * WIDTH,
+                                       x + t * WIDTH, WIDTH);
+                }
+            }
+            free_rows(&r);
+        }
+    free(x);
 }
 
 /* A slab of `count` columns by `tokens` tokens, as multiply_parts makes it, with some room after
@@ -548,6 +590,7 @@ int main(void) {
         cmocka_unit_test(panels_side_by_side_give_the_bits_of_one_token),
         cmocka_unit_test(activations_are_rounded_to_the_nearest_level),
         cmocka_unit_test(floats_are_multiplied),
+        cmocka_unit_test(few_tokens_of_floats_give_the_bits_of_one),
         cmocka_unit_test(floats_are_multiplied_in_parts),
         cmocka_unit_test(what_is_not_finite_stays_so_in_parts),
         cmocka_unit_test(what_is_not_finite_stays_so),

@@ -50,6 +50,7 @@ struct input {
     void *levels; /* quantised or split, see run */
     size_t tokens;
     unsigned run;
+    const struct mm_ready *ready; /* the only token, prepared for these weights */
 };
 
 void cpu_quantize(const struct greta_soft_work *work, const struct kern_quantize *a) {
@@ -125,25 +126,29 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
                 const float *values) {
     float *restrict out = p->out + token * (p->stride ? p->stride : p->w.n) + row - p->origin;
     if (!p->added)
-        memset(out, 0, count * sizeof *out);
-    for (size_t i = 0; i < count; i++)
+        memcpy(out, values, count * sizeof *out);
+    for (size_t i = 0; p->added && i < count; i++)
         out[i] += values[i];
     for (size_t i = 0; p->bias && i < count; i++)
         out[i] += p->bias[row + i];
 }
 
-/* out[r] = row `row` + r . x, of sixteen rows of floats; past the last full sixteen, of those
- * there are, each as sixteen times the same row, because dot_floats() takes no fewer. */
-static void float_group(const struct weight *w, uint64_t row, const float *x, float *out) {
+/* out[t * 16 + r] = row `row` + r . x of token t, of sixteen rows of floats; past the last full
+ * sixteen, of those there are, each as sixteen times the same row, because dot_floats() takes no
+ * fewer. */
+static void float_group(const struct weight *w, uint64_t row, const float *x, size_t tokens,
+                        float *out) {
     uint64_t left = w->n - row;
     if (left >= PACK_ROWS) {
-        mm()->dot_floats(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, out);
+        mm()->dot_floats(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, tokens,
+                         out);
         return;
     }
     for (uint64_t i = 0; i < left; i++) {
-        float rows[PACK_ROWS];
-        mm()->dot_floats(w->type, w->bytes + (row + i) * w->row_bytes, 0, w->k, x, rows);
-        out[i] = rows[0];
+        float rows[MM_FEW * PACK_ROWS];
+        mm()->dot_floats(w->type, w->bytes + (row + i) * w->row_bytes, 0, w->k, x, tokens, rows);
+        for (size_t t = 0; t < tokens; t++)
+            out[t * PACK_ROWS + i] = rows[t * PACK_ROWS];
     }
 }
 
@@ -151,14 +156,14 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, fl
 static void level_group(const struct weight *w, uint64_t row, const struct input *in,
                         struct way way, float *out) {
     const struct mm_set *set = way.bits < 512 && mm_narrow() ? mm_narrow() : mm();
-    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
+    const int8_t *x = levels_row(in->levels, 1, w->k, 0, 0).level;
     if (!w->packed && w->n - row >= PACK_ROWS) {
-        mm()->dot_rows(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, &act, in->run,
-                       out);
+        mm()->dot_rows(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, in->ready,
+                       in->run, out);
         return;
     }
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
-    set->dot(w->type, group_at(w, row, 0, w->k, room), w->k, &act, in->run, way.ahead, out);
+    set->dot(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run, way.ahead, out);
 }
 
 /* Both groups of a whole panel at once, if that is the way. */
@@ -168,8 +173,8 @@ static bool pair_for_one(const struct product *p, const struct input *in, struct
     float out[MM_PANEL];
     if (way.groups < 2 || to - from < MM_PANEL || !w->packed || !mm()->dot_pair)
         return false;
-    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
-    mm()->dot_pair(w->type, w->bytes + from * w->row_bytes, w->k, &act, in->run, way.ahead, out);
+    mm()->dot_pair(w->type, w->bytes + from * w->row_bytes, w->k,
+                   levels_row(in->levels, 1, w->k, 0, 0).level, in->ready, in->run, way.ahead, out);
     put(p, 0, from, MM_PANEL, out);
     return true;
 }
@@ -182,7 +187,7 @@ static void panel_for_one(const struct product *p, const struct input *in, struc
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
         if (tensor_type_is_float(w->type))
-            float_group(w, row, in->x, out);
+            float_group(w, row, in->x, 1, out);
         else
             level_group(w, row, in, way, out);
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
@@ -244,7 +249,7 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
 /* Panels that go through the activations together, and tokens of a turn: a slab of so many tokens
  * stays in the first cache while all those panels are multiplied with it, and all activations come
  * from the second cache or from behind it once for so many panels. */
-enum { PASS_PANELS = 4, PASS_TOKENS = 32 };
+enum { PASS_PANELS = 4, PASS_TOKENS = 48 };
 
 /* Elements [at, at + count) of a panel. */
 static void unpack_panel(const struct weight *w, uint64_t from, size_t at, size_t count,
@@ -262,6 +267,7 @@ static void panels_of_levels(const struct product *p, const struct input *in, ui
                              size_t panels, float *sums) {
     const struct weight *w = &p->w;
     struct mm_tile *tiles = scratch_need(SCRATCH_TILES, panels * MM_GROUPS * sizeof *tiles);
+    struct mm_ready *ready = scratch_need(SCRATCH_READY, PASS_TOKENS * sizeof *ready);
     for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
         size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
         for (size_t i = 0; i < panels; i++)
@@ -269,10 +275,23 @@ static void panels_of_levels(const struct product *p, const struct input *in, ui
         for (size_t t = 0; t < in->tokens; t += PASS_TOKENS) {
             const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, t);
             size_t some = in->tokens - t < PASS_TOKENS ? in->tokens - t : PASS_TOKENS;
+            mm()->prepare(w->type, &act, some, in->run, ready);
             for (size_t i = 0; i < panels; i++)
-                mm()->multiply(tiles + i * MM_GROUPS, &act, in->run, some,
+                mm()->multiply(tiles + i * MM_GROUPS, act.level, ready, in->run, some,
                                sums + (i * in->tokens + t) * MM_PANEL);
         }
+    }
+}
+
+/* A few tokens of floats, as one token: so few are read from memory no faster than multiplied. */
+static void panels_of_few_floats(const struct product *p, const struct input *in, uint64_t from,
+                                 uint64_t to) {
+    for (uint64_t row = from; row < to; row += PACK_ROWS) {
+        const size_t count = to - row < PACK_ROWS ? to - row : PACK_ROWS;
+        float out[MM_FEW * PACK_ROWS];
+        float_group(&p->w, row, in->x, in->tokens, out);
+        for (size_t t = 0; t < in->tokens; t++)
+            put(p, t, row, count, out + t * PACK_ROWS);
     }
 }
 
@@ -281,6 +300,12 @@ static void do_some_panels(const struct product *p, const struct input *in, uint
                            size_t panels) {
     const size_t each = in->tokens * MM_PANEL;
     const uint64_t from = first * MM_PANEL, n = p->w.n;
+    const bool split = in->run == KERN_SPLIT && mm()->split;
+    if (tensor_type_is_float(p->w.type) && in->tokens <= MM_FEW && !split) {
+        const uint64_t to = from + panels * MM_PANEL;
+        panels_of_few_floats(p, in, from, to < n ? to : n);
+        return;
+    }
     float *sums = scratch_need(SCRATCH_SUMS, panels * each * sizeof *sums);
     memset(sums, 0, panels * each * sizeof *sums);
     if (!tensor_type_is_float(p->w.type))
@@ -288,13 +313,24 @@ static void do_some_panels(const struct product *p, const struct input *in, uint
     for (size_t i = 0; i < panels; i++) {
         const uint64_t row = from + i * MM_PANEL;
         float *own = sums + i * each;
-        if (tensor_type_is_float(p->w.type) && in->run == KERN_SPLIT && mm()->split)
+        if (tensor_type_is_float(p->w.type) && split)
             panel_of_parts(p, in, row, own);
         else if (tensor_type_is_float(p->w.type))
             panel_of_floats(p, in, row, own);
         for (size_t t = 0; t < in->tokens; t++)
             put(p, t, row, n - row < MM_PANEL ? n - row : MM_PANEL, own + t * MM_PANEL);
     }
+}
+
+/* The input for one token of levels, prepared. */
+static struct input prepare_one(const struct input *in, const struct weight *w) {
+    const size_t slabs = levels_slabs(w->k);
+    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
+    struct mm_ready *ready = scratch_need(SCRATCH_READY, slabs * sizeof *ready);
+    struct input out = *in;
+    mm()->prepare(w->type, &act, slabs, in->run, ready);
+    out.ready = ready;
+    return out;
 }
 
 /* Panels [from, to) of a product. For one token packed weights are one stream, and how to go
@@ -305,11 +341,13 @@ static void do_panels(const struct product *p, const struct input *in, uint64_t 
     struct way way = { .bits = 512, .groups = 1 };
     if (measured)
         way = way_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
+    const struct input one =
+        in->tokens == 1 && !tensor_type_is_float(p->w.type) ? prepare_one(in, &p->w) : *in;
     for (uint64_t panel = from, some; panel < to; panel += some) {
         const uint64_t row = panel * MM_PANEL, n = p->w.n;
         some = in->tokens == 1 ? 1 : to - panel < PASS_PANELS ? to - panel : PASS_PANELS;
         if (in->tokens == 1)
-            panel_for_one(p, in, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
+            panel_for_one(p, &one, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
         else
             do_some_panels(p, in, panel, some);
     }
@@ -324,7 +362,7 @@ void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a)
                                .out = FLOATS(a->out),
                                .bias = a->biased ? FLOATS(a->bias) : NULL,
                                .added = a->added };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
     do_panels(&p, &in, work->first, work->last);
 }
 
@@ -354,7 +392,7 @@ void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul
           .out = FLOATS(a->v),
           .bias = a->v_biased ? FLOATS(a->v_bias) : NULL },
     };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
     do_products(work, p, 3, &in);
 }
 
@@ -363,7 +401,7 @@ void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_ma
         { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->gate) },
         { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->up) },
     };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
     do_products(work, p, 2, &in);
 }
 
@@ -398,7 +436,7 @@ void cpu_matmul_activate(const struct greta_soft_work *work, const struct kern_m
                                   .out = FLOATS(a->out),
                                   .bias = a->biased ? FLOATS(a->bias) : NULL };
     const struct product up = { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed) };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
     const uint64_t step = a->tokens == 1 ? work->last - work->first : PASS_PANELS;
     for (uint64_t panel = work->first; panel < work->last; panel += step)
         activate_panels(a, &gate, &up, &in, panel,

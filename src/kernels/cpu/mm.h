@@ -25,6 +25,7 @@ enum {
     MM_QUADS = MM_SLAB / 4,   /* of elements in a slab, see struct mm_tile */
     MM_GROUPS = 2,            /* packed groups that are multiplied at once */
     MM_PANEL = 2 * PACK_ROWS, /* rows of those */
+    MM_FEW = 8,               /* tokens, at most, that floats are multiplied with as they are */
     MM_PARTS = 3,             /* of a float, see struct mm_line */
     MM_STEP = 32,             /* elements of a row that are multiplied in parts at once */
     MM_STEPS = MM_SLAB / MM_STEP,
@@ -36,6 +37,14 @@ struct mm_row {
     int8_t *level; /* [k] */
     float *scale;  /* [k / 16] */
     float *sum;    /* [k / 16]: sums of 16 quantised elements, scaled */
+};
+
+/* What the sums of the 16 runs of a slab of activations are scaled with, see mm_walk.h; of two runs
+ * that share a scale, the first one counts. */
+struct mm_ready {
+    _Alignas(64) float by[MM_RUNS];   /* the scale, without its last two bits */
+    _Alignas(64) float less[MM_RUNS]; /* times by what sums begin with too much */
+    _Alignas(64) float more[MM_RUNS]; /* for minima: the scaled sum; else what sums begin with */
 };
 
 /* Bytes ahead of the reader that are fetched into the second cache and into the first; 0: none. */
@@ -81,31 +90,40 @@ struct mm_set {
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
      * types that have 256 elements per block. */
     void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
-    /* out[r] = row r of a packed group . x, for k elements that were quantised with this run. What
-     * is fetched ahead changes the time only. */
-    void (*dot)(enum tensor_type type, const void *group, size_t k, const struct mm_row *x,
-                unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]);
+    /* Of `slabs` slabs of activations that follow each other and were quantised with this run, for
+     * weights of a type. The last slab may be shorter; all of its runs are read. */
+    void (*prepare)(enum tensor_type type, const struct mm_row *x, size_t slabs, unsigned run,
+                    struct mm_ready *to);
+    /* out[r] = row r of a packed group . x, for k levels that were quantised with this run and
+     * prepared. What is fetched ahead changes the time only. */
+    void (*dot)(enum tensor_type type, const void *group, size_t k, const int8_t *x,
+                const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                float out[PACK_ROWS]);
     /* The same for two groups that follow each other in memory, side by side, bit for bit what dot
      * gives; NULL in sets whose registers hold no more than one. */
-    void (*dot_pair)(enum tensor_type type, const void *groups, size_t k, const struct mm_row *x,
-                     unsigned run, struct mm_ahead ahead, float out[MM_PANEL]);
+    void (*dot_pair)(enum tensor_type type, const void *groups, size_t k, const int8_t *x,
+                     const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                     float out[MM_PANEL]);
     /* The same for 16 rows as they are in the file, `stride` bytes apart, bit for bit. */
     void (*dot_rows)(enum tensor_type type, const void *rows, size_t stride, size_t k,
-                     const struct mm_row *x, unsigned run, float out[PACK_ROWS]);
+                     const int8_t *x, const struct mm_ready *ready, unsigned run,
+                     float out[PACK_ROWS]);
     /* pack_group() of 16 rows; the buffers do not overlap. */
     void (*pack)(enum tensor_type type, const void *rows, size_t stride, size_t blocks, void *to);
     /* Elements [at, at + count) of a packed group; both are multiples of the type's block, count
      * <= MM_SLAB. */
     void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,
                    struct mm_tile *tile);
-    /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t. The rows of x are those of
-     * the same slab, MM_SLAB elements apart. Slab by slab this gives bit for bit what dot does. */
-    void (*multiply)(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
-                     size_t tokens, float *sums);
-    /* out[r] = row r of floats of a type . x, for the 16 rows from `rows` on, `stride` bytes apart.
-     */
+    /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t. The levels are those of
+     * the same slab, MM_SLAB elements apart, prepared for the tiles' type. Slab by slab this gives
+     * bit for bit what dot does. */
+    void (*multiply)(const struct mm_tile tiles[MM_GROUPS], const int8_t *x,
+                     const struct mm_ready *ready, unsigned run, size_t tokens, float *sums);
+    /* out[t * PACK_ROWS + r] = row r of floats of a type . x of token t, for the 16 rows from
+     * `rows` on, `stride` bytes apart, and up to MM_FEW tokens, k floats apart. A token's result
+     * does not depend on how many there are. */
     void (*dot_floats)(enum tensor_type type, const void *rows, size_t stride, size_t k,
-                       const float *x, float out[PACK_ROWS]);
+                       const float *x, size_t tokens, float *out);
     /* Columns 0 to count - 1 of 16 rows of floats, `stride` bytes apart. */
     void (*unpack_floats)(enum tensor_type type, const void *rows, size_t stride, size_t count,
                           struct mm_float_tile *tile);

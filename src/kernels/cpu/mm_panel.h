@@ -30,10 +30,13 @@ INLINE void begin(struct sink *k) {
     }
 }
 
-INLINE void next_block(struct sink *k, size_t length) {
-    k->x.level += length;
-    k->x.scale += length / MM_RUN;
-    k->x.sum += length / MM_RUN;
+/* The activations that block b of a row is multiplied with; blocks have `length` elements. */
+INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *ready, size_t b,
+                     size_t length) {
+    const size_t at = b * length;
+    k->level = x + at;
+    k->ready = ready + at / MM_SLAB;
+    k->first = (int)(at % MM_SLAB / MM_RUN);
 }
 
 /* Whether blocks have 256 elements, so that activations usually have a scale for 32. */
@@ -41,42 +44,42 @@ INLINE void next_block(struct sink *k, size_t length) {
 
 #define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
     INLINE void dot_run_##type(int groups, const uint8_t *p, size_t apart, size_t blocks,          \
-                               size_t length, int run, const struct mm_row *x,                     \
-                               struct mm_ahead ahead, float *out) {                                \
+                               size_t length, int run, const int8_t *x,                            \
+                               const struct mm_ready *ready, struct mm_ahead ahead, float *out) {  \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink sink = { .mins = (mins_),                                                      \
                              .groups = groups,                                                     \
                              .bits = (bits_),                                                      \
                              .zero = (zero_),                                                      \
-                             .run = run,                                                           \
-                             .x = *x },                                                            \
+                             .run = run },                                                         \
                     *k = &sink;                                                                    \
         begin(k);                                                                                  \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             struct block g[WALK_GROUPS];                                                           \
+            at_block(k, x, ready, b, length);                                                      \
             EACH_GROUP(j) g[j] = block_at(p + (size_t)j * apart, &layout, ahead);                  \
             walk(k, g);                                                                            \
-            next_block(k, length);                                                                 \
         }                                                                                          \
         EACH_GROUP(j) vf_store(out + j * PACK_ROWS, k->of[j].sum);                                 \
     }                                                                                              \
     static void dot_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,           \
-                           const struct mm_row *x, struct mm_ahead ahead, float *out) {            \
+                           const int8_t *x, const struct mm_ready *ready, struct mm_ahead ahead,   \
+                           float *out) {                                                           \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_run_##type(1, p, 0, blocks, length, 32, x, ahead, out);                            \
+            dot_run_##type(1, p, 0, blocks, length, 32, x, ready, ahead, out);                     \
         else                                                                                       \
-            dot_run_##type(1, p, 0, blocks, length, 16, x, ahead, out);                            \
+            dot_run_##type(1, p, 0, blocks, length, 16, x, ready, ahead, out);                     \
     }                                                                                              \
     static void dot_pair_##type(const uint8_t *p, size_t apart, size_t blocks, size_t length,      \
-                                unsigned run, const struct mm_row *x, struct mm_ahead ahead,       \
-                                float *out) {                                                      \
+                                unsigned run, const int8_t *x, const struct mm_ready *ready,       \
+                                struct mm_ahead ahead, float *out) {                               \
         const int usual = IS_LONG(type) && (run_) == 32 ? 32 : 16;                                 \
         if (VEC_GROUPS == 2 && (run == 32 && (run_) == 32 ? 32 : 16) == usual) {                   \
-            dot_run_##type(VEC_GROUPS, p, apart, blocks, length, usual, x, ahead, out);            \
+            dot_run_##type(VEC_GROUPS, p, apart, blocks, length, usual, x, ready, ahead, out);     \
             return;                                                                                \
         }                                                                                          \
-        dot_##type(p, blocks, length, run, x, ahead, out);                                         \
-        dot_##type(p + apart, blocks, length, run, x, ahead, out + PACK_ROWS);                     \
+        dot_##type(p, blocks, length, run, x, ready, ahead, out);                                  \
+        dot_##type(p + apart, blocks, length, run, x, ready, ahead, out + PACK_ROWS);              \
     }                                                                                              \
     static void unpack_##type(const uint8_t *p, size_t blocks, size_t length, struct mm_tile *t) { \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
@@ -98,13 +101,34 @@ INLINE void next_block(struct sink *k, size_t length) {
 MM_TYPES
 #undef MM_TYPE
 
-static void dot(enum tensor_type type, const void *group, size_t n, const struct mm_row *x,
-                unsigned run, struct mm_ahead ahead, float out[PACK_ROWS]) {
+static void prepare(enum tensor_type type, const struct mm_row *x, size_t slabs, unsigned run,
+                    struct mm_ready *to) {
+    int zero = 0, own = 16, mins = 0;
+    switch (type) {
+#define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
+    case TENSOR_TYPE_##type:                                                                       \
+        zero = (zero_);                                                                            \
+        own = (run_);                                                                              \
+        mins = (mins_);                                                                            \
+        break;
+        MM_TYPES
+#undef MM_TYPE
+    default:
+        return;
+    }
+    const int least = run == 32 && own == 32 ? 32 : 16;
+    for (size_t i = 0; i < slabs; i++)
+        get_ready(x->scale + i * MM_RUNS, x->sum + i * MM_RUNS, least, zero, mins, to + i);
+}
+
+static void dot(enum tensor_type type, const void *group, size_t n, const int8_t *x,
+                const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                float out[PACK_ROWS]) {
     const size_t length = tensor_type_find(type)->block_elements;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_##type(group, n / length, length, run, x, ahead, out);                                 \
+        dot_##type(group, n / length, length, run, x, ready, ahead, out);                          \
         break;
         MM_TYPES
 #undef MM_TYPE
@@ -113,15 +137,16 @@ static void dot(enum tensor_type type, const void *group, size_t n, const struct
     }
 }
 
-static void dot_pair(enum tensor_type type, const void *groups, size_t n, const struct mm_row *x,
-                     unsigned run, struct mm_ahead ahead, float out[MM_PANEL]) {
+static void dot_pair(enum tensor_type type, const void *groups, size_t n, const int8_t *x,
+                     const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                     float out[MM_PANEL]) {
     const struct tensor_type_info *t = tensor_type_find(type);
     const size_t length = t->block_elements, blocks = n / length;
     const size_t apart = blocks * t->block_bytes * PACK_ROWS;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_pair_##type(groups, apart, blocks, length, run, x, ahead, out);                        \
+        dot_pair_##type(groups, apart, blocks, length, run, x, ready, ahead, out);                 \
         break;
         MM_TYPES
 #undef MM_TYPE
@@ -155,10 +180,9 @@ typedef vi sums_of_run[VEC_GROUPS][VEC_TOKENS];
 #define EACH_SUM(g, t)                                                                             \
     UNROLL for (int g = 0; g < groups; g++) UNROLL for (int t = 0; t < tokens; t++)
 
-/* Quads [from, from + count) of tiles, multiplied and summed in one piece. */
+/* Adds the products of quads [from, from + count) of tiles to sums, in one piece. */
 INLINE void step_over(const struct mm_tile *tile, bool high, int groups, const int8_t *level,
                       int tokens, size_t from, int count, sums_of_run sum) {
-    EACH_SUM(g, t) sum[g][t] = vi_zero();
     UNROLL for (int q = 0; q < count; q++) {
         vi w[VEC_GROUPS];
         UNROLL for (int g = 0; g < groups; g++) w[g] =
@@ -170,64 +194,62 @@ INLINE void step_over(const struct mm_tile *tile, bool high, int groups, const i
     }
 }
 
-/* Adds up, as words, a run of `quads` quads from `from` on: of the levels or of their high bits. */
+/* Adds a run of `quads` quads from `from` on, as words: of the levels or of their high bits. */
 INLINE void sum_run(const struct mm_tile *tile, bool high, int bits, int groups,
                     const int8_t *level, int tokens, size_t from, int quads, sums_of_run sum) {
-    const int steps = steps_of(bits) < quads ? steps_of(bits) : quads;
+    const int steps = steps_of(bits) < quads ? steps_of(bits) : quads; // NOLINT
+    if (!VEC_NARROW) {
+        step_over(tile, high, groups, level, tokens, from, quads, sum);
+        return;
+    }
     for (int q = 0; q < quads; q += steps) {
         sums_of_run piece;
+        EACH_SUM(g, t) piece[g][t] = vi_zero();
         step_over(tile, high, groups, level + 4 * q, tokens, from + (size_t)q, steps, piece);
         EACH_SUM(g, t) sum[g][t] = vi_add(sum[g][t], vi_words(piece[g][t], high ? 16 : 1));
     }
 }
 
-/* offset_of() every token and run. */
-INLINE void find_offsets(const struct mm_tile *tile, const float *sum, int tokens, int run,
-                         bool mins, float offset[VEC_TOKENS * MM_RUNS]) {
-    const int count = tokens * MM_SLAB / run, zero = (int)tile->zero;
-    for (int i = 0; i < count; i++)
-        offset[i] = offset_of(zero, mins, run == 32 ? sum[2 * i] + sum[2 * i + 1] : sum[i]);
-}
-
 /* `groups` tiles by `tokens` rows of activations, run by run; all of these are constants where this
- * is inlined, so that the sums of a run stay in registers. */
-INLINE void multiply_some(const struct mm_tile *tile, int groups, const struct mm_row *x,
-                          int tokens, int bits, int run, bool mins, float *restrict sums) {
-    const unsigned own_runs = tile->run == 32 && run == 16 ? 2 : 1; /* to one of the weights */
-    float offset[VEC_TOKENS * MM_RUNS];
-    find_offsets(tile, x->sum, tokens, run, mins, offset);
+ * is inlined, so that the sums of a run, and those of all runs where there are registers enough
+ * (VEC_HOLDS), stay in registers. */
+INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *x,
+                          const struct mm_ready *ready, int tokens, int bits, int run, bool mins,
+                          float *restrict sums) {
+    const unsigned halves = run == 16 && tile->run == 32; /* of the runs of the weights */
+    vf total[VEC_GROUPS][VEC_TOKENS];
+    if (VEC_HOLDS)
+        EACH_SUM(g, t) total[g][t] = vf_load(sums + t * MM_PANEL + g * PACK_ROWS);
     for (unsigned r = 0; r < tile->count / (unsigned)run; r++) {
-        const size_t from = (size_t)r * (unsigned)run, own = own_runs == 2 ? r / 2 : r;
-        const float *scale = x->scale + from / MM_RUN;
+        const size_t from = (size_t)r * (unsigned)run, own = r >> halves;
         sums_of_run sum;
-        EACH_SUM(g, t) sum[g][t] = vi_zero();
-        sum_run(tile, false, bits, groups, x->level + from, tokens, from / 4, run / 4, sum);
+        EACH_SUM(g, t) sum[g][t] = begin_of(&ready[t], from / MM_RUN, mins);
+        sum_run(tile, false, bits, groups, x + from, tokens, from / 4, run / 4, sum);
         if (is_split(bits))
-            sum_run(tile, true, bits, groups, x->level + from, tokens, from / 4, run / 4, sum);
+            sum_run(tile, true, bits, groups, x + from, tokens, from / 4, run / 4, sum);
         UNROLL for (int g = 0; g < groups; g++) {
-            vf own_scale = vf_load(tile[g].scale[own]), own_min = vf_load(tile[g].min[own]);
-            float *to = sums + g * PACK_ROWS;
+            vf scale = vf_load(tile[g].scale[own]), min = vf_load(tile[g].min[own]);
             UNROLL for (int t = 0; t < tokens; t++) {
-                vf by = vf_set(scale[t * MM_RUNS]);
-                vf more = vf_set(offset[(unsigned)t * (MM_SLAB / (unsigned)run) + r]);
-                vf_store(to + t * MM_PANEL, add_run(vf_load(to + t * MM_PANEL), sum[g][t], by, more,
-                                                    own_scale, own_min, mins));
+                float *to = sums + t * MM_PANEL + g * PACK_ROWS; // NOLINT
+                vf so_far = VEC_HOLDS ? total[g][t] : vf_load(to);
+                total[g][t] =
+                    add_run(so_far, sum[g][t], &ready[t], from / MM_RUN, scale, min, mins);
+                if (!VEC_HOLDS)
+                    vf_store(to, total[g][t]);
             }
         }
     }
-}
-
-static struct mm_row row_at(const struct mm_row *x, size_t t) {
-    return (struct mm_row){ x->level + t * MM_SLAB, x->scale + t * MM_RUNS, x->sum + t * MM_RUNS };
+    if (VEC_HOLDS)
+        EACH_SUM(g, t) vf_store(sums + t * MM_PANEL + g * PACK_ROWS, total[g][t]);
 }
 
 /* Tokens from t on, `at_once` by `at_once`; where that ends. */
-INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const struct mm_row *x, size_t t,
-                          size_t tokens, int bits, int run, bool mins, float *sums) {
-    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once) {
-        struct mm_row row = row_at(x, t);
-        multiply_some(tile, VEC_GROUPS, &row, at_once, bits, run, mins, sums + t * MM_PANEL);
-    }
+INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t *x,
+                          const struct mm_ready *ready, size_t t, size_t tokens, int bits, int run,
+                          bool mins, float *sums) {
+    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once)
+        multiply_some(tile, VEC_GROUPS, x + t * MM_SLAB, ready + t, at_once, bits, run, mins,
+                      sums + t * MM_PANEL);
     return t;
 }
 
@@ -248,29 +270,30 @@ INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const struct 
 
 #define MM_PRODUCT(bits, run, mins)                                                                \
     static NOINLINE size_t many_##bits##_##run##_##mins(                                           \
-        const struct mm_tile *tile, const struct mm_row *x, size_t tokens, float *sums) {          \
-        return multiply_by(VEC_TOKENS, tile, x, 0, tokens, bits, run, mins, sums);                 \
+        const struct mm_tile *tile, const int8_t *x, const struct mm_ready *ready, size_t tokens,  \
+        float *sums) {                                                                             \
+        return multiply_by(VEC_TOKENS, tile, x, ready, 0, tokens, bits, run, mins, sums);          \
     }                                                                                              \
-    static NOINLINE void few_##bits##_##run##_##mins(const struct mm_tile *tile,                   \
-                                                     const struct mm_row *x, size_t t,             \
+    static NOINLINE void few_##bits##_##run##_##mins(const struct mm_tile *tile, const int8_t *x,  \
+                                                     const struct mm_ready *ready, size_t t,       \
                                                      size_t tokens, float *sums) {                 \
-        UNROLL for (int n = VEC_TOKENS / 2; n > 0; n /= 2) t =                                     \
-            multiply_by(n, tile, x, t, tokens, bits, run, mins, sums);                             \
+        UNROLL for (int n = VEC_FEW; n > 0; n /= 2) t =                                            \
+            multiply_by(n, tile, x, ready, t, tokens, bits, run, mins, sums);                      \
     }
 MM_PRODUCTS
 #undef MM_PRODUCT
 
-static void multiply(const struct mm_tile tiles[MM_GROUPS], const struct mm_row *x, unsigned run,
-                     size_t tokens, float *sums) {
+static void multiply(const struct mm_tile tiles[MM_GROUPS], const int8_t *x,
+                     const struct mm_ready *ready, unsigned run, size_t tokens, float *sums) {
     const unsigned bits = VEC_NARROW ? tiles->bits : 4, mins = tiles->mins;
     const unsigned least = run < tiles->run ? run : tiles->run;
     for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
         float *to = sums + (size_t)g * PACK_ROWS;
 #define MM_PRODUCT(bits_, run_, mins_)                                                             \
     if ((VEC_NARROW || (bits_) == 4) && bits == (bits_) && least == (run_) && mins == (mins_)) {   \
-        size_t t = many_##bits_##_##run_##_##mins_(tiles + g, x, tokens, to);                      \
+        size_t t = many_##bits_##_##run_##_##mins_(tiles + g, x, ready, tokens, to);               \
         if (t < tokens)                                                                            \
-            few_##bits_##_##run_##_##mins_(tiles + g, x, t, tokens, to);                           \
+            few_##bits_##_##run_##_##mins_(tiles + g, x, ready, t, tokens, to);                    \
     }
         MM_PRODUCTS
 #undef MM_PRODUCT
@@ -289,7 +312,7 @@ INLINE void multiply_some_floats(const struct mm_float_tile *tile, int groups, s
         UNROLL for (int g = 0; g < groups; g++) w[g] = vf_load(tile[g].w[i]);
         UNROLL for (int t = 0; t < tokens; t++) {
             vf v = vf_set(x[(size_t)t * k + i]);
-            UNROLL for (int g = 0; g < groups; g++) part[g][t] = vf_fma(w[g], v, part[g][t]);
+            UNROLL for (int g = 0; g < groups; g++) part[g][t] = vf_mla(w[g], v, part[g][t]);
         }
     }
     UNROLL for (int t = 0; t < tokens; t++) UNROLL for (int g = 0; g < groups; g++)
@@ -335,51 +358,86 @@ INLINE void turn(enum tensor_type type, const char *rows, size_t stride, size_t 
     }
 }
 
-/* Prefetches the same columns of the next rows and, less far ahead, the next columns of these. */
-INLINE void prefetch_rows(const char *rows, size_t stride, size_t bytes) {
+/* Prefetches the same columns of the next `count` rows and, less far ahead, the next columns of
+ * these. */
+INLINE void prefetch_rows(const char *rows, size_t stride, int count, size_t bytes) {
     enum { COLUMNS = 512 };
-    UNROLL for (size_t r = 0; r < 4; r++) for (size_t i = 0; i < bytes; i += LINE) {
-        __builtin_prefetch(rows + (r + 4) * stride + i, 0, 2);
+    UNROLL for (size_t r = 0; r < (size_t)count; r++) for (size_t i = 0; i < bytes; i += LINE) {
+        __builtin_prefetch(rows + (r + (size_t)count) * stride + i, 0, 2);
         __builtin_prefetch(rows + r * stride + COLUMNS + i);
     }
 }
 
-INLINE void dot_four(enum tensor_type type, const char *rows, size_t stride, size_t n,
-                     const float *x, float *out) {
-    enum { STEP = 32 };
+enum { DOT_STEP = 32, DOT_ROWS = 4 }; /* columns and rows that are multiplied at once */
+
+/* Adds to part, which is [row][MM_FEW tokens][16], the products of DOT_ROWS rows and `tokens`
+ * tokens, lane by lane, in columns [0, n), a multiple of DOT_STEP. Rows of x lie `apart` floats
+ * apart. One token and several are summed up in the same order. */
+INLINE void add_products(enum tensor_type type, const char *rows, size_t stride, size_t n,
+                         const float *x, size_t apart, int tokens, float *part) {
     const size_t size = float_size(type);
-    vf part[4];
-    size_t i = 0;
-    UNROLL for (int r = 0; r < 4; r++) part[r] = vf_set(0);
-    for (; i + STEP <= n; i += STEP) {
-        prefetch_rows(rows + i * size, stride, STEP * size);
-        UNROLL for (size_t j = i; j < i + STEP; j += 16) {
-            vf v = vf_load(x + j);
-            UNROLL for (size_t r = 0; r < 4; r++) part[r] =
-                vf_fma(load_floats(type, rows + r * stride + j * size), v, part[r]);
+    vf sum[DOT_ROWS][VEC_DOT_TOKENS];
+    UNROLL for (int r = 0; r < DOT_ROWS; r++) UNROLL for (int t = 0; t < tokens; t++) sum[r][t] =
+        vf_load(part + (r * MM_FEW + t) * 16);
+    for (size_t i = 0; i < n; i += DOT_STEP) {
+        prefetch_rows(rows + i * size, stride, DOT_ROWS, DOT_STEP * size);
+        UNROLL for (size_t j = i; j < i + DOT_STEP; j += 16) {
+            vf v[VEC_DOT_TOKENS];
+            UNROLL for (int t = 0; t < tokens; t++) v[t] = vf_load(x + (size_t)t * apart + j);
+            UNROLL for (size_t r = 0; r < DOT_ROWS; r++) {
+                vf w = load_floats(type, rows + r * stride + j * size);
+                UNROLL for (int t = 0; t < tokens; t++) sum[r][t] = vf_mla(w, v[t], sum[r][t]);
+            }
         }
     }
-    for (size_t r = 0; r < 4; r++) {
-        float w[STEP];
-        out[r] = vf_total(part[r]);
-        if (i < n)
-            quant_decoder(type)(rows + r * stride + i * size, w, n - i);
-        for (size_t j = 0; i + j < n; j++)
-            out[r] += w[j] * x[i + j];
+    UNROLL for (int r = 0; r < DOT_ROWS; r++) UNROLL for (int t = 0; t < tokens; t++)
+        vf_store(part + (r * MM_FEW + t) * 16, sum[r][t]);
+}
+
+/* out[t * PACK_ROWS + r]: the lanes of the sums added up, and the columns from `from` on. */
+INLINE void end_products(enum tensor_type type, const char *row, size_t from, size_t n,
+                         const float *x, const float *part, size_t tokens, float *out) {
+    float w[DOT_STEP];
+    if (from < n)
+        quant_decoder(type)(row + from * float_size(type), w, n - from);
+    for (size_t t = 0; t < tokens; t++) {
+        float total = vf_total(vf_load(part + t * 16));
+        for (size_t j = 0; from + j < n; j++)
+            total += w[j] * x[t * n + from + j];
+        out[t * PACK_ROWS] = total;
     }
 }
 
+/* Columns go in blocks: those of all tokens stay in the first cache while all rows are multiplied
+ * with them. */
+INLINE void dot_few(enum tensor_type type, const char *rows, size_t stride, size_t n,
+                    const float *x, size_t tokens, float *out) {
+    enum { COLUMNS = 512 };
+    const size_t whole = n - n % DOT_STEP, block = tokens == 1 ? whole : COLUMNS;
+    float part[PACK_ROWS][MM_FEW * 16];
+    for (size_t r = 0; r < PACK_ROWS; r++)
+        memset(part[r], 0, tokens * 16 * sizeof part[r][0]);
+    for (size_t at = 0; at < whole; at += block)
+        for (size_t r = 0; r < PACK_ROWS; r += DOT_ROWS) {
+            const char *p = rows + r * stride + at * float_size(type);
+            const size_t columns = whole - at < block ? whole - at : block;
+            size_t t = 0;
+            UNROLL for (int some = VEC_DOT_TOKENS; some > 0;
+                        some /= 2) for (; t + (size_t)some <= tokens; t += (size_t)some)
+                add_products(type, p, stride, columns, x + t * n + at, n, some, part[r] + t * 16);
+        }
+    for (size_t r = 0; r < PACK_ROWS; r++)
+        end_products(type, rows + r * stride, whole, n, x, part[r], tokens, out + r);
+}
+
 static void dot_floats(enum tensor_type type, const void *rows, size_t stride, size_t n,
-                       const float *x, float out[PACK_ROWS]) {
-    for (int r = 0; r < PACK_ROWS; r += 4) {
-        const char *at = (const char *)rows + (size_t)r * stride;
-        if (type == TENSOR_TYPE_F16)
-            dot_four(TENSOR_TYPE_F16, at, stride, n, x, out + r);
-        else if (type == TENSOR_TYPE_BF16)
-            dot_four(TENSOR_TYPE_BF16, at, stride, n, x, out + r);
-        else
-            dot_four(TENSOR_TYPE_F32, at, stride, n, x, out + r);
-    }
+                       const float *x, size_t tokens, float *out) {
+    if (type == TENSOR_TYPE_F16)
+        dot_few(TENSOR_TYPE_F16, rows, stride, n, x, tokens, out);
+    else if (type == TENSOR_TYPE_BF16)
+        dot_few(TENSOR_TYPE_BF16, rows, stride, n, x, tokens, out);
+    else
+        dot_few(TENSOR_TYPE_F32, rows, stride, n, x, tokens, out);
 }
 
 static void unpack_floats(enum tensor_type type, const void *rows, size_t stride, size_t count,
@@ -426,6 +484,7 @@ static void quantize(const float *x, size_t n, unsigned run, const struct mm_row
 #define MM_SET(name_)                                                                              \
     static const struct mm_set set = { .name = name_,                                              \
                                        .quantize = quantize,                                       \
+                                       .prepare = prepare,                                         \
                                        .dot = dot,                                                 \
                                        .dot_pair = VEC_GROUPS == 2 ? dot_pair : NULL,              \
                                        .dot_rows = dot_rows,                                       \

@@ -132,29 +132,31 @@ INLINE void prefetch_next_rows(const uint8_t *next, size_t bytes) {
 
 #define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
     INLINE void dot_rows_run_##type(const uint8_t *p, size_t stride, size_t blocks, size_t length, \
-                                    size_t bytes, int run, const struct mm_row *x, float *out) {   \
+                                    size_t bytes, int run, const int8_t *x,                        \
+                                    const struct mm_ready *ready, float *out) {                    \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         _Alignas(64) uint8_t room[MOST_PACKED];                                                    \
         const struct block g = block_at(room, &layout, (struct mm_ahead){ 0, 0 });                 \
         struct sink k = {                                                                          \
-            .mins = (mins_), .groups = 1, .bits = (bits_), .zero = (zero_), .run = run, .x = *x    \
+            .mins = (mins_), .groups = 1, .bits = (bits_), .zero = (zero_), .run = run             \
         };                                                                                         \
         begin(&k);                                                                                 \
         for (size_t b = 0; b < blocks; b++) {                                                      \
             prefetch_next_rows(p + PACK_ROWS * stride + b * layout.bytes, layout.bytes);           \
             pack_block(TENSOR_TYPE_##type, bytes, p + b * bytes, stride, room);                    \
+            at_block(&k, x, ready, b, length);                                                     \
             walk(&k, &g);                                                                          \
-            next_block(&k, length);                                                                \
         }                                                                                          \
         vf_store(out, k.of[0].sum);                                                                \
     }                                                                                              \
     static void dot_rows_##type(const uint8_t *p, size_t stride, size_t blocks, size_t length,     \
-                                unsigned run, const struct mm_row *x, float *out) {                \
+                                unsigned run, const int8_t *x, const struct mm_ready *ready,       \
+                                float *out) {                                                      \
         const size_t bytes = pack_layout(TENSOR_TYPE_##type).bytes / PACK_ROWS;                    \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_rows_run_##type(p, stride, blocks, length, bytes, 32, x, out);                     \
+            dot_rows_run_##type(p, stride, blocks, length, bytes, 32, x, ready, out);              \
         else                                                                                       \
-            dot_rows_run_##type(p, stride, blocks, length, bytes, 16, x, out);                     \
+            dot_rows_run_##type(p, stride, blocks, length, bytes, 16, x, ready, out);              \
     }                                                                                              \
     static void pack_##type(const uint8_t *p, size_t stride, size_t blocks, uint8_t *to) {         \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
@@ -168,12 +170,13 @@ MM_TYPES
 #undef MM_TYPE
 
 static void dot_rows(enum tensor_type type, const void *rows, size_t stride, size_t n,
-                     const struct mm_row *x, unsigned run, float out[PACK_ROWS]) {
+                     const int8_t *x, const struct mm_ready *ready, unsigned run,
+                     float out[PACK_ROWS]) {
     const size_t length = tensor_type_find(type)->block_elements;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_rows_##type(rows, stride, n / length, length, run, x, out);                            \
+        dot_rows_##type(rows, stride, n / length, length, run, x, ready, out);                     \
         break;
         MM_TYPES
 #undef MM_TYPE

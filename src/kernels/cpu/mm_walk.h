@@ -22,6 +22,62 @@ struct totals {
     vf sum;
 };
 
+/* ---- scaling ---------------------------------------------------------------------------------
+ *
+ * The sum of a run's products becomes a float without an instruction that converts it: it is summed
+ * up from the bits of MAGIC on, whose last bit is worth 1, so that the bits of the sum are those of
+ * the float MAGIC + sum. A multiply-add then takes MAGIC away again and scales what is left:
+ *
+ *     (MAGIC + sum) * by - MAGIC * by = sum * by
+ *
+ * This is rounded once, if MAGIC * by is exact: `by`, the scale of the activations, loses its last
+ * two bits. Levels that are too large by `zero` are taken care of by beginning with MAGIC - zero *
+ * (sum of the run's activations). Sums stay below 2^21 (32 products of 255 and 127).
+ *
+ * Where sums are narrow (VEC_NARROW), MAGIC takes an addition of its own. It is worth that for
+ * types with a `zero`, whose correction comes with it; the sums of the others are converted, which
+ * gives the same bits. */
+
+#define MAGIC 12582912.0f /* 1.5 * 2^23 */
+
+INLINE void get_ready(const float *scale, const float *sum, int run, int zero, bool mins,
+                      struct mm_ready *to) {
+    const vf one = vf_set(1), own = vf_load(scale), by = vf_coarse(own);
+    vf total = vf_load(sum);
+    if (!mins) /* as a whole number again: sums of levels are below 2^12 */
+        total = vf_fma(vf_fma(total, vf_inverse(own), vf_set(MAGIC)), one, vf_set(-MAGIC));
+    if (run == 32)
+        total = vf_pairs(total);
+    vf_store(to->by, by);
+    vf_store(to->less, vf_mul(by, vf_set(-MAGIC)));
+    vf_store(to->more, mins ? total : vf_fnma(vf_set((float)zero), total, vf_set(MAGIC)));
+}
+
+INLINE bool is_converted(bool mins) {
+    return VEC_NARROW && mins;
+}
+
+/* What the sums of run `at` begin with. */
+INLINE vi begin_of(const struct mm_ready *r, size_t at, bool mins) {
+    if (is_converted(mins))
+        return vi_zero();
+    return vi_bits(vf_set(mins ? MAGIC : r->more[at]));
+}
+
+/* total + a run's sums, with the scale of its activations and their sum (both from struct
+ * mm_ready), and the scale and minimum of its weights. One token and many are added up by this, and
+ * so give the same bits. */
+INLINE vf add_run(vf total, vi sums, const struct mm_ready *r, size_t at, vf scale, vf min,
+                  bool mins) {
+    const vf by = vf_set(r->by[at]);
+    const vf v = is_converted(mins) ? vf_mul(vf_words(sums), by)
+                                    : vf_fma(vf_bits(sums), by, vf_set(r->less[at]));
+    total = vf_fma(v, scale, total);
+    return mins ? vf_fnma(vf_set(r->more[at]), min, total) : total;
+}
+
+/* ---- where levels go ------------------------------------------------------------------------ */
+
 struct sink {
     /* constants wherever this is inlined */
     bool keep, mins; /* unpack, else dot; whether there are minima */
@@ -29,7 +85,9 @@ struct sink {
     int bits, zero;
     int run; /* dot: elements that share a scale of the activations */
     /* dot: this block's activations */
-    struct mm_row x;
+    const int8_t *level;
+    const struct mm_ready *ready;
+    int first; /* run of the slab that the block begins with */
     struct totals of[WALK_GROUPS];
     /* unpack: one group */
     struct mm_tile *tile;
@@ -38,10 +96,19 @@ struct sink {
 
 #define EACH_GROUP(j) UNROLL for (int j = 0; j < k->groups; j++)
 
-INLINE void add_quad(struct sink *k, int j, int part, int quad, vi low, vi high) {
+/* Whether the sums of a run have what they begin with from their first step on; else it is added to
+ * them. */
+INLINE bool is_begun(bool raised) {
+    return !VEC_NARROW && !raised;
+}
+
+/* raised: levels are 16 times too large. */
+INLINE void add_quad(struct sink *k, int j, int part, int quad, bool raised, vi low, vi high) {
     const int steps = steps_of(k->bits);
     struct totals *t = &k->of[j];
-    vi x = vi_quad(k->x.level + 4 * quad);
+    vi x = vi_quad(k->level + 4 * quad);
+    if (is_begun(raised) && quad % (k->run / 4) == 0)
+        t->part[part] = begin_of(k->ready, (size_t)(k->first + quad / 4), k->mins);
     t->part[part] = vi_step(t->part[part], low, x);
     if (is_split(k->bits))
         t->high[part] = vi_step(t->high[part], high, x);
@@ -53,19 +120,23 @@ INLINE void add_quad(struct sink *k, int j, int part, int quad, vi low, vi high)
 
 /* Levels of a quad of the block of group j; `part` tells runs apart that are open at the same time.
  */
-INLINE void put(struct sink *k, int j, int part, int quad, vi levels) {
+INLINE void put_raised(struct sink *k, int j, int part, int quad, bool raised, vi levels) {
     vi high = levels;
     if (is_split(k->bits)) {
         high = vi_and(vi_right(levels, 4), 0x0f0f);
         levels = vi_and(levels, 0x0f0f);
     }
     if (!k->keep) {
-        add_quad(k, j, part, quad, levels, high);
+        add_quad(k, j, part, quad, raised, levels, high);
         return;
     }
     vi_store(k->tile->level[k->quad + quad], levels);
     if (is_split(k->bits))
         vi_store(k->tile->high[k->quad + quad], high);
+}
+
+INLINE void put(struct sink *k, int j, int part, int quad, vi levels) {
+    put_raised(k, j, part, quad, false, levels);
 }
 
 /* Where sums are wide, high nibbles are multiplied where they are: the sum of a run, 16 times too
@@ -75,7 +146,9 @@ INLINE bool stays_high(const struct sink *k) {
 }
 
 INLINE void put_high(struct sink *k, int j, int part, int quad, vi w) {
-    put(k, j, part, quad, stays_high(k) ? vi_and(w, 0xf0f0) : vi_and(vi_right(w, 4), 0x0f0f));
+    const bool raised = stays_high(k);
+    put_raised(k, j, part, quad, raised,
+               raised ? vi_and(w, 0xf0f0) : vi_and(vi_right(w, 4), 0x0f0f));
 }
 
 /* The sums of a run; the next one begins. */
@@ -94,25 +167,12 @@ INLINE vi lowered(const struct sink *k, bool high, vi sum) {
     return high && stays_high(k) ? vi_sixteenth(sum) : sum;
 }
 
-/* What levels that are too large, or minima, make of the sum of a run's activations. */
-INLINE float offset_of(int zero, bool mins, float sum) {
-    return mins ? sum : -(float)zero * sum;
-}
-
-/* total + a run's sums, with the scale of its activations, offset_of() it, and the scale and
- * minimum of its weights. One token and many are added up by this, and so give the same bits. */
-INLINE vf add_run(vf total, vi sums, vf by, vf offset, vf scale, vf min, bool mins) {
-    vf v = vf_words(sums);
-    return mins ? vf_fnma(offset, min, vf_fma(vf_mul(v, by), scale, total))
-                : vf_fma(vf_fma(v, by, offset), scale, total);
-}
-
-/* Runs at and, of 32 elements, at + 1, of the block. */
-INLINE void add(struct sink *k, int j, vi sums, int at, int length, vf scale, vf min) {
-    const float *sum = k->x.sum + at;
-    float offset = offset_of(k->zero, k->mins, length == 32 ? sum[0] + sum[1] : sum[0]);
-    k->of[j].sum =
-        add_run(k->of[j].sum, sums, vf_set(k->x.scale[at]), vf_set(offset), scale, min, k->mins);
+/* Run `at` of the block. high: put_high() put its levels. */
+INLINE void add(struct sink *k, int j, vi sums, bool high, int at, vf scale, vf min) {
+    const size_t run = (size_t)(k->first + at);
+    if (!is_begun(high && stays_high(k)))
+        sums = vi_add(sums, begin_of(k->ready, run, k->mins));
+    k->of[j].sum = add_run(k->of[j].sum, sums, k->ready, run, scale, min, k->mins);
 }
 
 INLINE void keep_scale(struct sink *k, int run, vf scale, vf min) {
@@ -126,7 +186,7 @@ INLINE void end_16(struct sink *k, int j, int part, int run, vf scale, vf min) {
     if (k->keep)
         keep_scale(k, run, scale, min);
     else
-        add(k, j, take(k, j, part), run, 16, scale, min);
+        add(k, j, take(k, j, part), false, run, scale, min);
 }
 
 /* Which of the two halves of 32 elements put_high() put. */
@@ -138,15 +198,16 @@ INLINE void end_32(struct sink *k, int j, int part, int high, int run, vf scale,
         keep_scale(k, run, scale, min);
         return;
     }
+    const bool both = high == HIGH_BOTH;
     vi first = take(k, j, part), second = take(k, j, part + 1);
     if (high == HIGH_SECOND)
         second = lowered(k, true, second);
     if (k->run == 32) {
-        add(k, j, lowered(k, high == HIGH_BOTH, vi_add(first, second)), 2 * run, 32, scale, min);
+        add(k, j, lowered(k, both, vi_add(first, second)), both, 2 * run, scale, min);
         return;
     }
-    add(k, j, lowered(k, high == HIGH_BOTH, first), 2 * run, 16, scale, min);
-    add(k, j, lowered(k, high == HIGH_BOTH, second), 2 * run + 1, 16, scale, min);
+    add(k, j, lowered(k, both, first), both, 2 * run, scale, min);
+    add(k, j, lowered(k, both, second), high != HIGH_NONE, 2 * run + 1, scale, min);
 }
 
 #define NO_MIN vf_set(0)

@@ -76,7 +76,7 @@ INLINE __m256 pairs8(__m256 v, __m256 w) {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(sums, 0xd8));
 }
 
-INLINE vf vf_pairs(vf v, vf w) {
+INLINE vf vf_folded(vf v, vf w) {
     return (vf){ pairs8(v.a, v.b), pairs8(w.a, w.b) };
 }
 

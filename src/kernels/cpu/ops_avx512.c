@@ -52,7 +52,7 @@ INLINE vf vf_swap(vf v, int distance) {
                            : _mm512_permute_ps(v, 0xb1);
 }
 
-INLINE vf vf_pairs(vf v, vf w) {
+INLINE vf vf_folded(vf v, vf w) {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));

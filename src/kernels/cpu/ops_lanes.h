@@ -10,7 +10,7 @@
  *   vf_scale(v, n)             v * 2^n, n whole, from denormals to infinity
  *   vf_repeat(p, n)            p[0] … p[n - 1] again and again, n a power of 2
  *   vf_swap(v, n)              lane i is v's lane i ^ n
- *   vf_pairs(v, w)             lane i is the sum of lanes 2i and 2i + 1 of v and w one after the
+ *   vf_folded(v, w)            lane i is the sum of lanes 2i and 2i + 1 of v and w one after the
  *                              other */
 #include <stdbool.h>
 #include <string.h>
@@ -227,7 +227,7 @@ INLINE void score_shared(float *scores, const float *queries, struct ops_matrix 
         for (int lanes = share, n = OPS_LANES / 2; lanes > 1; lanes /= 2, n /= 2)
             UNROLL
         for (int i = 0; i < n; i++)
-            s[i] = vf_pairs(s[2 * i], s[2 * i + 1]);
+            s[i] = vf_folded(s[2 * i], s[2 * i + 1]);
         for (int i = 0; i < OPS_LANES / share; i++, scores += OPS_LANES)
             vf_store(scores, s[i]);
     }

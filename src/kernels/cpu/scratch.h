@@ -5,7 +5,14 @@
 #include <stddef.h>
 
 /* Uses that may overlap on one thread. */
-enum scratch_use { SCRATCH_WEIGHTS, SCRATCH_TILES, SCRATCH_SUMS, SCRATCH_HEADS, SCRATCH_COUNT };
+enum scratch_use {
+    SCRATCH_WEIGHTS,
+    SCRATCH_TILES,
+    SCRATCH_SUMS,
+    SCRATCH_READY,
+    SCRATCH_HEADS,
+    SCRATCH_COUNT
+};
 
 /* At least `bytes` bytes, aligned to 64, with whatever was there before. Never NULL: a kernel has
  * nobody to tell, so that a failure aborts. */

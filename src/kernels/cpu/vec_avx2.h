@@ -2,6 +2,7 @@
 #ifndef KERNELS_CPU_VEC_AVX2_H
 #define KERNELS_CPU_VEC_AVX2_H
 
+#include <float.h>
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,11 +11,12 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6 };
+enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6, VEC_DOT_TOKENS = 1 };
 #ifdef __AVXVNNI__
-enum { VEC_NARROW = 0, VEC_TOKENS = 4 };
+enum { VEC_NARROW = 0, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 0 };
 #else
-enum { VEC_NARROW = 1, VEC_TOKENS = 2 }; /* widening takes registers as well */
+/* Widening takes registers as well. */
+enum { VEC_NARROW = 1, VEC_TOKENS = 2, VEC_FEW = 1, VEC_HOLDS = 0 };
 #endif
 
 typedef struct {
@@ -205,6 +207,35 @@ INLINE vf vf_set(float x) {
     return (vf){ _mm256_set1_ps(x), _mm256_set1_ps(x) };
 }
 
+INLINE vf vf_bits(vi v) {
+    return (vf){ _mm256_castsi256_ps(v.a), _mm256_castsi256_ps(v.b) };
+}
+
+INLINE vi vi_bits(vf v) {
+    return (vi){ _mm256_castps_si256(v.a), _mm256_castps_si256(v.b) };
+}
+
+INLINE vf vf_coarse(vf v) {
+    const __m256 mask = _mm256_castsi256_ps(_mm256_set1_epi32(~3));
+    return (vf){ _mm256_and_ps(v.a, mask), _mm256_and_ps(v.b, mask) };
+}
+
+/* The instruction gives 12 bits, which are doubled. */
+INLINE __m256 vec_inverse(__m256 v) {
+    v = _mm256_max_ps(v, _mm256_set1_ps(FLT_MIN));
+    const __m256 r = _mm256_rcp_ps(v);
+    return _mm256_mul_ps(r, _mm256_fnmadd_ps(v, r, _mm256_set1_ps(2)));
+}
+
+INLINE vf vf_inverse(vf v) {
+    return (vf){ vec_inverse(v.a), vec_inverse(v.b) };
+}
+
+INLINE vf vf_pairs(vf v) {
+    return (vf){ _mm256_add_ps(v.a, _mm256_permute_ps(v.a, 0xb1)),
+                 _mm256_add_ps(v.b, _mm256_permute_ps(v.b, 0xb1)) };
+}
+
 INLINE vf vf_words(vi v) {
     return (vf){ _mm256_cvtepi32_ps(v.a), _mm256_cvtepi32_ps(v.b) };
 }
@@ -232,6 +263,10 @@ INLINE vf vf_fma(vf a, vf b, vf c) {
 
 INLINE vf vf_fnma(vf a, vf b, vf c) {
     return (vf){ _mm256_fnmadd_ps(a.a, b.a, c.a), _mm256_fnmadd_ps(a.b, b.b, c.b) };
+}
+
+INLINE vf vf_mla(vf a, vf b, vf c) {
+    return vf_fma(a, b, c);
 }
 
 INLINE vf vf_brain_halves(const void *p) {

@@ -2,6 +2,7 @@
 #ifndef KERNELS_CPU_VEC_AVX512_H
 #define KERNELS_CPU_VEC_AVX512_H
 
+#include <float.h>
 #include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,11 +11,12 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8 };
+enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8, VEC_DOT_TOKENS = 4 };
 #ifdef __AVX512VNNI__
-enum { VEC_NARROW = 0, VEC_TOKENS = 8 };
+enum { VEC_NARROW = 0, VEC_TOKENS = 6, VEC_FEW = 4, VEC_HOLDS = 1 };
 #else
-enum { VEC_NARROW = 1, VEC_TOKENS = 4 }; /* widening takes registers as well */
+/* Widening takes registers as well. */
+enum { VEC_NARROW = 1, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 1 };
 #endif
 
 typedef __m512i vi;
@@ -166,6 +168,26 @@ INLINE vf vf_set(float x) {
     return _mm512_set1_ps(x);
 }
 
+INLINE vf vf_bits(vi v) {
+    return _mm512_castsi512_ps(v);
+}
+
+INLINE vi vi_bits(vf v) {
+    return _mm512_castps_si512(v);
+}
+
+INLINE vf vf_coarse(vf v) {
+    return vf_bits(_mm512_and_si512(vi_bits(v), _mm512_set1_epi32(~3)));
+}
+
+INLINE vf vf_inverse(vf v) {
+    return _mm512_rcp14_ps(_mm512_max_ps(v, vf_set(FLT_MIN)));
+}
+
+INLINE vf vf_pairs(vf v) {
+    return _mm512_add_ps(v, _mm512_permute_ps(v, 0xb1));
+}
+
 INLINE vf vf_words(vi v) {
     return _mm512_cvtepi32_ps(v);
 }
@@ -192,6 +214,10 @@ INLINE vf vf_fma(vf a, vf b, vf c) {
 
 INLINE vf vf_fnma(vf a, vf b, vf c) {
     return _mm512_fnmadd_ps(a, b, c);
+}
+
+INLINE vf vf_mla(vf a, vf b, vf c) {
+    return vf_fma(a, b, c);
 }
 
 INLINE vf vf_brain_halves(const void *p) {

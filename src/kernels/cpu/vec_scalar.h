@@ -3,6 +3,7 @@
 #ifndef KERNELS_CPU_VEC_SCALAR_H
 #define KERNELS_CPU_VEC_SCALAR_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -14,7 +15,10 @@
 #define EACH(n) for (int i = 0; i < (n); i++)
 
 enum { VEC_TOKENS = 2, VEC_GROUPS = 1 }; /* how many are multiplied side by side */
+enum { VEC_FEW = 1 };                    /* and of the last ones: a power of 2 */
+enum { VEC_HOLDS = 0 };                  /* whether registers hold the sums of all runs of those */
 enum { VEC_FLOAT_TOKENS = 4 };           /* the same for floats; at least 4 */
+enum { VEC_DOT_TOKENS = 1 };             /* and without unpacking, by four rows: a power of 2 */
 enum { VEC_NARROW = 0 };                 /* whether vi_step() sums in 16 bits */
 
 typedef union {
@@ -213,6 +217,42 @@ INLINE vf vf_set(float x) {
     return v;
 }
 
+/* The same bits, as the other kind of number. */
+INLINE vf vf_bits(vi v) {
+    vf out;
+    memcpy(&out, &v, sizeof out);
+    return out;
+}
+
+INLINE vi vi_bits(vf v) {
+    vi out;
+    memcpy(&out, &v, sizeof out);
+    return out;
+}
+
+/* Without their last two bits. */
+INLINE vf vf_coarse(vf v) {
+    vi bits = vi_bits(v);
+    EACH(16)
+    bits.w[i] &= ~3;
+    return vf_bits(bits);
+}
+
+/* 1 / v to 13 bits, for v > 0; something finite for 0. */
+INLINE vf vf_inverse(vf v) {
+    EACH(16)
+    v.f[i] = 1 / (v.f[i] > FLT_MIN ? v.f[i] : FLT_MIN);
+    return v;
+}
+
+/* The sums of elements 0 and 1, of 2 and 3 …, each twice. */
+INLINE vf vf_pairs(vf v) {
+    vf out;
+    EACH(16)
+    out.f[i] = v.f[i] + v.f[i ^ 1];
+    return out;
+}
+
 INLINE vf vf_words(vi v) {
     vf out;
     EACH(16)
@@ -249,17 +289,39 @@ INLINE vf vf_mul(vf a, vf b) {
     return a;
 }
 
-/* a * b + c */
+/* a * b + c, rounded once, as the other sets round it. The product is exact as a double. So is the
+ * sum with what is lost of it (`rest`), and if there is a rest the last bit of the sum is set,
+ * which rounds it to the right side when it becomes a float (round to odd). fmaf() does the same,
+ * slower where the processor has no instruction for it. */
+INLINE float vec_fused(float a, float b, float c) {
+    const double product = (double)a * b, sum = product + c;
+    const double other = sum - product, rest = (product - (sum - other)) + (c - other);
+    int64_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    if ((rest > 0 || rest < 0) && bits % 2 == 0)
+        bits += (rest > 0) == (sum > 0) ? 1 : -1;
+    double odd;
+    memcpy(&odd, &bits, sizeof odd);
+    return (float)odd;
+}
+
 INLINE vf vf_fma(vf a, vf b, vf c) {
     EACH(16)
-    c.f[i] += a.f[i] * b.f[i];
+    c.f[i] = vec_fused(a.f[i], b.f[i], c.f[i]);
     return c;
 }
 
-/* c - a * b */
+/* c - a * b, likewise */
 INLINE vf vf_fnma(vf a, vf b, vf c) {
     EACH(16)
-    c.f[i] -= a.f[i] * b.f[i];
+    c.f[i] = vec_fused(-a.f[i], b.f[i], c.f[i]);
+    return c;
+}
+
+/* a * b + c, rounded once or twice, whichever is faster */
+INLINE vf vf_mla(vf a, vf b, vf c) {
+    EACH(16)
+    c.f[i] += a.f[i] * b.f[i];
     return c;
 }
 

@@ -31,7 +31,7 @@ struct way {
 };
 
 /* A stretch has at least WAY_LEAST bytes. All trials of a type together read about WAY_COUNT *
- * WAY_TRIALS * WAY_LEAST bytes, 20 MB: two milliseconds or less. */
+ * WAY_TRIALS * WAY_LEAST bytes, 22 MB: two milliseconds or less. */
 enum { WAY_TRIALS = 15, WAY_LEAST = 128 << 10 };
 
 /* Whether the instruction set in use has it; the others are not tried. */
