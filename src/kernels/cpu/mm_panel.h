@@ -197,11 +197,11 @@ INLINE void step_over(const struct mm_tile *tile, bool high, int groups, const i
 /* Adds a run of `quads` quads from `from` on, as words: of the levels or of their high bits. */
 INLINE void sum_run(const struct mm_tile *tile, bool high, int bits, int groups,
                     const int8_t *level, int tokens, size_t from, int quads, sums_of_run sum) {
-    const int steps = steps_of(bits) < quads ? steps_of(bits) : quads; // NOLINT
     if (!VEC_NARROW) {
         step_over(tile, high, groups, level, tokens, from, quads, sum);
         return;
     }
+    const int steps = steps_of(bits) < quads ? steps_of(bits) : quads;
     for (int q = 0; q < quads; q += steps) {
         sums_of_run piece;
         EACH_SUM(g, t) piece[g][t] = vi_zero();
@@ -209,6 +209,9 @@ INLINE void sum_run(const struct mm_tile *tile, bool high, int bits, int groups,
         EACH_SUM(g, t) sum[g][t] = vi_add(sum[g][t], vi_words(piece[g][t], high ? 16 : 1));
     }
 }
+
+/* Where the sums of a tile's rows with a token are kept between the slabs. */
+#define SUM_AT(g, t) (sums + (t)*MM_PANEL + (g)*PACK_ROWS)
 
 /* `groups` tiles by `tokens` rows of activations, run by run; all of these are constants where this
  * is inlined, so that the sums of a run, and those of all runs where there are registers enough
@@ -219,7 +222,7 @@ INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *
     const unsigned halves = run == 16 && tile->run == 32; /* of the runs of the weights */
     vf total[VEC_GROUPS][VEC_TOKENS];
     if (VEC_HOLDS)
-        EACH_SUM(g, t) total[g][t] = vf_load(sums + t * MM_PANEL + g * PACK_ROWS);
+        EACH_SUM(g, t) total[g][t] = vf_load(SUM_AT(g, t));
     for (unsigned r = 0; r < tile->count / (unsigned)run; r++) {
         const size_t from = (size_t)r * (unsigned)run, own = r >> halves;
         sums_of_run sum;
@@ -230,17 +233,16 @@ INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *
         UNROLL for (int g = 0; g < groups; g++) {
             vf scale = vf_load(tile[g].scale[own]), min = vf_load(tile[g].min[own]);
             UNROLL for (int t = 0; t < tokens; t++) {
-                float *to = sums + t * MM_PANEL + g * PACK_ROWS; // NOLINT
-                vf so_far = VEC_HOLDS ? total[g][t] : vf_load(to);
+                vf so_far = VEC_HOLDS ? total[g][t] : vf_load(SUM_AT(g, t));
                 total[g][t] =
                     add_run(so_far, sum[g][t], &ready[t], from / MM_RUN, scale, min, mins);
                 if (!VEC_HOLDS)
-                    vf_store(to, total[g][t]);
+                    vf_store(SUM_AT(g, t), total[g][t]);
             }
         }
     }
     if (VEC_HOLDS)
-        EACH_SUM(g, t) vf_store(sums + t * MM_PANEL + g * PACK_ROWS, total[g][t]);
+        EACH_SUM(g, t) vf_store(SUM_AT(g, t), total[g][t]);
 }
 
 /* Tokens from t on, `at_once` by `at_once`; where that ends. */

@@ -12,7 +12,7 @@
  * weights becomes 64 to 127. Sums of 64 products of numbers are exact.
  *
  * The rests' error is 1/254 of the largest one, the numbers' about 1/100 of a weight: together about 3e-6 of a
- * result's deviation (ADR 0076). */
+ * result's deviation (ADR 0073). */
 
 #if SMALL_HALVES
 
