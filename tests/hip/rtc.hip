@@ -21,8 +21,12 @@ namespace n {
 __constant__ int offset = 5;
 template <class T, int N> __global__ void scale(T *data, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count)
-        data[i] = FACTOR * twice(data[i]) + __half2float(__float2half(N)) + offset; // halves are known
+    if (i >= count)
+        return;
+    T *own = (T *)malloc(sizeof(T)); // known without an include, as are halves
+    *own = FACTOR * twice(data[i]) + __half2float(__float2half(N));
+    data[i] = *own + offset;
+    free(own);
 }
 }
 )";

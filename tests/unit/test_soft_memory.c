@@ -295,6 +295,13 @@ static bool what_is_known_of_a_device_block(void) {
     MUST(size == 1000);
     FAILS(hipErrorInvalidValue,
           hip->hipPointerGetAttribute(&base, HIP_POINTER_ATTRIBUTE_HOST_POINTER, p));
+    hipPointer_attribute list[] = { HIP_POINTER_ATTRIBUTE_HOST_POINTER,
+                                    HIP_POINTER_ATTRIBUTE_RANGE_SIZE };
+    void *answers[] = { &base, &size };
+    size = 0;
+    OK(hip->hipDrvPointerGetAttributes(2, list, answers, p));
+    MUST(base == NULL && size == 1000);
+    FAILS(hipErrorInvalidValue, hip->hipDrvPointerGetAttributes(0, list, answers, p));
     OK(hip->hipFree(p));
     FAILS(hipErrorNotFound, hip->hipMemGetAddressRange((hipDeviceptr_t *)&base, &size, p));
     FAILS(hipErrorInvalidValue, hip->hipPointerGetAttributes(&a, p));
@@ -308,6 +315,7 @@ static bool what_is_known_of_host_memory(void) {
     char *p, *device, *heap = malloc(100);
     unsigned flags;
     hipPointerAttribute_t a;
+    FAILS(hipErrorInvalidValue, hip->hipHostMalloc((void **)&p, 100, ~0u));
     OK(hip->hipHostMalloc((void **)&p, 100, hipHostMallocPortable | hipHostMallocMapped));
     OK(hip->hipHostGetDevicePointer((void **)&device, p, 0));
     MUST(device == p);
@@ -478,6 +486,8 @@ static bool pools(void) {
     char *p, *q;
     hipStream_t s = soft_free_stream();
     OK(hip->hipDeviceGetDefaultMemPool(&standard, 0));
+    FAILS(hipErrorInvalidValue, hip->hipDeviceGetMemPool(&found, -1));
+    FAILS(hipErrorInvalidValue, hip->hipDeviceSetMemPool(99, standard));
     OK(hip->hipDeviceGetMemPool(&found, 0));
     MUST(found == standard);
     OK(hip->hipMemPoolCreate(&own, &props));

@@ -125,16 +125,24 @@ hipError_t soft_hipMalloc3D(hipPitchedPtr *out, hipExtent extent) {
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
+static hipError_t allocate_pinned(void **ptr, size_t size, unsigned flags) {
+    const unsigned uncached = 0x10000000u; /* hipHostMallocUncached of later headers */
+    const unsigned known = hipHostMallocPortable | hipHostMallocMapped |
+                           hipHostMallocWriteCombined | hipHostMallocNumaUser |
+                           hipHostMallocCoherent | hipHostMallocNonCoherent | uncached;
+    return flags & ~known ? hipErrorInvalidValue : allocate(ptr, size, SOFT_PINNED, flags);
+}
+
 hipError_t soft_hipHostMalloc(void **ptr, size_t size, unsigned flags) {
-    return allocate(ptr, size, SOFT_PINNED, flags);
+    return allocate_pinned(ptr, size, flags);
 }
 
 hipError_t soft_hipHostAlloc(void **ptr, size_t size, unsigned flags) {
-    return allocate(ptr, size, SOFT_PINNED, flags);
+    return allocate_pinned(ptr, size, flags);
 }
 
 hipError_t soft_hipExtHostAlloc(void **ptr, size_t size, unsigned flags) {
-    return allocate(ptr, size, SOFT_PINNED, flags);
+    return allocate_pinned(ptr, size, flags);
 }
 
 hipError_t soft_hipMallocHost(void **ptr, size_t size) {
@@ -323,11 +331,13 @@ hipError_t soft_hipPointerGetAttribute(void *data, hipPointer_attribute attribut
 
 hipError_t soft_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *attributes,
                                            void **data, hipDeviceptr_t ptr) {
-    if (!attributes || !data)
+    if (!count || !attributes || !data)
         return hipErrorInvalidValue;
     for (unsigned i = 0; i < count; i++) {
         hipError_t r = soft_hipPointerGetAttribute(data[i], attributes[i], ptr);
-        if (r != hipSuccess)
+        if (r != hipSuccess && attributes[i] == HIP_POINTER_ATTRIBUTE_HOST_POINTER && data[i])
+            *(void **)data[i] = NULL; /* in a list what a pointer has not is no error */
+        else if (r != hipSuccess)
             return r;
     }
     return hipSuccess;

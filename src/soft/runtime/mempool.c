@@ -297,18 +297,15 @@ hipError_t soft_hipDeviceGetMemPool(hipMemPool_t *out, int device) {
     pthread_once(&once, prepare);
     if (!out)
         return hipErrorInvalidValue;
-    hipError_t r = soft_check_device(device);
-    if (r == hipSuccess)
-        *out = (hipMemPool_t)atomic_load(&current_pool[device]);
-    return r;
+    if (soft_check_device(device) != hipSuccess)
+        return hipErrorInvalidValue; /* ROCm's word for it, here */
+    *out = (hipMemPool_t)atomic_load(&current_pool[device]);
+    return hipSuccess;
 }
 
 hipError_t soft_hipDeviceSetMemPool(int device, hipMemPool_t handle) {
     struct mempool *p = resolve(handle);
-    hipError_t r = soft_check_device(device);
-    if (r != hipSuccess)
-        return r;
-    if (!p || p->device != device)
+    if (soft_check_device(device) != hipSuccess || !p || p->device != device)
         return hipErrorInvalidValue;
     atomic_store(&current_pool[device], p);
     return hipSuccess;

@@ -287,6 +287,9 @@ static bool add(struct options *o, char *owned) {
 }
 
 static bool collect(struct program *p, struct options *o, int count, const char **given) {
+    /* hiprtc knows what these headers declare without an include. The second one is clang's own,
+     * with malloc() for kernels; clang leaves it out where it does not recognise the HIP
+     * installation. */
     static const char *const always[] = { "-x",
                                           "hip",
                                           "--cuda-device-only",
@@ -296,6 +299,10 @@ static bool collect(struct program *p, struct options *o, int count, const char 
                                           "-std=c++17",
                                           "--rocm-path=/usr",
                                           "-I.",
+                                          "-include",
+                                          "hip/hip_version.h",
+                                          "-include",
+                                          "__clang_hip_runtime_wrapper.h",
                                           "-include",
                                           "hip/hip_runtime.h",
                                           "-include",
