@@ -316,6 +316,9 @@ static bool what_is_known_of_host_memory(void) {
     unsigned flags;
     hipPointerAttribute_t a;
     FAILS(hipErrorInvalidValue, hip->hipHostMalloc((void **)&p, 100, ~0u));
+    FAILS(hipErrorInvalidValue,
+          hip->hipHostMalloc((void **)&p, 100,
+                             hipHostMallocCoherent | (unsigned)hipHostMallocNonCoherent));
     OK(hip->hipHostMalloc((void **)&p, 100, hipHostMallocPortable | hipHostMallocMapped));
     OK(hip->hipHostGetDevicePointer((void **)&device, p, 0));
     MUST(device == p);

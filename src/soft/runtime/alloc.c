@@ -130,7 +130,10 @@ static hipError_t allocate_pinned(void **ptr, size_t size, unsigned flags) {
     const unsigned known = hipHostMallocPortable | hipHostMallocMapped |
                            hipHostMallocWriteCombined | hipHostMallocNumaUser |
                            hipHostMallocCoherent | hipHostMallocNonCoherent | uncached;
-    return flags & ~known ? hipErrorInvalidValue : allocate(ptr, size, SOFT_PINNED, flags);
+    const unsigned both = hipHostMallocCoherent | hipHostMallocNonCoherent;
+    if (flags & ~known || (flags & both) == both)
+        return hipErrorInvalidValue;
+    return allocate(ptr, size, SOFT_PINNED, flags);
 }
 
 hipError_t soft_hipHostMalloc(void **ptr, size_t size, unsigned flags) {
