@@ -68,6 +68,12 @@ const char *lang_text(enum lang lang, enum lang_id id) {
     return texts[id][lang];
 }
 
+const char *lang_api(enum lang lang, const struct verdict_actor *a) {
+    if (a->kind == EVENT_EARLY_HOST_ACCESS || a->kind == EVENT_HOST_FAULT)
+        return lang_text(lang, LANG_HOST_ACCESS);
+    return *a->api ? a->api : event_kind_text(a->kind);
+}
+
 const char *lang_result(enum lang lang, const struct verdict_actor *a) {
     return a->status_code == RECORD_PENDING ? lang_text(lang, LANG_PENDING) : a->status;
 }

@@ -24,6 +24,9 @@ const char *lang_code(enum lang lang); /* "en" */
 
 const char *lang_text(enum lang lang, enum lang_id id);
 
+/* The function that an actor called, or what it did where there is none. */
+const char *lang_api(enum lang lang, const struct verdict_actor *a);
+
 /* The result of an actor's call: the name of an error, or that the call has not returned. */
 const char *lang_result(enum lang lang, const struct verdict_actor *a);
 

@@ -152,7 +152,7 @@ static void put_actor_name(const struct page *p, const struct verdict_actor *a) 
         fprintf(out, "%s ", lang_text(p->lang, LANG_KERNEL));
         put_tag(out, "code", a->kernel);
     } else {
-        put_tag(out, "code", *a->api ? a->api : event_kind_text(a->kind));
+        put_tag(out, "code", lang_api(p->lang, a));
     }
     if (a->argument) {
         fprintf(out, ", %s ", lang_text(p->lang, LANG_ARGUMENT));

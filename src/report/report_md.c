@@ -39,7 +39,7 @@ static void actor_name(const struct page *p, const struct verdict_actor *a) {
         fprintf(p->out, "%s ", text(p, LANG_KERNEL));
         md_code_cell(p->out, a->kernel);
     } else {
-        md_code_cell(p->out, *a->api ? a->api : event_kind_text(a->kind));
+        md_code_cell(p->out, lang_api(p->lang, a));
     }
     if (a->argument) {
         fprintf(p->out, ", %s ", text(p, LANG_ARGUMENT));

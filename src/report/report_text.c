@@ -86,7 +86,7 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
     fputs(paint(t, BOLD), t->out);
     if (a->kernel)
         fprintf(t->out, "%s ", word(t, LANG_KERNEL));
-    put(t, a->kernel ? a->kernel : *a->api ? a->api : event_kind_text(a->kind));
+    put(t, a->kernel ? a->kernel : lang_api(t->o->lang, a));
     fputs(paint(t, PLAIN), t->out);
     if (a->argument) {
         fprintf(t->out, ", %s ", word(t, LANG_ARGUMENT));

@@ -64,6 +64,8 @@ static char *render(unsigned format, enum lang lang) {
     const verdict *v = sample_judge(&s, &n);
     s.messenger.status_code = RECORD_PENDING;
     s.messenger.status = "pending";
+    s.messenger.kind = EVENT_EARLY_HOST_ACCESS;
+    s.messenger.api = "host access";
     reader *r = open_reader();
     char *text = NULL;
     size_t size = 0;
