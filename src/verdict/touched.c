@@ -4,6 +4,8 @@
  * queued. So when the first launch comes up whose accesses the device sees, all statements from
  * there to the end are looked for, once. A graph launch has one statement for each kernel of the
  * graph, with the event of the call that was captured. */
+#include <string.h>
+
 #include "verdict/effort.h"
 #include "verdict/race.h"
 
@@ -26,9 +28,24 @@ static uint64_t key_of(uint64_t launch, uint64_t node) {
     return node == EVENT_NO_SEQ ? launch : launch ^ (node + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* A graph may hold an operation more than once, where a graph was launched into the capture of
- * another: which statement is about which of them is then unknown. */
+/* A graph may hold an operation more than once, as a child that was added twice: which statement is
+ * about which of them is then unknown, and matters unless they say the same. */
 static const uintptr_t AMBIGUOUS = UINTPTR_MAX;
+
+static bool says_the_same(struct replay *r, uintptr_t had) {
+    struct reader_event before;
+    const struct reader_event *now = r->said;
+    if (had == AMBIGUOUS || !reader_event(r->r, had - 1, &before) || before.extras_lost ||
+        now->extras_lost || before.event.len || now->event.len ||
+        before.event.src != now->event.src || before.event.dst != now->event.dst ||
+        before.extras != now->extras)
+        return false;
+    for (unsigned i = 0; i < now->extras; i++)
+        if (before.extra[i].aux != now->extra[i].aux ||
+            memcmp(before.extra[i].word, now->extra[i].word, sizeof now->extra[i].word) != 0)
+            return false;
+    return true;
+}
 
 static void find_all(struct replay *r, uint64_t from) {
     struct reader_cursor c = reader_events(r->r, from, UINT64_MAX);
@@ -39,7 +56,8 @@ static void find_all(struct replay *r, uint64_t from) {
             continue;
         uint64_t node = node_of(r->said), key = key_of(e->src, node);
         uintptr_t had = (uintptr_t)table_find(&r->touched, key);
-        bool again = had && node != EVENT_NO_SEQ && e->len != had - 1;
+        bool again =
+            had && node != EVENT_NO_SEQ && e->len != had - 1 && !says_the_same(r, had);
         if (!table_set(&r->touched, key, (void *)(again ? AMBIGUOUS : (uintptr_t)r->said->seq + 1)))
             r->no_memory = true;
     }

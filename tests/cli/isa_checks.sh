@@ -38,7 +38,7 @@ check "a kernel that reads past what was written is named" \
     judge order-PARTIAL
 
 # ---- what kernels of graphs touched ----
-for variant in RACY FIXED NODE_RACY NODE; do
+for variant in RACY FIXED NODE_RACY NODE CHILD; do
     check "graph_order compiles as $variant" compile graph_order $variant
 done
 meet="STREAM_UNSYNCED: kernel [^ ]*fill.* writes 2048 bytes that kernel"
@@ -47,6 +47,7 @@ check "two that keep to their halves of a buffer are in nobody's way" clean judg
 check "for which nothing is undecided either" finds " 0 undecided" cat graph_order-FIXED.out/report.txt
 check "a node and a kernel that meet are named, with the bytes" finds "$meet" judge graph_order-NODE_RACY
 check "halves of a buffer are fine for a node, too" clean judge graph_order-NODE
+check "and for a child that a graph holds twice" clean judge graph_order-CHILD
 
 # ---- threads that wait for a std::future ----
 for variant in RACY FIXED; do

@@ -1,6 +1,6 @@
 // A kernel of a graph doubles the first half of a buffer, again and again, while another stream fills
 // the second half. With RACY what it fills begins in the first half. With NODE, or NODE_RACY, the
-// graph is not captured but made of a node.
+// graph is not captured but made of a node; with CHILD it holds what was captured twice.
 #include <hip/hip_runtime.h>
 
 #include <cstdio>
@@ -56,6 +56,14 @@ int main() {
     check(hipStreamBeginCapture(s, hipStreamCaptureModeGlobal));
     twice<<<n / 256, 256, 0, s>>>(p, n);
     check(hipStreamEndCapture(s, &graph));
+#endif
+#ifdef CHILD
+    hipGraph_t child = graph;
+    hipGraphNode_t first, second;
+    check(hipGraphCreate(&graph, 0));
+    check(hipGraphAddChildGraphNode(&first, graph, nullptr, 0, child));
+    check(hipGraphAddChildGraphNode(&second, graph, &first, 1, child));
+    check(hipGraphDestroy(child));
 #endif
     check(hipGraphInstantiate(&replay, graph, nullptr, nullptr, 0));
     for (int i = 0; i < 3; i++) {
