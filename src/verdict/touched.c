@@ -56,8 +56,7 @@ static void find_all(struct replay *r, uint64_t from) {
             continue;
         uint64_t node = node_of(r->said), key = key_of(e->src, node);
         uintptr_t had = (uintptr_t)table_find(&r->touched, key);
-        bool again =
-            had && node != EVENT_NO_SEQ && e->len != had - 1 && !says_the_same(r, had);
+        bool again = had && node != EVENT_NO_SEQ && e->len != had - 1 && !says_the_same(r, had);
         if (!table_set(&r->touched, key, (void *)(again ? AMBIGUOUS : (uintptr_t)r->said->seq + 1)))
             r->no_memory = true;
     }
