@@ -455,6 +455,36 @@ static void streams_and_events_can_be_made_for_ever(void **state) {
     soft_right(use_and_destroy_many);
 }
 
+/* Handles are taken again after 1024 others: here, while the records of the events that had them
+ * are being reached. What others still look at must hold then, which ThreadSanitizer checks. */
+static bool reuse_while_records_are_reached(void) {
+    enum { COUNT = 1500 };
+    hipStream_t s = soft_free_stream(), t = soft_free_stream();
+    struct soft_gate gate = { 0 };
+    soft_gate_close(&gate, s);
+    for (int i = 0; i < COUNT; i++) {
+        hipEvent_t e = soft_event();
+        OK(hip->hipEventRecord(e, s));
+        OK(hip->hipStreamWaitEvent(t, e, 0));
+        OK(hip->hipEventDestroy(e));
+    }
+    soft_gate_open(&gate);
+    for (int i = 0; i < COUNT; i++) {
+        hipEvent_t e = soft_event();
+        FAILS(hipErrorInvalidHandle, hip->hipEventElapsedTime(&(float){ 0 }, e, e));
+        OK(hip->hipEventDestroy(e));
+        OK(hip->hipStreamDestroy(soft_free_stream()));
+    }
+    OK(hip->hipDeviceSynchronize());
+    return true;
+}
+
+static void handles_are_reused_while_records_are_reached(void **state) {
+    (void)state;
+    soft_expect(reuse_while_records_are_reached, "GRETA_SOFT_SCHEDULE=fast");
+    soft_expect(reuse_while_records_are_reached, "GRETA_SOFT_SCHEDULE=lazy");
+}
+
 static bool priorities_are_kept(void) {
     int low, high, found;
     hipStream_t s;
@@ -578,6 +608,7 @@ int main(void) {
         cmocka_unit_test(polling_a_stream_makes_progress),
         cmocka_unit_test(a_destroyed_stream_finishes_its_work),
         cmocka_unit_test(streams_and_events_can_be_made_for_ever),
+        cmocka_unit_test(handles_are_reused_while_records_are_reached),
         cmocka_unit_test(priorities_are_accepted_and_clamped),
         cmocka_unit_test(foreign_handles_are_refused),
         cmocka_unit_test(eight_threads_use_their_own_streams),

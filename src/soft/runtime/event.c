@@ -5,6 +5,8 @@
  * was at the time of the call; recording the event again later does not change it. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +45,20 @@ static hipError_t resolve(hipEvent_t handle, struct soft_event **out) {
     return hipSuccess;
 }
 
+static struct soft_event *new_event(unsigned flags) {
+    struct soft_event *ev = soft_handle_take(soft_events());
+    if (!ev)
+        return NULL;
+    const size_t begin = sizeof ev->handle, end = offsetof(struct soft_event, generation);
+    soft_schedule_lock();
+    memset((char *)ev + begin, 0, end - begin);
+    ev->flags = flags;
+    ev->device = soft_current_device();
+    soft_schedule_unlock();
+    soft_handle_open(ev);
+    return ev;
+}
+
 /* ---- events of several processes ------------------------------------------------------------- */
 
 enum { PAGE = 4096, POLL_NS = 50000 };
@@ -72,12 +88,8 @@ static bool share(struct soft_event *ev) {
 }
 
 struct soft_event *soft_event_import(int file) {
-    struct soft_event *ev = soft_handle_alloc(soft_events());
-    if (!ev)
-        return NULL;
-    ev->flags = hipEventInterprocess | hipEventDisableTiming;
-    ev->device = soft_current_device();
-    if (soft_event_map(ev, file))
+    struct soft_event *ev = new_event(hipEventInterprocess | hipEventDisableTiming);
+    if (!ev || soft_event_map(ev, file))
         return ev;
     soft_handle_free(soft_events(), ev);
     return NULL;
@@ -104,11 +116,9 @@ hipError_t soft_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
         return hipErrorInvalidValue;
     if (flags & hipEventInterprocess && !(flags & hipEventDisableTiming))
         return hipErrorInvalidValue; /* no clock is shared between processes */
-    struct soft_event *ev = soft_handle_alloc(soft_events());
+    struct soft_event *ev = new_event(flags);
     if (!ev)
         return hipErrorOutOfMemory;
-    ev->flags = flags;
-    ev->device = soft_current_device();
     if (flags & hipEventInterprocess && !share(ev)) {
         soft_handle_free(soft_events(), ev);
         return hipErrorOutOfMemory;

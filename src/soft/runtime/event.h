@@ -24,14 +24,16 @@ struct soft_event {
     /* The last record, under the scheduler's lock; stream NULL: never recorded. */
     struct soft_stream *stream;
     uint64_t seq;
-    uint64_t generation;      /* counts records */
-    _Atomic uint64_t time_ns; /* of the last completed record */
     /* Recorded into a capture: graph/capture.h */
     void *_Atomic capture_graph;
     void *capture_nodes;
     /* hipEventInterprocess, else NULL and 0; the file is for the process that opens a handle */
     struct soft_event_shared *shared;
     int file;
+    /* A record of an event that had this handle before may still be reached: it finds a generation
+     * that is not its own. Under the scheduler's lock. */
+    uint64_t generation;      /* of the last record, among all records of all events */
+    _Atomic uint64_t time_ns; /* of the last completed record */
 };
 struct soft_handles *soft_events(void);
 void soft_event_completed(struct soft_event *event, uint64_t generation,

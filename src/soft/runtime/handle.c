@@ -67,7 +67,7 @@ pthread_mutex_t *soft_handles_lock(struct soft_handles *p) {
     return &p->lock;
 }
 
-void *soft_handle_alloc(struct soft_handles *p) {
+void *soft_handle_take(struct soft_handles *p) {
     pthread_mutex_lock(&p->lock);
     size_t index = p->capacity;
     if (p->freed_count > REUSE_DISTANCE || (p->fresh == p->capacity && p->freed_count)) {
@@ -77,15 +77,22 @@ void *soft_handle_alloc(struct soft_handles *p) {
     } else if (p->fresh < p->capacity) {
         index = p->fresh++;
         may_hold_pointers(p->base + index * p->stride, p->stride);
-    }
-    struct soft_handle *h = NULL;
-    if (index < p->capacity) {
-        h = (struct soft_handle *)(p->base + index * p->stride);
-        memset(h, 0, p->stride);
-        h->index = (uint32_t)index;
-        atomic_store(&h->live, 1);
+        ((struct soft_handle *)(p->base + index * p->stride))->index = (uint32_t)index;
     }
     pthread_mutex_unlock(&p->lock);
+    return index < p->capacity ? p->base + index * p->stride : NULL;
+}
+
+void soft_handle_open(void *object) {
+    atomic_store(&((struct soft_handle *)object)->live, 1);
+}
+
+void *soft_handle_alloc(struct soft_handles *p) {
+    struct soft_handle *h = soft_handle_take(p);
+    if (!h)
+        return NULL;
+    memset(h + 1, 0, p->stride - sizeof *h);
+    soft_handle_open(h);
     return h;
 }
 

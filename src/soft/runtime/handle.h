@@ -25,6 +25,10 @@ struct soft_handles *soft_handles_new(size_t object_size, size_t capacity);
 struct soft_handles *soft_handles_number(unsigned i);
 pthread_mutex_t *soft_handles_lock(struct soft_handles *pool);
 void *soft_handle_alloc(struct soft_handles *pool); /* zeroed, live; NULL when full */
+/* The two halves of alloc, for an object that others may still look at when it is reused: as its
+ * last user left it, at first zeroed, or NULL when full; and live. */
+void *soft_handle_take(struct soft_handles *pool);
+void soft_handle_open(void *object);
 void soft_handle_free(struct soft_handles *pool, void *object);
 /* The two halves of free, for an object that outlives its handle: no longer valid; reusable. */
 bool soft_handle_close(void *object); /* false if it was closed already */

@@ -6,7 +6,9 @@
  * stream has been given; one in a hipStreamNonBlocking stream on neither. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <greta/soft.h>
 
@@ -57,16 +59,24 @@ struct soft_stream *soft_stream_null(int device) {
     return &null_streams[device];
 }
 
+/* Operations may still depend on a stream that had this handle before. */
 static struct soft_stream *new_stream(int device, unsigned flags, int priority) {
-    struct soft_stream *st = soft_handle_alloc(soft_streams());
+    struct soft_stream *st = soft_handle_take(soft_streams());
     if (!st)
         return NULL;
+    uint64_t start = atomic_fetch_add(&next_epoch, 1) << EPOCH_BITS;
+    const size_t begin = sizeof st->handle, end = offsetof(struct soft_stream, first);
+    soft_schedule_lock();
+    memset((char *)st + begin, 0, end - begin);
     st->device = device;
     st->flags = flags;
     st->priority = priority;
-    uint64_t start = atomic_fetch_add(&next_epoch, 1) << EPOCH_BITS;
-    st->first = st->submitted = st->allowed = start;
+    st->submitted = st->allowed = start;
+    atomic_store(&st->launches, 0);
+    atomic_store(&st->first, start);
     atomic_store(&st->completed, start);
+    soft_schedule_unlock();
+    soft_handle_open(st);
     return st;
 }
 
@@ -78,7 +88,7 @@ enum { NUMBER_BITS = 17 };
 _Static_assert(STREAMS_MAX <= 1 << (NUMBER_BITS - 1), "room for an index");
 
 static uint64_t epoch_of(const struct soft_stream *st) {
-    return st->first >> EPOCH_BITS;
+    return atomic_load(&st->first) >> EPOCH_BITS;
 }
 
 static struct soft_stream *find_number(uint64_t number) {

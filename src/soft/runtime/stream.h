@@ -27,16 +27,18 @@ struct soft_stream {
     struct soft_op *head, *tail;
     struct soft_stream *next_active, *prev_active;
     bool active;
-    uint64_t first; /* the seq before its first */
     uint64_t submitted;
-    uint64_t allowed;     /* the schedule lets operations up to this seq run */
-    uint64_t wanted;      /* lazy: somebody waits for operations up to this seq */
-    struct soft_op *held; /* the first operation past allowed, or NULL */
-    bool closed;          /* destroyed by the program, not yet empty */
+    uint64_t allowed;                     /* the schedule lets operations up to this seq run */
+    uint64_t wanted;                      /* lazy: somebody waits for operations up to this seq */
+    struct soft_op *held;                 /* the first operation past allowed, or NULL */
+    bool closed;                          /* destroyed by the program, not yet empty */
+    struct soft_capture *_Atomic capture; /* not NULL while capturing: graph/capture.h */
+    /* From here on, read without the lock, also by those who wait for a stream that had this handle
+     * before: completed never goes back. */
+    _Atomic uint64_t first; /* the seq before its first */
     _Atomic uint64_t completed;
     _Atomic uint64_t launches; /* completed; written by the thread that completes them, in order */
     _Atomic uint64_t awaited;  /* the first seq that somebody sleeps for, or 0 */
-    struct soft_capture *_Atomic capture; /* not NULL while capturing: graph/capture.h */
 };
 
 /* The stream behind a handle: NULL and hipStreamLegacy are the current device's default stream,
