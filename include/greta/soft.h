@@ -280,6 +280,11 @@ struct greta_soft_launch_observer {
     /* A launch of machine code has ended, with success or not. May be NULL: then instructions are
      * not counted. */
     void (*executed)(const struct greta_soft_executed *executed, void *user);
+    /* A stream's wait for a value in memory has ended. It could have done so since the write with
+     * the tag `write`, and not before: what that replaced did not end it, and every value that
+     * streams wrote there since then would have. Not told where something else wrote there, too.
+     * May be NULL. */
+    void (*value_met)(uint64_t wait, uint64_t write, void *user);
 };
 
 /* From here on slack has a pattern, and is looked at after each launch that has the block among its

@@ -321,12 +321,26 @@ static void observe_executed(const struct greta_soft_executed *e, void *user) {
     record_events(audit.writer, slot, 2);
 }
 
+static void observe_value_met(uint64_t wait, uint64_t write, void *user) {
+    (void)user;
+    if (!wait || !write)
+        return;
+    struct event ev = {
+        .kind = EVENT_VALUE_MET,
+        .dst = wait - 1,
+        .src = write - 1,
+        .aux = event_aux(EVENT_NO_FN, 0),
+    };
+    record_event(audit.writer, &ev);
+}
+
 /* ---- attaching ------------------------------------------------------------------------------- */
 
 void statements_attach(void) {
-    static const struct greta_soft_launch_observer launches = { observe_not_run, observe_slack,
-                                                                observe_touched, observe_caught,
-                                                                observe_executed };
+    static const struct greta_soft_launch_observer launches = {
+        observe_not_run, observe_slack,    observe_touched,
+        observe_caught,  observe_executed, observe_value_met
+    };
     kernel_set_device_source(NULL, NULL);
     if (!audit.writer)
         return;

@@ -95,9 +95,10 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
         graph_add_op(r, op, t);
         return;
     }
-    if (ok || op->status == RECORD_PENDING)
+    if (ok || op->status == RECORD_PENDING) {
         run_op(r, e, op, t);
-    else if (op->what == SHADOW_LAUNCH)
+        values_on_write(r, e, t);
+    } else if (op->what == SHADOW_LAUNCH)
         launches_on_failure(r, op, t);
     else
         errors_lost_write(r, op, t);
@@ -391,7 +392,8 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
     case EVENT_EXECUTED:
         fidelity_on_event(r, e);
         break;
-    case EVENT_TOUCHED: /* it was read with its launch */
+    case EVENT_TOUCHED:   /* it was read with its launch */
+    case EVENT_VALUE_MET: /* or with its wait */
         break;
     case EVENT_RAN:
     case EVENT_NOT_RUN:
@@ -557,6 +559,7 @@ void replay_free(struct replay *r) {
     table_clear(&r->space_of);
     table_clear(&r->touched);
     fidelity_close(r);
+    values_close(r);
     free(r->spaces);
     free(r->streams);
     free(r->threads);
@@ -564,7 +567,6 @@ void replay_free(struct replay *r) {
     free(r->idle_lanes);
     free(r->failures);
     free(r->gaps);
-    free(r->value_waits);
     free(r->event);
     free(r->other);
     free(r->said);

@@ -310,6 +310,10 @@ struct replay {
     const struct sentence *unclear; /* the first pair that such a way may order; NULL: none */
     struct value_wait *value_waits;
     size_t value_wait_count;
+    struct table values;     /* by wait: 1 + the write after which it ended, as the device says */
+    struct table writes;     /* by such a write: its struct vclock, or &unwritten before it */
+    struct vclock unwritten; /* empty */
+    bool values_are_known;   /* the tables have been made */
     uint64_t gap;     /* what came before this event and what comes after cannot be compared */
     struct gap *gaps; /* all of them, ascending */
     size_t gap_count, gap_room;
@@ -455,6 +459,9 @@ void host_fn_free_space(struct space *s);
 /* ---- values.c -------------------------------------------------------------------------------- */
 
 void values_on_wait(struct replay *r, const struct reader_event *e, struct thread *t);
+/* After an operation that may be hipStreamWriteValue. */
+void values_on_write(struct replay *r, const struct reader_event *e, struct thread *t);
+void values_close(struct replay *r);
 /* The thread queues an operation, or touches memory, at this event. */
 void values_on_access(struct replay *r, const struct thread *t, uint64_t seq);
 /* May a wait for a value be what puts the operation with event `first` before one that has clock

@@ -1,19 +1,90 @@
 /* values.c - streams that wait for a value in memory.
  *
  * Such a wait ends after whatever wrote the value: an operation of any stream, a kernel, the host.
- * Which of them it was is not in the recording, so a wait may order what nothing else orders, and
- * two accesses that it may order are neither accused nor called ordered. It cannot order
- * everything: once the host knows that it is over, nothing that is queued from then on comes before
- * it. */
+ * If a stream wrote it, the software device says which write it was, and the wait comes after what
+ * that stream had done until then, as if an event had been recorded there.
+ *
+ * Without such a statement, or if the write was queued after the wait, a wait may order what
+ * nothing else orders, and two accesses that it may order are neither accused nor called ordered.
+ * It cannot order everything: once the host knows that it is over, nothing that is queued from then
+ * on comes before it. */
 #include <stdlib.h>
 
 #include "verdict/effort.h"
 #include "verdict/replay.h"
 
-enum { WAITS_MAX = 1024 };
+enum { WAITS_MAX = 1024, WRITES_MAX = 4096 };
+
+/* ---- what the device says ------------------------------------------------------------------- */
+
+/* Statements come after the wait has ended, and are needed where it was queued: all are looked for
+ * at the first write or wait. Of a write that one of them names, the stream's clock is kept. */
+static void find_all(struct replay *r, uint64_t from) {
+    struct reader_cursor c = reader_events(r->r, from, UINT64_MAX);
+    r->values_are_known = true;
+    while (!r->no_memory && r->values.count < WRITES_MAX && reader_next(&c, r->said)) {
+        const struct event *e = &r->said->event;
+        if (e->kind == EVENT_VALUE_MET && !table_find(&r->values, e->dst) &&
+            (!table_set(&r->values, e->dst, (void *)(uintptr_t)(e->src + 1)) ||
+             !table_set(&r->writes, e->src, &r->unwritten)))
+            r->no_memory = true;
+    }
+}
+
+void values_on_write(struct replay *r, const struct reader_event *e, struct thread *t) {
+    enum hip_fn fn = r->fn[event_fn(&e->event)];
+    if ((fn != HIP_FN_hipStreamWriteValue32 && fn != HIP_FN_hipStreamWriteValue64) ||
+        !before_succeeded(&e->event) || !e->event.stream)
+        return;
+    if (!r->values_are_known)
+        find_all(r, e->seq);
+    struct stream *s = before_stream(r, e->event.stream, t);
+    if (!s || !table_find(&r->writes, e->seq))
+        return;
+    struct vclock *clock = calloc(1, sizeof *clock);
+    if (!clock || !vclock_copy(clock, &s->clock) || !table_set(&r->writes, e->seq, clock)) {
+        if (clock)
+            vclock_free(clock);
+        free(clock);
+        r->no_memory = true;
+    }
+}
+
+/* The clock of the write that the device named for this wait; NULL if that is not known. */
+static const struct vclock *find_write(struct replay *r, uint64_t wait) {
+    if (!r->values_are_known)
+        find_all(r, wait);
+    uintptr_t write = (uintptr_t)table_find(&r->values, wait);
+    const struct vclock *clock = write ? table_find(&r->writes, write - 1) : NULL;
+    return clock == &r->unwritten ? NULL : clock;
+}
+
+void values_close(struct replay *r) {
+    size_t at = 0;
+    for (const struct table_entry *e; (e = table_next(&r->writes, &at));) {
+        if (e->value == &r->unwritten)
+            continue;
+        vclock_free(e->value);
+        free(e->value);
+    }
+    table_clear(&r->writes);
+    table_clear(&r->values);
+    free(r->value_waits);
+}
+
+/* ---- waits ---------------------------------------------------------------------------------- */
 
 static void give_up(struct replay *r) {
     r->order_doubt = sentence_plain(SENTENCE_DOUBT_VALUES);
+}
+
+/* The stream goes on after the write, as after an event. */
+static void follow(struct replay *r, struct stream *s, struct thread *t,
+                   const struct vclock *write) {
+    before_enter(r, s, t);
+    if (!vclock_join(&s->clock, write))
+        r->no_memory = true;
+    before_changed(r, s);
 }
 
 void values_on_wait(struct replay *r, const struct reader_event *e, struct thread *t) {
@@ -22,6 +93,13 @@ void values_on_wait(struct replay *r, const struct reader_event *e, struct threa
     struct stream *s = e->event.stream && !event_is_captured(&e->event)
                            ? before_stream(r, e->event.stream, t)
                            : NULL;
+    /* A batch may hold several waits, and the device names it for each of them. */
+    bool alone = r->fn[event_fn(&e->event)] != HIP_FN_hipStreamBatchMemOp;
+    const struct vclock *write = s && alone ? find_write(r, e->seq) : NULL;
+    if (write) {
+        follow(r, s, t, write);
+        return;
+    }
     if (!s || r->value_wait_count == WAITS_MAX) {
         give_up(r);
         return;

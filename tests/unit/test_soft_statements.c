@@ -10,7 +10,7 @@
 #include "hip/hip_soft.h"
 #include "support/soft_fixture.h"
 
-enum { DAMAGES = 64, SKIPPED = 8 };
+enum { DAMAGES = 64, SKIPPED = 8, MET = 32 };
 
 static struct hip_soft soft;
 static struct {
@@ -37,8 +37,17 @@ static void note_slack(const struct greta_soft_slack *damage, void *user) {
     seen.damage[seen.damages++] = *damage;
 }
 
+/* The write that was named for each wait; 0: none. */
+static uint64_t met[MET];
+
+static void note_value_met(uint64_t wait, uint64_t write, void *user) {
+    MUST(user == &seen && wait < MET && !met[wait]);
+    met[wait] = write;
+}
+
 static const struct greta_soft_launch_observer observer = { .not_run = note_not_run,
-                                                            .slack = note_slack };
+                                                            .slack = note_slack,
+                                                            .value_met = note_value_met };
 
 static void observe(void) {
     hip_soft_find(&soft, soft_library);
@@ -334,6 +343,50 @@ static void launches_behind_a_fault_are_told(void **state) {
     soft_right(launches_behind_a_fault);
 }
 
+/* ---- values --------------------------------------------------------------------------------- */
+
+static uint32_t *flag;
+
+static void write_flag(uint64_t tag, uint32_t value) {
+    soft.tag(tag);
+    OK(hip->hipStreamWriteValue32(NULL, flag, value, 0));
+}
+
+static uint64_t write_that_ends(uint64_t wait, uint32_t value, unsigned how, uint32_t mask) {
+    soft.tag(wait);
+    OK(hip->hipStreamWaitValue32(NULL, flag, value, how, mask));
+    OK(hip->hipDeviceSynchronize());
+    return met[wait];
+}
+
+static bool writes_end_waits(void) {
+    observe();
+    OK(hip->hipExtMallocWithFlags((void **)&flag, 8, hipMallocSignalMemory));
+    OK(hip->hipMemset(flag, 0, 8));
+    MUST(write_that_ends(1, 0, hipStreamWaitValueGte, UINT32_MAX) == 0); /* it was there before */
+    write_flag(2, 1);
+    write_flag(3, 2);
+    write_flag(4, 6);
+    MUST(write_that_ends(5, 6, hipStreamWaitValueEq, UINT32_MAX) == 4);
+    MUST(write_that_ends(6, 1, hipStreamWaitValueGte, UINT32_MAX) == 2);
+    MUST(write_that_ends(7, 2, hipStreamWaitValueAnd, UINT32_MAX) == 3);
+    MUST(write_that_ends(8, 6, hipStreamWaitValueEq, 4) == 4);
+    MUST(write_that_ends(9, 0, hipStreamWaitValueGte, UINT32_MAX) == 0);
+    OK(hip->hipMemset(flag, 0xff, 1)); /* not a stream's write of a value */
+    MUST(write_that_ends(10, 1, hipStreamWaitValueGte, UINT32_MAX) == 0);
+    write_flag(11, 300);
+    MUST(write_that_ends(12, 1, hipStreamWaitValueGte, UINT32_MAX) == 0);
+    MUST(write_that_ends(13, 300, hipStreamWaitValueEq, UINT32_MAX) == 11);
+    soft.tag(14);
+    OK(hip->hipStreamWriteValue64(NULL, flag, 300, 0));
+    return write_that_ends(15, 300, hipStreamWaitValueEq, UINT32_MAX) == 0; /* of another size */
+}
+
+static void the_write_that_ended_a_wait_is_named(void **state) {
+    (void)state;
+    soft_right(writes_end_waits);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_beside_a_block_names_the_launch),
@@ -347,6 +400,7 @@ int main(void) {
         cmocka_unit_test(launches_are_counted_stream_by_stream),
         cmocka_unit_test(launches_of_graphs_count),
         cmocka_unit_test(launches_behind_a_fault_are_told),
+        cmocka_unit_test(the_write_that_ended_a_wait_is_named),
     };
     return cmocka_run_group_tests_name("soft_statements", tests, soft_fixture_load, NULL);
 }

@@ -332,6 +332,54 @@ static void a_wait_for_a_value_that_is_over_orders_nothing_more(void **state) {
     expect_pair(STREAM_UNSYNCED, a, b);
 }
 
+/* A write, a wait and what the device says of them. */
+static uint64_t write_value(unsigned stream) {
+    return put(EVENT_SET, HIP_FN_hipStreamWriteValue32, DETAIL_WIDTH_ASYNC_32, DEVICE_AT + 32 * KIB,
+               1, 4, stream, NULL);
+}
+
+static uint64_t wait_value(unsigned stream) {
+    return put(EVENT_CALL, HIP_FN_hipStreamWaitValue32, 0, DEVICE_AT + 32 * KIB, 1, 0, stream,
+               NULL);
+}
+
+static void say_met(uint64_t wait, uint64_t write) {
+    put(EVENT_VALUE_MET, EVENT_NO_FN, 0, wait, write, 0, 0, NULL);
+}
+
+static void a_write_that_a_wait_was_for_orders_two_streams(void **state) {
+    (void)state;
+    set(DEVICE_AT, KIB, s1);
+    uint64_t write = write_value(s1), wait = wait_value(s2);
+    d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    say_met(wait, write);
+    sync_device(0);
+    expect_clean();
+    expect_status(STREAM_UNSYNCED, RULED_OUT);
+}
+
+static void what_comes_after_that_write_is_not_ordered(void **state) {
+    (void)state;
+    uint64_t write = write_value(s1);
+    uint64_t a = set(DEVICE_AT, KIB, s1);
+    uint64_t wait = wait_value(s2);
+    uint64_t b = d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    say_met(wait, write);
+    sync_device(0);
+    expect_pair(STREAM_UNSYNCED, a, b);
+}
+
+static void a_wait_before_its_write_makes_a_doubt(void **state) {
+    (void)state;
+    uint64_t wait = wait_value(s2);
+    d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    set(DEVICE_AT, KIB, s1);
+    say_met(wait, write_value(s1));
+    sync_device(0);
+    expect_doubt();
+    expect_overall(INCONCLUSIVE);
+}
+
 static void what_gave_the_memory_back_has_its_name(void **state) {
     (void)state;
     uint64_t a = h2d(DEVICE_AT, PINNED_AT, KIB, s1);
@@ -388,6 +436,9 @@ int main(void) {
         streams_test(managed_memory_read_by_the_host_under_a_kernel),
         streams_test(an_order_that_is_not_understood_makes_a_doubt),
         streams_test(a_wait_for_a_value_that_is_over_orders_nothing_more),
+        streams_test(a_write_that_a_wait_was_for_orders_two_streams),
+        streams_test(what_comes_after_that_write_is_not_ordered),
+        streams_test(a_wait_before_its_write_makes_a_doubt),
         streams_test(what_gave_the_memory_back_has_its_name),
         streams_test(of_an_access_of_the_host_only_the_beginning_is_known),
     };

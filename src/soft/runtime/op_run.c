@@ -52,10 +52,11 @@ static bool run_payload(struct soft_op *op, uint64_t *address, int *kind) {
 
 /* A host function is the program's code: its faults are the program's. A stream callback is told
  * about a device error, a host function is not called after one. */
-static void run_host(const struct soft_host_call *call, int device, bool failed) {
+static void run_host(const struct soft_op *op, bool failed) {
+    const struct soft_host_call *call = &op->u.host;
     if (call->value.bytes) {
         if (!failed)
-            soft_value_run(&call->value, device);
+            soft_value_run(op);
     } else if (call->callback)
         call->callback(call->stream, failed ? hipErrorIllegalAddress : hipSuccess, call->user);
     else if (!failed)
@@ -87,7 +88,7 @@ void soft_op_run(struct soft_op *op) {
     uint64_t address;
     int kind;
     if (op->kind == SOFT_OP_HOST)
-        run_host(&op->u.host, op->device, failed);
+        run_host(op, failed);
     else if (op->kind == SOFT_OP_PIECE)
         run_piece(op);
     else if (failed)

@@ -233,6 +233,12 @@ void soft_executed_tell(const struct soft_op *op, struct greta_soft_executed *ex
         o->executed(executed, atomic_load(&observer_user));
 }
 
+void soft_value_tell(const struct soft_op *wait, uint64_t write) {
+    const struct greta_soft_launch_observer *o = atomic_load(&observer);
+    if (o && o->value_met)
+        o->value_met(wait->tag, write, atomic_load(&observer_user));
+}
+
 /* For a user without a report: one line. */
 static void print_caught(const struct soft_op *op, const struct greta_soft_caught *c) {
     static const char *const what[] = {

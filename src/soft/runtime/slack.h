@@ -43,6 +43,8 @@ void soft_caught_tell(const struct soft_op *op, struct greta_soft_caught *caught
 /* How the instructions of a launch were executed; wanted: somebody is there to be told. */
 bool soft_executed_wanted(void);
 void soft_executed_tell(const struct soft_op *op, struct greta_soft_executed *executed);
+/* A wait for a value has ended that could do so since the write with that tag. */
+void soft_value_tell(const struct soft_op *wait, uint64_t write);
 /* An operation was skipped, because its device has failed. */
 void soft_launch_skipped(const struct soft_op *op);
 

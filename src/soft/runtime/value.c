@@ -4,6 +4,7 @@
  * something outside of HIP may end it: a thread of the program that stores into host memory. The
  * value is looked at every POLL_NS. A wait also ends when its device has failed or its memory is
  * gone, so that no thread is left behind. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -12,6 +13,7 @@
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
+#include "soft/runtime/slack.h"
 #include "soft/runtime/stream.h"
 #include "soft/runtime/value.h"
 
@@ -30,8 +32,8 @@ static uint64_t load(const struct soft_value *v) {
                          : atomic_load((_Atomic uint32_t *)at);
 }
 
-static bool is_met(const struct soft_value *v) {
-    uint64_t now = load(v) & v->mask, want = v->value;
+static bool is_met_by(const struct soft_value *v, uint64_t found) {
+    uint64_t now = found & v->mask, want = v->value;
     uint64_t width = v->bytes == 8 ? UINT64_MAX : UINT32_MAX;
     switch (v->how) {
     case SOFT_VALUE_WAIT_GTE: /* cyclic, as the signed difference says */
@@ -48,23 +50,84 @@ static bool is_met(const struct soft_value *v) {
     }
 }
 
-void soft_value_run(const struct soft_value *v, int device) {
-    const struct timespec pause = { 0, POLL_NS };
-    if (!is_there(v)) {
-        soft_error_raise(device, hipErrorIllegalAddress);
-        return;
-    }
-    if (v->how != SOFT_VALUE_WRITE) {
-        while (is_there(v) && !is_met(v) && !soft_error_raised(device))
-            nanosleep(&pause, NULL);
-        return;
-    }
+/* ---- which write a wait was for -------------------------------------------------------------- */
+
+/* A value that a stream wrote, and the one that it replaced. */
+struct written {
+    uint64_t addr, old, value;
+    uint32_t bytes;
+    uint64_t tag;
+};
+
+enum { WRITTEN_MAX = 1024 };
+
+/* The last ones, in the order in which they were written. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t count;
+    struct written last[WRITTEN_MAX];
+} history = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void write_value(const struct soft_value *v, uint64_t tag) {
     void *at = soft_reach(v->addr);
-    if (v->bytes == 8)
-        atomic_store((_Atomic uint64_t *)at, v->value);
-    else
-        atomic_store((_Atomic uint32_t *)at, (uint32_t)v->value);
+    struct written w = { .addr = v->addr, .value = v->value, .bytes = v->bytes, .tag = tag };
+    pthread_mutex_lock(&history.lock);
+    if (v->bytes == 8) {
+        w.old = atomic_exchange((_Atomic uint64_t *)at, v->value);
+    } else {
+        w.value = (uint32_t)v->value;
+        w.old = atomic_exchange((_Atomic uint32_t *)at, (uint32_t)v->value);
+    }
+    history.last[history.count++ % WRITTEN_MAX] = w;
+    pthread_mutex_unlock(&history.lock);
 }
+
+/* The tag of the write from which on a wait that found this value could have ended: it replaced a
+ * value that did not end it, and every write since then left one that does. 0 if there is none, or
+ * something else wrote there too. */
+static uint64_t find_write(const struct soft_value *v, uint64_t found) {
+    uint64_t tag = 0, expected = found;
+    pthread_mutex_lock(&history.lock);
+    uint64_t oldest = history.count > WRITTEN_MAX ? history.count - WRITTEN_MAX : 0;
+    for (uint64_t i = history.count; i-- > oldest && !tag;) {
+        const struct written *w = &history.last[i % WRITTEN_MAX];
+        if (w->addr >= v->addr + v->bytes || v->addr >= w->addr + w->bytes)
+            continue;
+        if (w->addr != v->addr || w->bytes != v->bytes || w->value != expected)
+            break;
+        if (!is_met_by(v, w->old))
+            tag = w->tag;
+        expected = w->old;
+    }
+    pthread_mutex_unlock(&history.lock);
+    return tag;
+}
+
+static void await_value(const struct soft_value *v, const struct soft_op *op) {
+    const struct timespec pause = { 0, POLL_NS };
+    while (is_there(v) && !soft_error_raised(op->device)) {
+        uint64_t found = load(v);
+        if (is_met_by(v, found)) {
+            uint64_t write = find_write(v, found);
+            if (write)
+                soft_value_tell(op, write);
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+void soft_value_run(const struct soft_op *op) {
+    const struct soft_value *v = &op->u.host.value;
+    if (!is_there(v))
+        soft_error_raise(op->device, hipErrorIllegalAddress);
+    else if (v->how == SOFT_VALUE_WRITE)
+        write_value(v, op->tag);
+    else
+        await_value(v, op);
+}
+
+/* ---- queueing ------------------------------------------------------------------------------- */
 
 static hipError_t queue(struct soft_stream *st, const char *what, const struct soft_value *v) {
     struct soft_op *op = soft_op_new(SOFT_OP_HOST, what);

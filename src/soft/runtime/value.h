@@ -4,8 +4,8 @@
 
 #include "soft/runtime/op.h"
 
-/* Writes the value, or returns when it is there; blocks. */
-void soft_value_run(const struct soft_value *value, int device);
+/* Writes the value of a host operation, or returns when it is there; blocks. */
+void soft_value_run(const struct soft_op *op);
 
 /* The stream waits until the 64 bits at `at`, in memory that the device reaches, are at least
  * `value`. */
