@@ -126,8 +126,9 @@ static enum rc attach_locked(struct hip_api *table, const struct audit_options *
     hip_soft_find(&audit.soft, options->library);
     statements_attach();
     if (audit.writer) {
-        provenance_write(audit.writer, &audit.raw, options->library_path);
+        provenance_write(audit.writer, options->library_path);
         record_provenance(audit.writer, "audit.partial", audit.partial ? "1" : "0");
+        atomic_store(&audit.device_unknown, true);
     }
     decorate_table(table);
     atomic_store_explicit(&audit_attached, true, memory_order_release);

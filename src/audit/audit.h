@@ -67,6 +67,8 @@ struct audit {
     _Atomic bool log_lost; /* one could not be written, and standard error has been told */
     bool verbose;          /* any of config's three D2H switches is on */
     bool partial;
+    /* The recording lacks the device so far: provenance_devices(). */
+    _Atomic bool device_unknown;
     int hip_major;
     struct hip_soft soft;                   /* all NULL on ROCm */
     const struct audit_host_observer *host; /* NULL: none */

@@ -5,6 +5,7 @@
 
 #include "audit/call.h"
 #include "audit/hooks.h"
+#include "audit/provenance.h"
 #include "audit/statements.h"
 
 /* hook_table.h has to come after the functions its macros call. */
@@ -66,10 +67,22 @@ static void note_failure(const struct call *c, unsigned status) {
         audit_note_error(c->fn, c->caller, c->seq, (hipError_t)status);
 }
 
+/* What registers kernels, or only puts arguments by, does not initialise HIP. The first call that
+ * does is preceded by ours. */
+static void describe_device(void) {
+    if (atomic_exchange(&audit.device_unknown, false))
+        provenance_write_devices(audit.writer, &audit.raw);
+}
+#define INITIALISES(cls) (HIP_CLASS_##cls != HIP_CLASS_REGISTER)
+#define DESCRIBE(cls)                                                                              \
+    if (INITIALISES(cls) && atomic_load_explicit(&audit.device_unknown, memory_order_relaxed))     \
+    describe_device()
+
 #define HIP_FN(ret, name, params, args, cls, since)                                                \
     static ret decorated_##name params {                                                           \
         int saved = errno;                                                                         \
         struct call c = CALL_INIT(HIP_FN_##name, __builtin_return_address(0));                     \
+        DESCRIBE(cls);                                                                             \
         BEFORE(name, if (call_is_recorded()) call_plain(&c, NUMBERS args));                        \
         errno = saved;                                                                             \
         ret r = audit.raw.name args;                                                               \
@@ -84,6 +97,7 @@ static void note_failure(const struct call *c, unsigned status) {
     static void decorated_##name params {                                                          \
         int saved = errno;                                                                         \
         struct call c = CALL_INIT(HIP_FN_##name, __builtin_return_address(0));                     \
+        DESCRIBE(cls);                                                                             \
         BEFORE(name, if (call_is_recorded()) call_plain(&c, NUMBERS args));                        \
         errno = saved;                                                                             \
         audit.raw.name args;                                                                       \

@@ -154,9 +154,8 @@ static void write_number(writer *w, const char *key, int number) {
     record_provenance(w, key, text);
 }
 
-static void write_devices(writer *w, const struct hip_api *api, const char *runtime_path) {
-    int number = 0, count = 0;
-    record_provenance(w, "runtime.path", runtime_path);
+void provenance_write_devices(writer *w, const struct hip_api *api) {
+    int saved = errno, number = 0, count = 0;
     if (api->hipRuntimeGetVersion(&number) == hipSuccess)
         write_number(w, "runtime.version", number);
     if (api->hipDriverGetVersion(&number) == hipSuccess)
@@ -170,14 +169,15 @@ static void write_devices(writer *w, const struct hip_api *api, const char *runt
         if (api->hipDeviceGetName(name, (int)sizeof name, i) == hipSuccess)
             record_provenance(w, key, name);
     }
+    errno = saved;
 }
 
-void provenance_write(writer *w, const struct hip_api *api, const char *runtime_path) {
+void provenance_write(writer *w, const char *runtime_path) {
     int saved = errno;
     write_binary(w);
     write_command(w);
     write_environment(w);
     write_system(w);
-    write_devices(w, api, runtime_path);
+    record_provenance(w, "runtime.path", runtime_path);
     errno = saved;
 }

@@ -418,8 +418,19 @@ static void plain_calls_show_their_arguments(void **state) {
     assert_string_equal(reader_function(recording, HIP_FN_hipMalloc), "hipMalloc");
 }
 
+/* Asking for the devices initialises HIP, and a program that forks later has no HIP in its child.
+ */
+static void devices_wait_for_a_call_that_initialises(void **state) {
+    (void)state;
+    (void)api.__hipRegisterFatBinary(NULL);
+    finish();
+    assert_non_null(reader_provenance_find(recording, "system.kernel"));
+    assert_null(reader_provenance_find(recording, "device.count"));
+}
+
 static void provenance_says_what_ran(void **state) {
     (void)state;
+    (void)device_memory(64);
     finish();
     const char *const keys[] = { "greta.version",  "greta.commit", "greta.dirty",
                                  "greta.compiler", "greta.flags",  "greta.build_id",
@@ -470,6 +481,7 @@ int main(void) {
         T(captures_and_graphs),
         T(host_functions_run_between_their_events),
         T(plain_calls_show_their_arguments),
+        T(devices_wait_for_a_call_that_initialises),
         T(provenance_says_what_ran),
         T(a_killed_program_leaves_its_last_call_pending),
     };
