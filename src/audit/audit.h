@@ -55,6 +55,8 @@ struct audit_host_observer {
     void (*waited)(void);         /* some stream's done went up; may be NULL */
     void (*waits)(bool begins);   /* this thread is in a call that waits; may be NULL */
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
+    /* The thread's stack ends above audit_thread.stack_use; caller makes a HIP call. */
+    void (*returned)(uint64_t stack_end, const void *caller);
 };
 
 struct audit {
@@ -117,6 +119,7 @@ struct audit_thread {
     int device;           /* 1 + current device; 0: ask */
     uint32_t tid;         /* kernel's id; 0: not asked yet */
     uint64_t failed_call; /* 1 + seq of the call whose error hipGetLastError will report */
+    uint64_t stack_use;   /* the lowest address on its stack that unfinished work uses; 0: none */
     struct order_stream *own_streams; /* per-thread default streams, one per device */
     /* What the ledger, at this generation, says about addresses that copies used: see d2h_check.c
      */

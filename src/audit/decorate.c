@@ -78,11 +78,20 @@ static void describe_device(void) {
     if (INITIALISES(cls) && atomic_load_explicit(&audit.device_unknown, memory_order_relaxed))     \
     describe_device()
 
+/* Host memory on the stack is given back by the return of its function, which nobody sees. What is
+ * below the caller's stack pointer is gone. */
+static inline void notice_return(const void *stack_end, const void *caller) {
+    uint64_t used = audit_thread.stack_use, end = (uint64_t)(uintptr_t)stack_end;
+    if (__builtin_expect(used != 0, 0) && used < end && audit.host)
+        audit.host->returned(end, caller);
+}
+
 #define HIP_FN(ret, name, params, args, cls, since)                                                \
     static ret decorated_##name params {                                                           \
         int saved = errno;                                                                         \
         struct call c = CALL_INIT(HIP_FN_##name, __builtin_return_address(0));                     \
         DESCRIBE(cls);                                                                             \
+        notice_return(__builtin_dwarf_cfa(), c.caller);                                            \
         BEFORE(name, if (call_is_recorded()) call_plain(&c, NUMBERS args));                        \
         errno = saved;                                                                             \
         ret r = audit.raw.name args;                                                               \
@@ -98,6 +107,7 @@ static void describe_device(void) {
         int saved = errno;                                                                         \
         struct call c = CALL_INIT(HIP_FN_##name, __builtin_return_address(0));                     \
         DESCRIBE(cls);                                                                             \
+        notice_return(__builtin_dwarf_cfa(), c.caller);                                            \
         BEFORE(name, if (call_is_recorded()) call_plain(&c, NUMBERS args));                        \
         errno = saved;                                                                             \
         audit.raw.name args;                                                                       \

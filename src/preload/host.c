@@ -18,12 +18,14 @@
 #include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/signals.h"
+#include "preload/stack.h"
 #include "preload/watch.h"
 
 enum { KEPT = 4096 }; /* a power of two; older copies are forgotten, and that is said */
 
 static struct spin lock;
 static struct audit_host_use kept[KEPT]; /* bytes 0: none */
+static uint32_t stack_of[KEPT];          /* the thread on whose stack it is; 0: elsewhere */
 static unsigned next_kept;
 static _Atomic unsigned count;
 static _Atomic uint64_t lowest = UINT64_MAX, highest;
@@ -60,7 +62,18 @@ static void forget(const struct audit_host_use *use) {
     record_event(audit.writer, &ev);
 }
 
+/* The calling thread, if the memory is on its stack; 0 if not. */
+static uint32_t note_stack(const struct audit_host_use *use) {
+    if (!stack_is_mine(use->address))
+        return 0;
+    struct audit_thread *me = audit_me();
+    if (!me->stack_use || use->address < me->stack_use)
+        me->stack_use = use->address;
+    return audit_thread_id();
+}
+
 static void keep(const struct audit_host_use *use) {
+    uint32_t thread = note_stack(use);
     if (!preload_enter(&lock))
         return;
     struct audit_host_use *last = &kept[(next_kept - 1) % KEPT];
@@ -73,6 +86,7 @@ static void keep(const struct audit_host_use *use) {
         if (!more)
             forget(slot);
         *slot = *use;
+        stack_of[slot - kept] = thread;
         lower(&lowest, use->address);
         raise_to(&highest, use->address + use->bytes);
         atomic_store_explicit(&count, atomic_load_explicit(&count, memory_order_relaxed) + more,
@@ -129,7 +143,7 @@ static void record_free(const struct audit_host_use *use, uint64_t at, uint64_t 
         .src = use->event,
         .len = bytes,
         .aux = event_aux(EVENT_NO_FN, by.how),
-        .site = record_site(audit.writer, by.caller),
+        .site = by.caller ? record_site(audit.writer, by.caller) : 0,
     };
     record_event(audit.writer, &ev);
 }
@@ -151,6 +165,44 @@ static void going_slow(uint64_t at, uint64_t bytes, struct going by) {
         preload_leave(&lock);
     }
     errno = saved;
+}
+
+/* Of what the thread has on its stack, that below the end is gone. */
+static void stack_ends(uint64_t stack_end, const void *caller) {
+    if (!preload_enter(&lock))
+        return;
+    int saved = errno;
+    uint32_t me = audit_thread_id();
+    uint64_t lowest_left = 0;
+    struct going by = { DETAIL_RELEASE_RETURN, caller };
+    for (size_t i = 0; i < KEPT; i++) {
+        struct audit_host_use *use = &kept[i];
+        if (!use->bytes || stack_of[i] != me || !host_is_pending(use))
+            continue;
+        if (use->address >= stack_end) {
+            if (!lowest_left || use->address < lowest_left)
+                lowest_left = use->address;
+            continue;
+        }
+        uint64_t gone = stack_end - use->address;
+        record_free(use, use->address, gone < use->bytes ? gone : use->bytes, by);
+        use->bytes = 0;
+    }
+    audit_me()->stack_use = lowest_left;
+    preload_leave(&lock);
+    errno = saved;
+}
+
+/* A call from a signal stack, or from a stack that the program made itself, says nothing about the
+ * thread's own. */
+static void returned(uint64_t stack_end, const void *caller) {
+    if (stack_is_mine(stack_end) && !preload_is_internal(caller))
+        stack_ends(stack_end, caller);
+}
+
+void host_thread_ends(void) {
+    if (audit_thread.stack_use && preload_is_recording())
+        stack_ends(UINT64_MAX, NULL);
 }
 
 /* [at, at + bytes) is about to go away. */
@@ -221,13 +273,16 @@ PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flag
 /* ---- starting -------------------------------------------------------------------------------- */
 
 void host_start(void) {
-    static const struct audit_host_observer plain = { .queued = queued, .captured = captured };
+    static const struct audit_host_observer plain = { .queued = queued,
+                                                      .captured = captured,
+                                                      .returned = returned };
     static const struct audit_host_observer watching = {
         .queued = queued,
         .captured = captured,
         .waited = watch_release_finished,
         .waits = watch_waits,
         .host_fn = watch_host_fn,
+        .returned = returned,
     };
     bool watch = env_flag(ENV_GCORE_WATCH_HOST);
     signals_start(watch);

@@ -1,7 +1,8 @@
 /* host.h - host memory that unfinished copies use.
  *
  * The audit tells about every asynchronous copy with a side in host memory; it is unfinished until
- * the program waited for it. What is freed or unmapped in that time is recorded as HOST_FREE; with
+ * the program waited for it. What is freed or unmapped in that time, or is on the stack of a
+ * function that returns, is recorded as HOST_FREE; with
  * GCORE_WATCH_HOST=1 also the first access, see watch.h. Thread-safe; a signal handler that
  * interrupts this module is not kept waiting: its copies go unobserved. */
 #ifndef PRELOAD_HOST_H
@@ -13,6 +14,9 @@
 
 /* Called once, when the audit has started and records. */
 void host_start(void);
+
+/* The calling thread has returned from its last function: its stack is gone. */
+void host_thread_ends(void);
 
 /* True if the host has not waited for the copy yet. */
 bool host_is_pending(const struct audit_host_use *use);

@@ -14,6 +14,7 @@
  *   next.c     the C library's functions behind those that this library exports
  *   threads.c  host threads, locks and semaphores: who waited for whom
  *   host.c     host memory of unfinished copies: free, realloc, munmap
+ *   stack.c    which of it is a stack
  *   watch.c    and, if asked for, accesses to it
  *   signals.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the program's own handlers
  *   crash.c    what a bad access of the program's met

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/watch.h"
@@ -132,6 +133,8 @@ static uint64_t exit_token(pthread_t thread) {
 /* Also runs when the thread ends by pthread_exit or cancellation. */
 static void thread_ends(void *unused) {
     (void)unused;
+    if (!preload_me.runtime)
+        host_thread_ends();
     if (!preload_me.runtime && preload_me.news && preload_is_recording())
         emit(EVENT_HOST_RELEASE, exit_token(pthread_self()), NULL);
     if (!preload_me.runtime)

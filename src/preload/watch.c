@@ -37,6 +37,7 @@
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/stack.h"
 
 struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
@@ -206,9 +207,11 @@ static struct watched *free_watch(void) {
     return NULL;
 }
 
-static unsigned why_not(bool async, bool pages, const struct watched *w) {
+static unsigned why_not(bool async, bool stack, bool pages, const struct watched *w) {
     if (async)
         return DETAIL_UNWATCHED_ASYNC_IO;
+    if (stack)
+        return DETAIL_UNWATCHED_STACK;
     return pages && !w ? DETAIL_UNWATCHED_ROOM : DETAIL_UNWATCHED_SHARED;
 }
 
@@ -221,12 +224,12 @@ void watch_add(const struct audit_host_use *use) {
     int saved = errno;
     if (!enter())
         return;
-    bool async = async_is_used(), pages = first < last;
-    struct watched none, *w = pages && !async ? free_watch() : NULL, *it = w ? w : &none;
+    bool async = async_is_used(), stack = stack_is_any(use->address), pages = first < last;
+    struct watched none, *w = pages && !async && !stack ? free_watch() : NULL, *it = w ? w : &none;
     if (host_is_pending(use)) {
         *it = (struct watched){ .first = first, .last = last, .use = *use, .id = ++last_id };
         if (!w || !whole)
-            doubt(it, why_not(async, pages, w));
+            doubt(it, why_not(async, stack, pages, w));
         if (w) {
             atomic_fetch_add(&count, 1);
             protect(first, last);

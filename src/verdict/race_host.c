@@ -7,6 +7,8 @@
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {
     bool frees = e->event.kind != EVENT_EARLY_HOST_ACCESS;
+    bool returns =
+        e->event.kind == EVENT_HOST_FREE && event_detail(&e->event) == DETAIL_RELEASE_RETURN;
     struct found f = {
         .hypothesis = frees                                    ? HYPOTHESIS_HOST_BUFFER_LIFETIME
                       : writes && c->other.what == SHADOW_COPY ? HYPOTHESIS_STAGING_REUSE
@@ -33,7 +35,8 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
                      A_NUMBER(c->other_writes));
     } else {
         f.said = sentence_make(&r->words,
-                               frees    ? SENTENCE_HOST_RELEASES
+                               returns  ? SENTENCE_HOST_RETURNS
+                               : frees  ? SENTENCE_HOST_RELEASES
                                : writes ? SENTENCE_HOST_OVERWRITES
                                         : SENTENCE_HOST_READS,
                                (const struct sentence_value[]){ A_BYTES(f.len), they }, 2);
