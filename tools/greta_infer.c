@@ -109,6 +109,8 @@ static enum rc check_model(const char *path, struct err *e) {
         return err_set(e, RC_IO, "%s: cannot open: %s", path, strerror(errno));
     if (fstat(fd, &s) || !S_ISREG(s.st_mode))
         rc = err_set(e, RC_IO, "%s: expected a regular file", path);
+    else if (!s.st_size)
+        rc = err_set(e, RC_FORMAT, "%s: the file is empty", path);
     else if (read(fd, magic, sizeof magic) != sizeof magic || memcmp(magic, "GGUF", sizeof magic))
         rc = err_set(e, RC_FORMAT, "%s: this is not a GGUF file", path);
     close(fd);

@@ -27,8 +27,8 @@ static enum rc bad(struct parser *p, const char *expected) {
         line += *c == '\n';
         column = *c == '\n' ? 1 : column + 1;
     }
-    return err_set(p->e, RC_FORMAT, "%s: line %zu, column %zu: expected %s", p->name, line, column,
-                   expected);
+    return err_set(p->e, RC_FORMAT, "%s: line %zu, column %zu: expected %s%s", p->name, line,
+                   column, expected, p->at == p->end ? ", found the end of the text" : "");
 }
 
 static enum rc no_memory(struct parser *p) {
@@ -305,7 +305,7 @@ enum rc json_tree_open_file(json_tree **out, const char *path, struct err *e) {
         got = fread(text + len, 1, room - len, f);
     } while (got > 0);
     if (rc == RC_OK && ferror(f))
-        rc = err_set(e, RC_IO, "%s: cannot be read", path);
+        rc = err_set(e, RC_IO, "%s: cannot be read: %s", path, strerror(errno));
     fclose(f);
     if (rc == RC_OK)
         rc = json_tree_open(out, text, len, path, e);

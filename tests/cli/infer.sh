@@ -100,6 +100,8 @@ check "the demo model tells a story and ends with the figures" ends_as_promised
 check "no model, no file" status 1 says "cannot open" "$infer" --model none.gguf --prompt a
 check "a missing model is reported before a missing prompt" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf
 check "and so is a folder" status 1 says "expected a regular file" "$infer" -m .
+touch empty
+check "and an empty file" status 1 says "empty: the file is empty" "$infer" -m empty
 check "and a file that is no model" status 1 says "this is not a GGUF file" "$infer" -m "$SOURCE_DIR/README.md"
 check "and before a missing prompt file" status 1 says "none.gguf: cannot open" "$infer" -m none.gguf --prompt-file none.txt
 demo=$SOURCE_DIR/models/greta-demo.gguf

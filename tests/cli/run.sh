@@ -550,7 +550,10 @@ check "a short commit is wrong usage" status 2 says "7 digits or more" "$audit" 
 check "and one that is none" status 2 says "7 digits or more" "$audit" run --expect-commit HEAD~100 -- true
 check "for report, too" status 2 says "7 digits or more" "$audit" report --expect-commit 1234 x
 check "a hash that is none is wrong usage" status 2 says "hexadecimal" "$audit" run --expect-model-hash xyz -- true
-check "a missing program is refused" status 3 says "no such program" "$audit" run -- ./none
+check "a missing program is refused" status 3 says "./none: No such file or directory" "$audit" run -- ./none
+check "so is a folder" status 3 says "$SOURCE_DIR: it is a folder" "$audit" run -- "$SOURCE_DIR"
+check "so is a file that is not executable" status 3 says "chmod +x" "$audit" run -- "$SOURCE_DIR/README.md"
+check "and a name that PATH does not find" status 3 says "PATH finds no executable file" "$audit" run -- no-such-program
 check "and leaves nothing behind" leaves_nothing
 check "a program without HIP calls is said to be one" status 0 says "made no HIP call" \
     "$audit" run --device soft --out none -- true

@@ -253,7 +253,7 @@ static void json_that_is_wrong_is_refused(void **state) {
     static const struct {
         const char *text, *words;
     } bad[] = {
-        { "", "line 1, column 1: expected a value" },
+        { "", "line 1, column 1: expected a value, found the end of the text" },
         { "[]", "expected an object" },
         { "{}", "no member says anything about the shape" },
         { "{\"dims\": 4}", "member 'dims' is not a property of a shape" },

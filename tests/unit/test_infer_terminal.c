@@ -127,7 +127,7 @@ static void lines_can_be_edited_and_come_back(void **state) {
     expect("\n");
     expect("> ");
     type("/save talk.json\n");
-    expect("talk.json: 6 turns");
+    expect("6 messages saved to talk.json");
     type("\004");
     assert_int_equal(finish(), 0);
     file_has("talk.json", "\"content\": \"good morning\"");
@@ -143,7 +143,8 @@ static void ctrl_c_ends_an_answer_and_not_the_program(void **state) {
     type("\003");
     expect("> ");
     type("/save cut.json\n");
-    expect("cut.json: 2 turns"); /* what there was of the answer is part of the conversation */
+    expect("2 messages saved to cut.json"); /* what there was of the answer is part of the
+                                               conversation */
     expect("> ");
     type("/quit\n");
     assert_int_equal(finish(), 0);
@@ -195,7 +196,7 @@ static void ctrl_c_at_the_prompt_forgets_the_line(void **state) {
     type("\003");
     expect("> ");
     type("/save empty.json\n");
-    expect("empty.json: 0 turns");
+    expect("0 messages saved to empty.json");
     type("/quit\n");
     assert_int_equal(finish(), 0);
 }
@@ -232,6 +233,8 @@ static void commands_do_what_help_says(void **state) {
     expect("the argument is missing");
     type("/load none.json\n");
     expect("none.json: No such file");
+    type("/load .\n");
+    expect(".: cannot be read: Is a directory");
     type("/regenerate\n");
     expect("There is no message to answer");
     type("/system\n");
@@ -247,10 +250,10 @@ static void commands_do_what_help_says(void **state) {
     expect("\n");
     expect("> ");
     type("/save deep/er/talk.json\n");
-    expect("deep/er/talk.json: 3 turns");
+    expect("3 messages saved to deep/er/talk.json");
     type("/system -\n");
     type("/load deep/er/talk.json\n");
-    expect("talk.json: 3 turns");
+    expect("3 messages loaded from deep/er/talk.json");
     type("/system\n");
     expect("\nBe brief");
     type("/quit\n");
@@ -263,6 +266,7 @@ static void a_file_that_is_no_conversation_is_named(void **state) {
     static const struct {
         const char *text, *said;
     } files[] = {
+        { "", "expected a value, found the end of the text" },
         { "{}", "expected {\"messages\": [" },
         { "[{\"role\": \"user\"}]", "message 1: expected an object with strings" },
         { "[{\"role\": \"cat\", \"content\": \"a\"}]", "found 'cat'" },
@@ -320,7 +324,7 @@ static void a_message_that_does_not_fit_changes_nothing(void **state) {
     expect("the context has room for 64: shorten it or give a larger --ctx");
     expect("> ");
     type("/save kept.json\n");
-    expect("kept.json: 2 turns");
+    expect("2 messages saved to kept.json");
     type("/system Be brief\n");
     type(line);
     expect("the system message and this message have ");

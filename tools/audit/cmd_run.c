@@ -413,8 +413,7 @@ int cmd_run(int argc, char **argv) {
         return option_wrong(&cmd_run_options, "name a program after --", NULL);
     o.command = words.words;
     if (!find_program(o.command[0], file)) {
-        say("no such program: %s (expected an executable file, or a name that PATH finds)",
-            o.command[0]);
+        say("no such program: %s: %s", o.command[0], find_obstacle(o.command[0]));
         return EXIT_REFUSED;
     }
     if (!find_preload(preload) || strpbrk(preload, " :")) {

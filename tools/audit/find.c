@@ -37,6 +37,17 @@ bool find_program(const char *command, char out[static PATH_MAX]) {
     return false;
 }
 
+const char *find_obstacle(const char *command) {
+    struct stat st;
+    if (!strchr(command, '/'))
+        return "PATH finds no executable file of this name; one in this folder needs ./ before it";
+    if (stat(command, &st))
+        return strerror(errno);
+    if (!S_ISREG(st.st_mode))
+        return S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file";
+    return "the file is not executable; chmod +x makes it so";
+}
+
 bool find_self(char out[static PATH_MAX]) {
     ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
     out[n > 0 ? n : 0] = '\0';

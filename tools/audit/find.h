@@ -8,6 +8,8 @@
 
 /* The file that exec would take for the command; false if there is none. */
 bool find_program(const char *command, char out[static PATH_MAX]);
+/* Why find_program found none, in words. */
+const char *find_obstacle(const char *command);
 /* An executable file. */
 bool find_is_program(const char *path);
 

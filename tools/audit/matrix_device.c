@@ -61,9 +61,8 @@ int matrix_find_program(struct matrix *m) {
     bool found = m->o.command ? find_program(command, path)
                               : find_beside_self(command, path) && find_is_program(path);
     if (!found || !realpath(path, m->program)) {
-        matrix_say("no such program: %s (expected %s)", command,
-                   m->o.command ? "an executable file, or a name that PATH finds"
-                                : "it beside greta_audit");
+        matrix_say("no such program: %s: %s", command,
+                   m->o.command ? find_obstacle(command) : "expected it beside greta_audit");
         return EXIT_REFUSED;
     }
     if (hash_file(m->program, &m->program_hash, &e) != RC_OK) {

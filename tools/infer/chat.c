@@ -162,11 +162,14 @@ static void print_commands(void) {
           stderr);
 }
 
-static void say_turns(const struct chat *c, enum rc rc, const struct err *e, const char *path) {
+/* what: "saved to", "loaded from" */
+static void say_messages(const struct chat *c, enum rc rc, const struct err *e, const char *what,
+                         const char *path) {
     if (rc)
         fprintf(stderr, "%s\n", e->msg);
     else
-        fprintf(stderr, "%s: %zu turns\n", path, c->talk.count);
+        fprintf(stderr, "%zu message%s %s %s\n", c->talk.count, c->talk.count == 1 ? "" : "s", what,
+                path);
 }
 
 static enum rc change_system(struct chat *c, const char *text, size_t len, struct err *e) {
@@ -209,11 +212,11 @@ static enum rc run_command(struct chat *c, enum command which, const char *argum
         break;
     case COMMAND_save:
         rc = conversation_save(&c->talk, argument, &mine);
-        say_turns(c, rc, &mine, argument);
+        say_messages(c, rc, &mine, "saved to", argument);
         break;
     case COMMAND_load:
         rc = conversation_load(&c->talk, argument, &mine);
-        say_turns(c, rc, &mine, argument);
+        say_messages(c, rc, &mine, "loaded from", argument);
         break;
     case COMMAND_system:
         return change_system(c, argument, len, e);
