@@ -1,4 +1,4 @@
-/* launch.c - native kernels: their registry, and launches.
+/* launch.c - launches of native kernels and of machine code.
  *
  * Arguments are copied when the launch is queued, packed as hipcc packs them, with the program's
  * addresses. They are translated when the kernel runs: only then is it known what is mapped. */
@@ -25,103 +25,9 @@
 #include "soft/runtime/start.h"
 #include "soft/runtime/stream.h"
 
-enum { PARAMS_MAX = 128, ARGUMENT_BYTES_MAX = 4096, THREADS_MAX = 1024, SHARED_MAX = 64 << 10 };
+enum { SHARED_MAX = 64 << 10 };
 
-/* ---- registry ------------------------------------------------------------------------------- */
-
-/* One entry per name, for ever: struct soft_function is what programs hold as hipFunction_t. */
-struct entry {
-    struct entry *next;
-    struct soft_function *function;
-};
-
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct entry *registry;
-
-static struct entry *find_entry(const char *name) {
-    struct entry *e = registry;
-    while (e && strcmp(e->function->name, name))
-        e = e->next;
-    return e;
-}
-
-void soft_function_set_native(struct soft_function *f, const struct greta_soft_kernel *kernel) {
-    f->native = kernel;
-    f->looks = false;
-    for (uint32_t i = 0; kernel && i < kernel->param_count; i++)
-        f->looks |= soft_slack_is_looked_at(&kernel->params[i]);
-}
-
-static bool add_entry(const struct greta_soft_kernel *kernel) {
-    struct entry *e = malloc(sizeof *e);
-    struct soft_handles *pool = soft_functions();
-    struct soft_function *f = e ? soft_handle_alloc(pool) : NULL;
-    char *name = f ? strdup(kernel->name) : NULL;
-    if (!name) {
-        if (f)
-            soft_handle_free(pool, f);
-        free(e);
-        return false;
-    }
-    f->name = name;
-    soft_function_set_native(f, kernel);
-    f->max_threads = THREADS_MAX;
-    *e = (struct entry){ .next = registry, .function = f };
-    registry = e;
-    return true;
-}
-
-static bool is_well_formed(const struct greta_soft_kernel *k) {
-    if (!k || !k->name || !*k->name || !k->run || k->param_count > PARAMS_MAX ||
-        (k->param_count && !k->params))
-        return false;
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < k->param_count; i++) {
-        uint32_t size = k->params[i].size;
-        if (!size || (k->params[i].flags & GRETA_SOFT_POINTER && size < sizeof(void *)))
-            return false;
-        end = soft_param_offset(end, size) + size;
-    }
-    return end <= ARGUMENT_BYTES_MAX;
-}
-
-pthread_mutex_t *soft_kernel_lock(void) {
-    return &registry_lock;
-}
-
-int greta_soft_kernel_register(const struct greta_soft_kernel *kernel) {
-    if (!is_well_formed(kernel) || soft_is_forked())
-        return -1;
-    pthread_mutex_lock(&registry_lock);
-    struct entry *e = find_entry(kernel->name);
-    bool ok = true;
-    if (e)
-        soft_function_set_native(e->function, kernel);
-    else
-        ok = add_entry(kernel);
-    pthread_mutex_unlock(&registry_lock);
-    soft_memory_note_native_kernels();
-    return ok ? 0 : -1;
-}
-
-hipError_t soft_function_native(const char *name, struct soft_function **out) {
-    pthread_mutex_lock(&registry_lock);
-    struct entry *e = find_entry(name);
-    pthread_mutex_unlock(&registry_lock);
-    if (!e)
-        return hipErrorNotFound;
-    *out = e->function;
-    return hipSuccess;
-}
-
-const struct greta_soft_kernel *soft_kernel_find(const char *name) {
-    struct soft_function *f;
-    return soft_function_native(name, &f) == hipSuccess ? f->native : NULL;
-}
-
-const struct greta_soft_kernel *greta_soft_kernel_find(const char *name) {
-    return name && !soft_is_forked() ? soft_kernel_find(name) : NULL;
-}
+/* ---- what is checked ------------------------------------------------------------------------ */
 
 int greta_soft_check_of(const void *function, struct greta_soft_check *out) {
     struct soft_function *f = (struct soft_function *)(uintptr_t)function;
@@ -198,14 +104,14 @@ static hipError_t check_shape(const uint32_t grid[3], const uint32_t block[3],
                               uint32_t shared_bytes) {
     uint64_t blocks = 1, threads = 1;
     for (int i = 0; i < 3; i++) {
-        if (!grid[i] || !block[i] || block[i] > THREADS_MAX)
+        if (!grid[i] || !block[i] || block[i] > SOFT_THREADS_MAX)
             return hipErrorInvalidConfiguration;
         if (__builtin_mul_overflow(blocks, grid[i], &blocks))
             return hipErrorInvalidConfiguration;
         threads *= block[i];
     }
-    return threads > THREADS_MAX || shared_bytes > SHARED_MAX ? hipErrorInvalidConfiguration
-                                                              : hipSuccess;
+    return threads > SOFT_THREADS_MAX || shared_bytes > SHARED_MAX ? hipErrorInvalidConfiguration
+                                                                   : hipSuccess;
 }
 
 static hipError_t refuse_machine_code(const struct soft_function *f) {
@@ -262,7 +168,7 @@ static uint64_t translate(uint64_t pointer) {
 struct run {
     const struct greta_soft_kernel *kernel;
     struct greta_soft_work work;
-    void *args[PARAMS_MAX];
+    void *args[SOFT_PARAMS_MAX];
 };
 
 static void run_blocks(void *user, uint64_t first, uint64_t last, unsigned worker,
@@ -290,7 +196,7 @@ bool soft_launch_run(const struct soft_op *op, uint64_t *address, int *kind) {
         return true;
     }
     soft_defined_write_all();
-    _Alignas(16) unsigned char data[ARGUMENT_BYTES_MAX];
+    _Alignas(16) unsigned char data[SOFT_ARGUMENT_BYTES_MAX];
     struct run run;
     run.kernel = k;
     run.work = (struct greta_soft_work){

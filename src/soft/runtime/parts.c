@@ -9,7 +9,6 @@
 #include "soft/runtime/function.h"
 #include "soft/runtime/graph/graph.h"
 #include "soft/runtime/handle.h"
-#include "soft/runtime/launch.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/mempool.h"
 #include "soft/runtime/module/module.h"
@@ -24,6 +23,7 @@ static void make_pools(void) {
     soft_streams();
     soft_events();
     soft_functions();
+    soft_module_prepare();
     soft_graph_prepare();
     soft_mempool_reset(0);
 }

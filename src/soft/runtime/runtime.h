@@ -23,7 +23,8 @@
  *   stream.c        streams and their rules
  *   copy.c          copies and fills
  *   event.c         events
- *   launch.c        launches (function.h: what is launched)
+ *   function.c      kernels as programs hold them, and the native ones
+ *   launch.c        launches
  *   host.c          host functions on a stream
  *   value.c         streams that wait for values in memory
  *   pool.c          one kernel on all cores

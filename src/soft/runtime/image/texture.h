@@ -12,7 +12,5 @@
 hipError_t soft_texture_create(uint64_t *out, const hipResourceDesc *resource,
                                const hipTextureDesc *texture);
 hipError_t soft_texture_destroy(uint64_t object);
-/* The reference for a texture variable of a module, which lies at addr on the device. */
-hipError_t soft_texture_reference(uint64_t addr, uint64_t size, textureReference **out);
 
 #endif

@@ -39,7 +39,8 @@ struct made {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct made *all_made;
 
-hipError_t soft_texture_reference(uint64_t addr, uint64_t size, textureReference **out) {
+/* The reference for a texture variable of a module, which lies at addr on the device. */
+static hipError_t make_reference(uint64_t addr, uint64_t size, textureReference **out) {
     if (size < sizeof **out)
         return hipErrorInvalidValue;
     pthread_mutex_lock(&lock);
@@ -166,6 +167,15 @@ hipError_t soft_hipGetTextureAlignmentOffset(size_t *offset, const textureRefere
 }
 
 /* ---- the driver's ---- */
+
+hipError_t soft_hipModuleGetTexRef(textureReference **texRef, hipModule_t hmod, const char *name) {
+    hipDeviceptr_t variable;
+    size_t size;
+    if (!texRef)
+        return hipErrorInvalidValue;
+    hipError_t r = soft_hipModuleGetGlobal(&variable, &size, hmod, name);
+    return r == hipSuccess ? make_reference((uint64_t)(uintptr_t)variable, size, texRef) : r;
+}
 
 hipError_t soft_hipTexRefSetArray(textureReference *tex, hipArray_const_t array,
                                   unsigned int flags) {

@@ -8,8 +8,6 @@
 #include "soft/runtime/error.h"
 #include "soft/runtime/function.h"
 #include "soft/runtime/handle.h"
-#include "soft/runtime/image/texture.h"
-#include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
 #include "soft/runtime/machine/machine_heap.h"
 #include "soft/runtime/memory.h"
@@ -33,10 +31,10 @@ struct soft_module {
     struct soft_block **managed;
 };
 
-enum { MODULES_MAX = 1 << 16, FUNCTIONS_MAX = 1 << 20, IMAGE_ALIGN = 4096 };
+enum { MODULES_MAX = 1 << 16, IMAGE_ALIGN = 4096 };
 
-static pthread_once_t pools_once = PTHREAD_ONCE_INIT;
-static struct soft_handles *modules, *functions;
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+static struct soft_handles *modules;
 /* Held while a module is looked into, so that an unload by another thread cannot be half seen. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -44,39 +42,22 @@ pthread_mutex_t *soft_module_lock(void) {
     return &lock;
 }
 
-static void make_pools(void) {
+static void make_pool(void) {
     modules = soft_handles_new(sizeof(struct soft_module), MODULES_MAX);
-    functions = soft_handles_new(sizeof(struct soft_module_function), FUNCTIONS_MAX);
-    if (!modules || !functions)
-        abort(); /* address space for two tables: nothing could work without */
+    if (!modules)
+        abort(); /* address space for a table: nothing could work without */
 }
 
 static struct soft_handles *soft_modules(void) {
-    pthread_once(&pools_once, make_pools);
+    pthread_once(&pool_once, make_pool);
     return modules;
 }
 
-struct soft_handles *soft_functions(void) {
-    pthread_once(&pools_once, make_pools);
-    return functions;
+void soft_module_prepare(void) {
+    (void)soft_modules();
 }
 
 /* ---- loading ------------------------------------------------------------------------------- */
-
-hipError_t soft_module_error(enum rc rc) {
-    switch (rc) {
-    case RC_OK:
-        return hipSuccess;
-    case RC_MEMORY:
-        return hipErrorOutOfMemory;
-    case RC_UNSUPPORTED:
-        return hipErrorNoBinaryForGpu;
-    case RC_IO:
-        return hipErrorFileNotFound;
-    default:
-        return hipErrorInvalidImage;
-    }
-}
 
 static bool is_managed(const char *name, size_t *base_length) {
     size_t n = strlen(name), suffix = strlen(".managed");
@@ -146,7 +127,7 @@ static hipError_t load_image_bytes(struct soft_module *m) {
             rc = err_set(&e, RC_FORMAT, "variable %s is in no segment", v->name);
     }
     if (rc)
-        return soft_module_error(rc);
+        return soft_image_error(rc);
     /* Aligned blocks begin at a page, which every segment's alignment divides. */
     uint64_t bytes = (m->extent.bytes + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
     if (m->extent.align > IMAGE_ALIGN)
@@ -160,14 +141,14 @@ static hipError_t load_image_bytes(struct soft_module *m) {
     rc = codeobj_load(to, m->block->addr, &m->extent, m->image.bytes, m->image.size, &e);
     if (rc == RC_OK)
         machine_heap_replace(m->list, to, m->extent.first, m->extent.bytes);
-    return soft_module_error(rc);
+    return soft_image_error(rc);
 }
 
 static hipError_t open_code(struct soft_module *m) {
     enum isa_gpu gpu = m->list->processor == CODEOBJ_GFX90A ? ISA_GFX90A : ISA_GFX942;
     struct err e;
-    return soft_module_error(isa_code_open(&m->code, gpu, soft_reach(m->block->addr),
-                                           m->block->size, m->block->addr, &e));
+    return soft_image_error(isa_code_open(&m->code, gpu, soft_reach(m->block->addr), m->block->size,
+                                          m->block->addr, &e));
 }
 
 static hipError_t load(struct soft_module *m) {
@@ -176,7 +157,7 @@ static hipError_t load(struct soft_module *m) {
     struct err e;
     enum rc rc = codeobj_list_open(&m->list, m->image.bytes, m->image.size, &e);
     if (rc)
-        return soft_module_error(rc);
+        return soft_image_error(rc);
     if (m->list->processor != CODEOBJ_GFX90A && m->list->processor != CODEOBJ_GFX942)
         return hipErrorNoBinaryForGpu;
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
@@ -197,7 +178,7 @@ static void free_function(struct soft_module_function *f) {
     soft_machine_forget_through(&f->machine);
     f->kernel = NULL;
     atomic_store(&f->max_dynamic_shared, 0);
-    soft_handle_free(functions, f);
+    soft_handle_free(soft_functions(), f);
 }
 
 /* Frees everything of a module that nothing runs from any more. */
@@ -478,16 +459,4 @@ hipError_t soft_hipModuleGetGlobal(hipDeviceptr_t *dptr, size_t *bytes, hipModul
     if (bytes)
         *bytes = size;
     return hipSuccess;
-}
-
-hipError_t soft_hipModuleGetTexRef(textureReference **texRef, hipModule_t hmod, const char *name) {
-    if (!texRef || !name || !*name)
-        return hipErrorInvalidValue;
-    if (!hmod)
-        return hipErrorInvalidResourceHandle;
-    uint64_t addr, size;
-    if (!is_loaded(hmod) ||
-        soft_module_variable((struct soft_module *)hmod, name, &addr, &size) != hipSuccess)
-        return hipErrorNotFound;
-    return soft_texture_reference(addr, size, texRef);
 }

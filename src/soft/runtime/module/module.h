@@ -33,13 +33,12 @@ struct soft_image {
  * SOFT_NATIVE_IMAGE. What cannot be read is an invalid image, not a crash. */
 hipError_t soft_image_from_memory(const void *image, struct soft_image *out);
 hipError_t soft_image_from_file(const char *path, struct soft_image *out);
+/* What HIP says where a code object cannot be read. */
+hipError_t soft_image_error(enum rc rc);
 
 /* ---- module.c ------------------------------------------------------------------------------ */
 
 struct soft_module;
-
-/* What HIP says where a code object cannot be read. */
-hipError_t soft_module_error(enum rc rc);
 
 /* A struct soft_function as the pool holds it. A native function has no kernel. */
 struct soft_module_function {
@@ -62,6 +61,9 @@ hipError_t soft_module_variable(struct soft_module *module, const char *name, ui
                                 uint64_t *size);
 /* Stores a pointer in a variable of 8 bytes, if the module has it: a managed variable's address. */
 void soft_module_set_pointer(struct soft_module *module, const char *name, uint64_t pointer);
+
+/* Makes what is otherwise made on first use. */
+void soft_module_prepare(void);
 
 /* The locks of module.c and symbol.c. For forks. */
 pthread_mutex_t *soft_module_lock(void);

@@ -10,10 +10,25 @@ static const char *target(int i) {
         ->target;
 }
 
+hipError_t soft_image_error(enum rc rc) {
+    switch (rc) {
+    case RC_OK:
+        return hipSuccess;
+    case RC_MEMORY:
+        return hipErrorOutOfMemory;
+    case RC_UNSUPPORTED:
+        return hipErrorNoBinaryForGpu;
+    case RC_IO:
+        return hipErrorFileNotFound;
+    default:
+        return hipErrorInvalidImage;
+    }
+}
+
 static hipError_t finish(enum rc rc, const struct codeobj_image *found, struct soft_image *out) {
     if (rc == RC_OK)
         *out = (struct soft_image){ .bytes = found->bytes, .size = found->size };
-    return soft_module_error(rc);
+    return soft_image_error(rc);
 }
 
 hipError_t soft_image_from_memory(const void *image, struct soft_image *out) {
