@@ -20,7 +20,7 @@ RANDOM=$seed
 echo "# seed $seed (CRASH_SEED=$seed repeats this run)"
 
 fails() { # WHAT
-    echo "$1; $how after $after us, seed $seed:"
+    echo "$1; $how after $after calls, seed $seed:"
     cat stderr
     head -n 40 "$out/report.txt"
     return 1
@@ -38,7 +38,7 @@ last_event() {
 
 # dies HOW SIGNAL NAME - once, at a random moment.
 dies() {
-    local how=$1 signal=$2 name=$3 after=$((RANDOM * RANDOM % 40000)) last answer
+    local how=$1 signal=$2 name=$3 after=$((RANDOM % 8 ? RANDOM % 300 : 0)) last answer
     rm -rf "$out"
     "$audit" run --device soft --timeout 60 --out "$out" -- "$programs/crash" "$how" $after >stdout 2>stderr
     local code=$?
@@ -85,7 +85,7 @@ again() { # a recording that was judged once is judged the same by report
 unseen() {
     rm -f alone.gcr
     GCORE_RECORD=$TMPDIR/alone.gcr LD_PRELOAD=$BUILD_DIR/lib/libgcore_preload.so \
-        LD_LIBRARY_PATH=$BUILD_DIR/lib/soft "$programs/crash" kill 60000 >stdout 2>stderr
+        LD_LIBRARY_PATH=$BUILD_DIR/lib/soft "$programs/crash" kill 100 >stdout 2>stderr
     "$audit" report alone.gcr >text && head -n 1 text |
         grep -E '^INCONCLUSIVE: process [0-9]+ \(crash\) was stopped (in|after) .*; the history ends with event [0-9]+'
 }
