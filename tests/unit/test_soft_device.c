@@ -290,6 +290,28 @@ static void *open_major(int major) {
 
 #define IN(library, name) (*(__typeof__(hip->name) *)(void *)(void *[]){ dlsym(library, #name) })
 
+/* The properties of memory lie differently in ROCm 5. */
+static void take_memory(void *library, int major) {
+    hipMemLocation place = { hipMemLocationTypeDevice, 0 };
+    hipMemAllocationProp now = { .type = hipMemAllocationTypePinned, .location = place };
+    HIP5_hipMemAllocationProp old = { .type = hipMemAllocationTypePinned, .location = place };
+    union {
+        hipMemAllocationProp now;
+        HIP5_hipMemAllocationProp old;
+    } told;
+    const hipMemAllocationProp *wish =
+        major == 5 ? (const hipMemAllocationProp *)(const void *)&old : &now;
+    hipMemGenericAllocationHandle_t memory;
+    size_t unit = 0;
+    OK(IN(library, hipMemGetAllocationGranularity)(&unit, wish,
+                                                   hipMemAllocationGranularityMinimum));
+    OK(IN(library, hipMemCreate)(&memory, unit, wish, 0));
+    memset(&told, 0, sizeof told);
+    OK(IN(library, hipMemGetAllocationPropertiesFromHandle)(&told.now, memory));
+    MUST((major == 5 ? told.old.type : told.now.type) == hipMemAllocationTypePinned);
+    OK(IN(library, hipMemRelease)(memory));
+}
+
 static bool majors_differ_where_hip_does(void) {
     for (int major = 5; major <= 7; major++) {
         void *library = open_major(major);
@@ -303,6 +325,7 @@ static bool majors_differ_where_hip_does(void) {
         }
         hipError_t r = IN(library, hipDeviceGetAttribute)(&value, hipDeviceAttributeGcnArch, 0);
         MUST(major == 5 ? r == hipSuccess && value == 910 : r == hipErrorInvalidValue);
+        take_memory(library, major);
         hipGraph_t graph;
         hipGraphNode_t node;
         hipGraphNodeType type;

@@ -18,6 +18,7 @@
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
+#include "soft/runtime/start.h"
 
 enum { PAGE = 4096, HANDLES_MAX = 1 << 16 };
 static const size_t recommended = 2u << 20;
@@ -61,10 +62,38 @@ static struct memory *find_memory(hipMemGenericAllocationHandle_t handle) {
     return handle && soft_handle_valid(all_handles(), handle) ? (struct memory *)handle : NULL;
 }
 
-static bool is_property(const hipMemAllocationProp *p) {
-    return p && p->type == hipMemAllocationTypePinned &&
-           p->location.type == hipMemLocationTypeDevice &&
+/* Both layouts of hipMemAllocationProp as one. False: it asks for memory that there is not. */
+static bool read_property(const hipMemAllocationProp *given, hipMemAllocationProp *p) {
+    if (!given)
+        return false;
+    if (soft_hip_major() >= 6) {
+        *p = *given;
+    } else {
+        const HIP5_hipMemAllocationProp *old =
+            (const HIP5_hipMemAllocationProp *)(const void *)given;
+        *p = (hipMemAllocationProp){ .type = old->type,
+                                     .requestedHandleType = old->requestedHandleType,
+                                     .location = old->location,
+                                     .win32HandleMetaData = old->win32HandleMetaData,
+                                     .allocFlags = { .compressionType = old->compressionType,
+                                                     .usage = old->usage } };
+    }
+    return p->type == hipMemAllocationTypePinned && p->location.type == hipMemLocationTypeDevice &&
            soft_check_device(p->location.id) == hipSuccess;
+}
+
+static void write_property(const hipMemAllocationProp *p, hipMemAllocationProp *out) {
+    if (soft_hip_major() >= 6) {
+        *out = *p;
+        return;
+    }
+    HIP5_hipMemAllocationProp *old = (HIP5_hipMemAllocationProp *)(void *)out;
+    *old = (HIP5_hipMemAllocationProp){ .compressionType = p->allocFlags.compressionType,
+                                        .location = p->location,
+                                        .requestedHandleType = p->requestedHandleType,
+                                        .type = p->type,
+                                        .usage = p->allocFlags.usage,
+                                        .win32HandleMetaData = p->win32HandleMetaData };
 }
 
 /* Takes the file over if it succeeds. */
@@ -108,10 +137,11 @@ static hipError_t create(hipMemGenericAllocationHandle_t *handle, size_t size,
 
 hipError_t soft_hipMemCreate(hipMemGenericAllocationHandle_t *handle, size_t size,
                              const hipMemAllocationProp *prop, unsigned long long flags) {
-    if (!handle || !size || size % PAGE || flags || !is_property(prop))
+    hipMemAllocationProp p;
+    if (!handle || !size || size % PAGE || flags || !read_property(prop, &p))
         return hipErrorInvalidValue;
     pthread_mutex_lock(&lock);
-    hipError_t r = create(handle, size, prop);
+    hipError_t r = create(handle, size, &p);
     pthread_mutex_unlock(&lock);
     return r;
 }
@@ -131,7 +161,8 @@ hipError_t soft_hipMemRelease(hipMemGenericAllocationHandle_t handle) {
 hipError_t soft_hipMemGetAllocationGranularity(size_t *granularity,
                                                const hipMemAllocationProp *prop,
                                                hipMemAllocationGranularity_flags option) {
-    if (!granularity || !is_property(prop) ||
+    hipMemAllocationProp p;
+    if (!granularity || !read_property(prop, &p) ||
         (unsigned)option > hipMemAllocationGranularityRecommended)
         return hipErrorInvalidValue;
     *granularity = option == hipMemAllocationGranularityMinimum ? PAGE : recommended;
@@ -143,7 +174,7 @@ hipError_t soft_hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *pr
     pthread_mutex_lock(&lock);
     const struct memory *m = find_memory(handle);
     if (m && prop)
-        *prop = m->prop;
+        write_property(&m->prop, prop);
     pthread_mutex_unlock(&lock);
     return m && prop ? hipSuccess : hipErrorInvalidValue;
 }
@@ -205,9 +236,11 @@ static struct reservation *find_reservation(uint64_t addr, uint64_t size) {
 hipError_t soft_hipMemAddressReserve(void **ptr, size_t size, size_t alignment, void *addr,
                                      unsigned long long flags) {
     (void)addr; /* a wish */
-    if (!ptr || !size || size % PAGE || flags || (alignment & (alignment - 1)) ||
-        size > (uint64_t)1 << 46 || alignment > (uint64_t)1 << 40)
+    if (!ptr || flags || (alignment & (alignment - 1)) || size > (uint64_t)1 << 46 ||
+        alignment > (uint64_t)1 << 40)
         return hipErrorInvalidValue;
+    if (!size || size % PAGE)
+        return hipErrorOutOfMemory; /* as ROCm says it */
     struct reservation *r = calloc(1, sizeof *r);
     if (!r)
         return hipErrorOutOfMemory;
