@@ -12,8 +12,15 @@ static bool is_host_block(const struct block *b) {
     return b && (b->family == DETAIL_FAMILY_PINNED || b->family == DETAIL_FAMILY_REGISTERED);
 }
 
+/* Does a call that is not asynchronous wait because it sets managed memory, or copies it and names
+ * the host as one side? */
+static bool waits_for_managed(const struct op *op) {
+    return op->what == SHADOW_SET || op->copy_kind == hipMemcpyHostToHost ||
+           op->copy_kind == hipMemcpyHostToDevice || op->copy_kind == hipMemcpyDeviceToHost;
+}
+
 /* Has the operation run when its call returns? Copies and sets within device memory only queue,
- * whatever the call, except sets of managed memory; asynchronous copies with plain host memory on
+ * whatever the call, except some of managed memory; asynchronous copies with plain host memory on
  * one side do not. */
 static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     bool host = false, pageable = false;
@@ -22,7 +29,7 @@ static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     for (unsigned i = 0; i < op->count; i++) {
         const struct block *b = space_at(s, op->use[i].start);
         host |=
-            is_host_block(b) || (b && b->family == DETAIL_FAMILY_MANAGED && op->what == SHADOW_SET);
+            is_host_block(b) || (b && b->family == DETAIL_FAMILY_MANAGED && waits_for_managed(op));
         pageable |= bounds_is_pageable(r, s, &op->use[i]);
     }
     return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;

@@ -269,6 +269,28 @@ static bool copy_to_managed_and_look(void) {
     return copy_to_managed(false);
 }
 
+/* A call that names the host as the target has written when it returns. */
+static bool copy_to_managed_as_host(void) {
+    int *m = soft_managed_ints(1), *x = soft_device_ints(1);
+    soft_store(NULL, x, 7, SLOW);
+    OK(hip->hipMemcpyDtoH(m, x, sizeof *m));
+    bool first = *m == 7;
+    soft_store(NULL, x, 8, SLOW);
+    OK(hip->hipMemcpy(m, x, sizeof *m, hipMemcpyDeviceToHost));
+    return first && *m == 8;
+}
+
+/* A call that names the host as the source has read when it returns. */
+static bool copy_from_managed_as_host(void) {
+    int *m = soft_managed_ints(1), *x = soft_device_ints(1), value = 0;
+    *m = 7;
+    soft_store(NULL, x, 1, SLOW);
+    OK(hip->hipMemcpyHtoD(x, m, sizeof *m));
+    *m = 8;
+    OK(hip->hipMemcpy(&value, x, sizeof value, hipMemcpyDeviceToHost));
+    return value == 7;
+}
+
 static bool kernel_writes_managed(bool wait) {
     int *m = soft_managed_ints(1);
     soft_store(NULL, m, 7, SLOW);
@@ -290,6 +312,8 @@ static void managed_memory_is_the_hosts_after_a_wait(void **state) {
     soft_right(fill_managed_after_a_kernel);
     soft_right(copy_to_managed_and_wait);
     soft_wrong(copy_to_managed_and_look);
+    soft_right(copy_to_managed_as_host);
+    soft_right(copy_from_managed_as_host);
     soft_right(kernel_writes_managed_and_wait);
     soft_wrong(kernel_writes_managed_and_look);
 }

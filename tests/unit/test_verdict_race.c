@@ -311,6 +311,27 @@ static void managed_memory_read_by_the_host_under_a_kernel(void **state) {
     expect_pair(STREAM_UNSYNCED, a, b);
 }
 
+/* A call that waits: its copy names the host as the target. */
+static void managed_memory_copied_to_as_if_it_were_the_host_s(void **state) {
+    (void)state;
+    alloc_managed(DEVICE_AT + 64 * MIB, KIB);
+    copy(hipMemcpyDeviceToHost, DEVICE_AT + 64 * MIB, DEVICE_AT, KIB, s1);
+    h2d(DEVICE2_AT, DEVICE_AT + 64 * MIB, KIB, s2);
+    sync_device(0);
+    free_at(DEVICE_AT + 64 * MIB);
+    expect_clean();
+}
+
+static void managed_memory_copied_to_within_the_device(void **state) {
+    (void)state;
+    alloc_managed(DEVICE_AT + 64 * MIB, KIB);
+    uint64_t a = copy(hipMemcpyDeviceToDevice, DEVICE_AT + 64 * MIB, DEVICE_AT, KIB, s1);
+    uint64_t b = h2d(DEVICE2_AT, DEVICE_AT + 64 * MIB, KIB, s2);
+    sync_device(0);
+    free_at(DEVICE_AT + 64 * MIB);
+    expect_pair(OVERLAPPING_COPIES, a, b);
+}
+
 /* ---- what is not understood ------------------------------------------------------------------ */
 
 static void an_order_that_is_not_understood_makes_a_doubt(void **state) {
@@ -434,6 +455,8 @@ int main(void) {
         streams_test(a_guessed_pointer_against_a_sure_write_does),
         streams_test(unknown_kernels_beside_others_leave_it_undecided),
         streams_test(managed_memory_read_by_the_host_under_a_kernel),
+        streams_test(managed_memory_copied_to_as_if_it_were_the_host_s),
+        streams_test(managed_memory_copied_to_within_the_device),
         streams_test(an_order_that_is_not_understood_makes_a_doubt),
         streams_test(a_wait_for_a_value_that_is_over_orders_nothing_more),
         streams_test(a_write_that_a_wait_was_for_orders_two_streams),

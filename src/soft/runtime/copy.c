@@ -24,14 +24,16 @@ static bool extent_of(size_t width, size_t height, size_t depth, size_t pitch, s
            !__builtin_add_overflow(rows, slices, extent);
 }
 
-enum side { SIDE_PAGEABLE, SIDE_HOST, SIDE_DEVICE };
+enum side { SIDE_PAGEABLE, SIDE_HOST, SIDE_MANAGED, SIDE_DEVICE };
 
 static hipError_t classify(uint64_t addr, size_t extent, enum side *side) {
     struct soft_block b;
     *side = SIDE_PAGEABLE;
     if (!soft_memory_find(addr, &b))
         return soft_memory_is_device_address(addr) ? hipErrorInvalidValue : hipSuccess;
-    *side = b.kind == SOFT_PINNED || b.kind == SOFT_REGISTERED ? SIDE_HOST : SIDE_DEVICE;
+    *side = b.kind == SOFT_PINNED || b.kind == SOFT_REGISTERED ? SIDE_HOST
+            : b.kind == SOFT_MANAGED                           ? SIDE_MANAGED
+                                                               : SIDE_DEVICE;
     return extent <= b.size - (addr - b.addr) ? hipSuccess : hipErrorInvalidValue;
 }
 
@@ -60,6 +62,14 @@ static hipError_t check_copy(const struct soft_copy *c, hipMemcpyKind kind, enum
     return r;
 }
 
+/* Managed memory is the device's, unless the call says that it copies from or to the host. */
+static bool is_device_only(enum side dst, enum side src, hipMemcpyKind kind) {
+    bool names_host = kind == hipMemcpyHostToHost || kind == hipMemcpyHostToDevice ||
+                      kind == hipMemcpyDeviceToHost;
+    enum side least = names_host ? SIDE_DEVICE : SIDE_MANAGED;
+    return dst >= least && src >= least;
+}
+
 hipError_t soft_op_copy(struct soft_op **out, const char *what, const struct soft_copy *copy,
                         hipMemcpyKind kind) {
     enum side dst, src;
@@ -71,7 +81,7 @@ hipError_t soft_op_copy(struct soft_op **out, const char *what, const struct sof
         return hipErrorOutOfMemory;
     op->u.copy = *copy;
     op->pageable = dst == SIDE_PAGEABLE || src == SIDE_PAGEABLE;
-    op->device_only = dst == SIDE_DEVICE && src == SIDE_DEVICE;
+    op->device_only = is_device_only(dst, src, kind);
     *out = op;
     return hipSuccess;
 }
@@ -94,11 +104,9 @@ hipError_t soft_op_fill(struct soft_op **out, const char *what, const struct sof
     struct soft_op *op = soft_op_new(SOFT_OP_FILL, what);
     if (!op)
         return hipErrorOutOfMemory;
-    struct soft_block b;
     op->u.fill = *fill;
     /* A call that is not asynchronous waits for a fill of what the host reaches. */
-    op->device_only =
-        side == SIDE_DEVICE && !(soft_memory_find(fill->dst, &b) && b.kind == SOFT_MANAGED);
+    op->device_only = side == SIDE_DEVICE;
     *out = op;
     return hipSuccess;
 }

@@ -1,9 +1,9 @@
 /* copy_queue.c - how copies and fills are queued, and when a call waits for them.
  *
  * A call without "Async" works in the legacy default stream and waits, except where HIP lets the
- * host go on: copies between device blocks, and fills of device blocks that are not managed. An
- * Async call only queues, except that a copy with pageable memory on one side is complete when it
- * returns. */
+ * host go on: copies between device blocks, and fills of device blocks that are not managed. Copies
+ * of managed memory wait if the call names the host as one side. An Async call only queues, except
+ * that a copy with pageable memory on one side is complete when it returns. */
 #include "soft/runtime/copy.h"
 #include "soft/runtime/graph/capture.h"
 #include "soft/runtime/schedule.h"
