@@ -82,6 +82,11 @@ static bool copies_rectangles(void) {
           hip->hipMemcpy2DToArray(a, 0, 1, in, sizeof *in, sizeof *in, H, hipMemcpyHostToDevice));
     FAILS(hipErrorInvalidValue,
           hip->hipMemcpyFromArray(out, b, 0, 0, sizeof out + 1, hipMemcpyDeviceToHost));
+    FAILS(hipErrorInvalidHandle, hip->hipMemcpy2DFromArray(part, sizeof *part, NULL, 0, 0,
+                                                           sizeof *part, 2, hipMemcpyDeviceToHost));
+    FAILS(hipErrorInvalidHandle, hip->hipMemcpy2DToArray(NULL, 0, 0, in, sizeof *in, sizeof *in, H,
+                                                         hipMemcpyHostToDevice));
+    FAILS(hipErrorInvalidValue, hip->hipFreeMipmappedArray(NULL));
     OK(hip->hipFreeArray(a));
     OK(hip->hipFreeArray(b));
     return true;

@@ -179,6 +179,15 @@ hipError_t soft_hipFreeArray(hipArray_t array) {
     return r;
 }
 
+/* No array has mipmaps: ROCm makes none on Linux, either. */
+hipError_t soft_hipFreeMipmappedArray(hipMipmappedArray_t array) {
+    return array ? hipErrorInvalidHandle : hipErrorInvalidValue;
+}
+
+hipError_t soft_hipMipmappedArrayDestroy(hipMipmappedArray_t array) {
+    return soft_hipFreeMipmappedArray(array);
+}
+
 hipError_t soft_hipArrayDestroy(hipArray_t array) {
     return soft_hipFreeArray(array);
 }

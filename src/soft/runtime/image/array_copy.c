@@ -54,7 +54,7 @@ static hipError_t to_array(const char *what, hipArray_t dst, size_t x, size_t y,
                            hipStream_t stream, bool async) {
     struct soft_copy c = { .width = width, .height = height, .depth = 1 };
     struct side to, from;
-    if (!dst || !src)
+    if (!src)
         return hipErrorInvalidValue;
     if (width > spitch && height > 1)
         return hipErrorInvalidPitchValue;
@@ -71,7 +71,7 @@ static hipError_t from_array(const char *what, void *dst, size_t dpitch, hipArra
                              hipStream_t stream, bool async) {
     struct soft_copy c = { .width = width, .height = height, .depth = 1 };
     struct side to, from;
-    if (!dst || !src)
+    if (!dst)
         return hipErrorInvalidValue;
     if (width > dpitch && height > 1)
         return hipErrorInvalidPitchValue;
