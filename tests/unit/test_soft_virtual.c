@@ -2,8 +2,10 @@
  * values. */
 #include "test.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +44,8 @@ static bool two_pieces_of_memory_are_one_range(void) {
         MUST(back[i] == 7);
     FAILS(hipErrorInvalidValue, hip->hipMemset(p + 4 * MIB, 1, 16)); /* reserved only */
     FAILS(hipErrorInvalidValue, hip->hipFree(p));
+    FAILS(hipErrorOutOfMemory, hip->hipMemAddressReserve((void **)&p, 0, 0, NULL, 0));
+    FAILS(hipErrorOutOfMemory, hip->hipMemAddressReserve((void **)&p, MIB - 1, 0, NULL, 0));
     return true;
 }
 
@@ -146,6 +150,99 @@ static bool a_handle_of_freed_memory_opens_nothing(void) {
     MUST(write(there[1], &m, sizeof m) == sizeof m);
     MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     return true;
+}
+
+struct pool_message {
+    pid_t process;
+    int file;
+    hipMemPoolPtrExportData block;
+};
+
+/* The child of a_pool_of_another_process(). */
+static void use_imported_pool(const struct pool_message *m) {
+    char path[64];
+    hipMemPool_t pool;
+    uint64_t used = 0;
+    int *p = NULL, value = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)m->process, m->file);
+    int file = open(path, O_RDWR);
+    MUST(file > 0);
+    OK(hip->hipMemPoolImportFromShareableHandle(&pool, (void *)(uintptr_t)file,
+                                                hipMemHandleTypePosixFileDescriptor, 0));
+    hipMemPoolPtrExportData block = m->block;
+    OK(hip->hipMemPoolImportPointer((void **)&p, pool, &block));
+    OK(hip->hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used));
+    MUST(used == 100 * sizeof *p);
+    OK(hip->hipMemcpy(&value, p + 5, sizeof value, hipMemcpyDeviceToHost));
+    MUST(value == 7);
+    soft_store(NULL, p + 5, 8, 0);
+    OK(hip->hipDeviceSynchronize());
+    FAILS(hipErrorInvalidValue, hip->hipIpcCloseMemHandle(p));
+    OK(hip->hipFreeAsync(p, NULL));
+    OK(hip->hipDeviceSynchronize());
+    OK(hip->hipMemPoolGetAttribute(pool, hipMemPoolAttrUsedMemCurrent, &used));
+    MUST(!used);
+    FAILS(hipErrorInvalidValue, hip->hipMemset(p, 0, 4));
+    OK(hip->hipMemPoolDestroy(pool));
+}
+
+static bool a_pool_of_another_process(void) {
+    int there[2], value = 7, status = 1, *p = NULL;
+    struct pool_message m = { .process = getpid() };
+    hipMemPool_t pool;
+    hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
+                              .handleTypes = hipMemHandleTypePosixFileDescriptor,
+                              .location = { hipMemLocationTypeDevice, 0 } };
+    MUST(!pipe(there));
+    pid_t pid = fork(); /* before the first HIP call */
+    MUST(pid >= 0);
+    if (!pid) {
+        MUST(read(there[0], &m, sizeof m) == sizeof m);
+        use_imported_pool(&m);
+        _exit(0);
+    }
+    OK(hip->hipMemPoolCreate(&pool, &props));
+    OK(hip->hipMallocFromPoolAsync((void **)&p, 100 * sizeof *p, pool, NULL));
+    OK(hip->hipMemcpy(p + 5, &value, sizeof value, hipMemcpyHostToDevice));
+    OK(hip->hipMemPoolExportToShareableHandle(&m.file, pool, hipMemHandleTypePosixFileDescriptor,
+                                              0));
+    OK(hip->hipMemPoolExportPointer(&m.block, p));
+    MUST(write(there[1], &m, sizeof m) == sizeof m);
+    MUST(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(hip->hipMemcpy(&value, p + 5, sizeof value, hipMemcpyDeviceToHost));
+    return value == 8;
+}
+
+/* Also a process that has the pool already may import it. */
+static bool only_pools_that_ask_for_it_are_shared(void) {
+    hipMemPool_t pool, plain, again;
+    hipMemPoolPtrExportData block;
+    int file = -1, value = 7, *p = NULL, *q = NULL, *r = NULL;
+    hipMemPoolProps props = { .allocType = hipMemAllocationTypePinned,
+                              .location = { hipMemLocationTypeDevice, 0 } };
+    const hipMemAllocationHandleType posix = hipMemHandleTypePosixFileDescriptor;
+    OK(hip->hipMemPoolCreate(&plain, &props));
+    props.handleTypes = posix;
+    OK(hip->hipMemPoolCreate(&pool, &props));
+    FAILS(hipErrorInvalidValue, hip->hipMemPoolExportToShareableHandle(&file, plain, posix, 0));
+    FAILS(hipErrorInvalidValue, hip->hipMemPoolExportToShareableHandle(NULL, pool, posix, 0));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemPoolExportToShareableHandle(&file, pool, hipMemHandleTypeNone, 0));
+    OK(hip->hipMemPoolExportToShareableHandle(&file, pool, posix, 0));
+    FAILS(hipErrorInvalidValue,
+          hip->hipMemPoolImportFromShareableHandle(&again, (void *)(uintptr_t)1, posix, 0));
+    OK(hip->hipMemPoolImportFromShareableHandle(&again, (void *)(uintptr_t)file, posix, 0));
+    OK(hip->hipMallocFromPoolAsync((void **)&q, 64, plain, NULL));
+    FAILS(hipErrorInvalidValue, hip->hipMemPoolExportPointer(&block, q));
+    OK(hip->hipMallocFromPoolAsync((void **)&p, 64, pool, NULL));
+    OK(hip->hipMemcpy(p, &value, sizeof value, hipMemcpyHostToDevice));
+    OK(hip->hipMemPoolExportPointer(&block, p));
+    FAILS(hipErrorInvalidValue, hip->hipMemPoolImportPointer((void **)&r, NULL, &block));
+    OK(hip->hipMemPoolImportPointer((void **)&r, again, &block));
+    value = 0;
+    OK(hip->hipMemcpy(&value, r, sizeof value, hipMemcpyDeviceToHost));
+    OK(hip->hipFree(r));
+    return value == 7;
 }
 
 /* The child waits for a place in a stream of the parent, and a stream of its own does. */
@@ -283,6 +380,13 @@ static void processes_share_memory(void **state) {
     soft_expect(another_process_waits_for_an_event, NULL);
 }
 
+static void processes_share_pools(void **state) {
+    (void)state;
+    soft_expect(a_pool_of_another_process, NULL);
+    soft_expect(a_pool_of_another_process, "GRETA_SOFT_CHECK=off");
+    soft_expect(only_pools_that_ask_for_it_are_shared, NULL);
+}
+
 static void hints_about_managed_memory_are_remembered(void **state) {
     (void)state;
     soft_expect(hints_can_be_asked_for, NULL);
@@ -299,6 +403,7 @@ int main(void) {
         cmocka_unit_test(mapped_pieces_are_one_range),
         cmocka_unit_test(memory_lives_as_long_as_a_handle_or_a_mapping),
         cmocka_unit_test(processes_share_memory),
+        cmocka_unit_test(processes_share_pools),
         cmocka_unit_test(hints_about_managed_memory_are_remembered),
         cmocka_unit_test(streams_wait_for_values),
     };

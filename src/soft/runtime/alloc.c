@@ -78,6 +78,8 @@ hipError_t soft_hipFree(void *ptr) {
         return r;
     struct soft_block *b =
         soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE | 1u << SOFT_MANAGED);
+    if (!b)
+        b = soft_mempool_claim_imported(ptr);
     return b ? release(b, b->device) : hipErrorInvalidValue;
 }
 

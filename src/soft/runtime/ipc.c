@@ -5,6 +5,8 @@
  * opens the handle opens that file through /proc and maps it into its own device's range. As on a
  * GPU, what is written there is seen on both sides, and a handle is worth nothing once its block
  * is freed or its process has ended. Of an interprocess event two counters are shared (event.h). */
+#include "soft/runtime/ipc.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -120,20 +122,32 @@ static int open_content(const struct content *c) {
     return file;
 }
 
+static bool is_memory(const struct content *c) {
+    return memcmp(c->magic, magic, sizeof magic) == 0 && c->size;
+}
+
+hipError_t soft_ipc_open(const hipIpcMemHandle_t *handle, int device, struct soft_block **out) {
+    struct content c;
+    memcpy(&c, handle, sizeof c);
+    if (!is_memory(&c))
+        return hipErrorInvalidValue;
+    int file = open_content(&c);
+    if (file < 0)
+        return hipErrorMapFailed;
+    hipError_t r = soft_memory_import(device, file, c.offset, c.size, out);
+    close(file);
+    return r;
+}
+
 hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, unsigned int flags) {
     struct content c;
     struct soft_block *b;
     memcpy(&c, &handle, sizeof c);
-    if (!devPtr || flags & ~(unsigned)hipIpcMemLazyEnablePeerAccess ||
-        memcmp(c.magic, magic, sizeof magic) != 0 || !c.size)
+    if (!devPtr || flags & ~(unsigned)hipIpcMemLazyEnablePeerAccess || !is_memory(&c))
         return hipErrorInvalidValue;
     if (c.process == getpid())
         return hipErrorInvalidContext; /* as ROCm: it has that memory already */
-    int file = open_content(&c);
-    if (file < 0)
-        return hipErrorMapFailed;
-    hipError_t r = soft_memory_import(soft_current_device(), file, c.offset, c.size, &b);
-    close(file);
+    hipError_t r = soft_ipc_open(&handle, soft_current_device(), &b);
     if (r == hipSuccess)
         *devPtr = (void *)(uintptr_t)b->addr;
     return r;
@@ -141,7 +155,7 @@ hipError_t soft_hipIpcOpenMemHandle(void **devPtr, hipIpcMemHandle_t handle, uns
 
 hipError_t soft_hipIpcCloseMemHandle(void *devPtr) {
     struct soft_block copy;
-    if (!devPtr || !soft_memory_find((uint64_t)(uintptr_t)devPtr, &copy))
+    if (!devPtr || !soft_memory_find((uint64_t)(uintptr_t)devPtr, &copy) || copy.pool)
         return hipErrorInvalidValue;
     struct soft_block *b = soft_memory_claim(copy.addr, 1u << SOFT_IMPORTED);
     if (!b)

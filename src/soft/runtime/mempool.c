@@ -20,6 +20,7 @@
 struct mempool {
     struct soft_handle handle;
     int device;
+    bool exportable;            /* as a file descriptor */
     _Atomic uint64_t threshold; /* hipMemPoolAttrReleaseThreshold */
     _Atomic int reuse[3];       /* hipMemPoolReuse…: remembered, without effect */
     _Atomic uint64_t used, used_high;
@@ -64,6 +65,35 @@ static void count_used(struct mempool *p, uint64_t size) {
 void soft_mempool_return(const struct soft_block *b) {
     if (b->pool)
         atomic_fetch_sub(&((struct mempool *)b->pool)->used, b->size);
+}
+
+bool soft_mempool_is_exportable(hipMemPool_t handle) {
+    const struct mempool *p = resolve(handle);
+    return p && p->exportable;
+}
+
+hipMemPool_t soft_mempool_new(int device) {
+    pthread_once(&once, prepare);
+    return (hipMemPool_t)new_pool(device);
+}
+
+bool soft_mempool_device(hipMemPool_t handle, int *device) {
+    const struct mempool *p = resolve(handle);
+    if (p)
+        *device = p->device;
+    return p;
+}
+
+void soft_mempool_adopt(hipMemPool_t handle, struct soft_block *b) {
+    b->pool = handle;
+    count_used((struct mempool *)handle, b->size);
+}
+
+struct soft_block *soft_mempool_claim_imported(const void *ptr) {
+    struct soft_block copy;
+    uint64_t addr = (uint64_t)(uintptr_t)ptr;
+    bool imported = soft_memory_find(addr, &copy) && copy.kind == SOFT_IMPORTED && copy.pool;
+    return imported ? soft_memory_claim(addr, 1u << SOFT_IMPORTED) : NULL;
 }
 
 static void empty_pool(void *object, void *device) {
@@ -167,6 +197,8 @@ hipError_t soft_hipFreeAsync(void *ptr, hipStream_t stream) {
         return capture_free(ptr, st);
     struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE);
     if (!b)
+        b = soft_mempool_claim_imported(ptr);
+    if (!b)
         return hipErrorInvalidValue;
     struct soft_op *op = soft_op_new(SOFT_OP_UNMAP, "hipFreeAsync");
     if (!op) {
@@ -189,6 +221,8 @@ hipError_t soft_hipMemPoolCreate(hipMemPool_t *out, const hipMemPoolProps *props
     if (r != hipSuccess)
         return hipErrorInvalidValue;
     struct mempool *p = new_pool(props->location.id);
+    if (p)
+        p->exportable = props->handleTypes & hipMemHandleTypePosixFileDescriptor;
     *out = (hipMemPool_t)p;
     return p ? hipSuccess : hipErrorOutOfMemory;
 }
