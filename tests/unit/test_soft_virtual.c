@@ -231,7 +231,9 @@ static bool only_pools_that_ask_for_it_are_shared(void) {
     OK(hip->hipMemPoolExportToShareableHandle(&file, pool, posix, 0));
     FAILS(hipErrorInvalidValue,
           hip->hipMemPoolImportFromShareableHandle(&again, (void *)(uintptr_t)1, posix, 0));
-    OK(hip->hipMemPoolImportFromShareableHandle(&again, (void *)(uintptr_t)file, posix, 0));
+    /* As of a variable that is as wide as a pointer and half unset. */
+    uintptr_t wide = (uintptr_t)0x5555 << 32 | (unsigned)file;
+    OK(hip->hipMemPoolImportFromShareableHandle(&again, (void *)wide, posix, 0));
     OK(hip->hipMallocFromPoolAsync((void **)&q, 64, plain, NULL));
     FAILS(hipErrorInvalidValue, hip->hipMemPoolExportPointer(&block, q));
     OK(hip->hipMallocFromPoolAsync((void **)&p, 64, pool, NULL));

@@ -19,7 +19,6 @@ struct content {
     int32_t device;
 };
 static const char magic[8] = "gretaMPL";
-enum { DESCRIPTORS_END = 4096 }; /* what is above is no descriptor but points at one */
 
 _Static_assert(sizeof(hipMemPoolPtrExportData) == sizeof(hipIpcMemHandle_t), "one fits the other");
 
@@ -42,15 +41,15 @@ hipError_t soft_hipMemPoolExportToShareableHandle(void *shared_handle, hipMemPoo
     return hipSuccess;
 }
 
-/* shared_handle is a descriptor, or points at one. */
+/* shared_handle is a descriptor. Only its lower half counts, as in ROCm: programs keep descriptors
+ * in variables as wide as a pointer, of which the export wrote an int. */
 hipError_t soft_hipMemPoolImportFromShareableHandle(hipMemPool_t *pool, void *shared_handle,
                                                     hipMemAllocationHandleType type,
                                                     unsigned int flags) {
     struct content c;
     if (!pool || !shared_handle || flags || type != hipMemHandleTypePosixFileDescriptor)
         return hipErrorInvalidValue;
-    uintptr_t number = (uintptr_t)shared_handle;
-    int file = number < DESCRIPTORS_END ? (int)number : *(const int *)shared_handle;
+    int file = (int)(uintptr_t)shared_handle;
     if (pread(file, &c, sizeof c, 0) != (ssize_t)sizeof c ||
         memcmp(c.magic, magic, sizeof magic) != 0 || soft_check_device(c.device) != hipSuccess)
         return hipErrorInvalidValue;
