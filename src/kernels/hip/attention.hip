@@ -12,6 +12,7 @@
 enum { POSITIONS = 64, HEADS = 8, HEAD_MAX = 256, PART_LANES = 16, RANGE = 256 };
 enum { CACHE_BLOCK = 32 }; /* rows of a block of the cache: KERN_BLOCK */
 enum { SHARE = THREADS / POSITIONS, EACH = HEAD_MAX / WAVE };
+static_assert(HEAD_MAX == THREADS, "a thread has one element of a query");
 
 /* Row of the cache that has position p of the sequence whose blocks the table lists. */
 DEVICE i64 cache_row(const i32 *table, u32 p) {
@@ -38,7 +39,7 @@ DEVICE void store_q8_0(u8 *block, const float *x) {
         u32 word = 0;
         for (int j = 0; j < 4; j++) {
             float v = x[i + j] * by;
-            v = v > -127 ? v < 127 ? v : 127 : -127;
+            v = __builtin_fminf(__builtin_fmaxf(v, -127), 127); /* -127 for what is no number */
             word |= ((u32)(i32)__builtin_rintf(v) & 255) << 8 * j;
         }
         *(u32_any *)(block + 2 + i) = word;
@@ -126,6 +127,17 @@ DEVICE struct row find_row(const struct context *c, int which, u32 p) {
     return r;
 }
 
+/* Where rows are is computed again after this. */
+DEVICE void forget_context(struct context *c) {
+    forget(&c->head_size);
+    forget(&c->kv_heads);
+    forget(&c->kv_head);
+    forget(&c->type[0]);
+    forget(&c->type[1]);
+    forget(&c->fresh);
+    forget(&c->fresh_token);
+}
+
 struct attention_room {
     float query[HEADS][HEAD_MAX];
     float weight[HEADS][POSITIONS];
@@ -203,6 +215,15 @@ DEVICE void weigh_tile(struct attention_room *s, const struct context *c, u32 ti
     }
 }
 
+/* What a range leaves of a query head: sums, padded, and then what the weights were. */
+DEVICE u32 part_sums(u32 head_size) {
+    return (head_size + PART_LANES - 1) / PART_LANES * PART_LANES;
+}
+
+DEVICE u32 part_floats(u32 head_size) {
+    return part_sums(head_size) + PART_LANES;
+}
+
 /* The sums of all waves for one query: what a range has, or, divided by its weights, the result. */
 DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
                      const float sums[EACH], float *out, float *part) {
@@ -211,7 +232,7 @@ DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
         if (e * WAVE + lane_id() < c->head_size)
             s->sums[wave_id()][e * WAVE + lane_id()] = sums[e];
     barrier();
-    u32 padded = (c->head_size + PART_LANES - 1) / PART_LANES * PART_LANES;
+    u32 padded = part_sums(c->head_size);
     for (u32 i = thread_id(); i < padded; i += THREADS) {
         float sum = 0;
         for (u32 w = 0; i < c->head_size && w < WAVES; w++)
@@ -229,39 +250,44 @@ DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
 
 DEVICE void load_queries(struct attention_room *s, const struct context *c, const float *q, u32 heads,
                          float scale) {
-    for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS) {
-        u32 h = i / HEAD_MAX, d = i % HEAD_MAX;
+    u32 d = thread_id();
+    for (u32 h = 0; h < HEADS; h++)
         s->query[h][d] = h < heads && d < c->head_size ? q[h * c->head_size + d] * scale : 0;
-    }
 }
 
 /* The queries have been loaded. */
-DEVICE void attend(struct attention_room *s, const struct context *c, float *out, float *parts,
+DEVICE void attend(struct attention_room *s, struct context *c, float *out, float *parts,
                    u32 part_stride, u32 heads, u32 from, u32 to, float cap) {
     float sums[HEADS][EACH];
     for (int h = 0; h < HEADS; h++)
         for (int e = 0; e < EACH; e++)
             sums[h][e] = 0;
-    for (u32 i = thread_id(); i < HEADS * POSITIONS; i += THREADS)
-        s->weight[i / POSITIONS][i % POSITIONS] = 0;
-    if (thread_id() < HEADS) {
-        s->highest[thread_id()] = -0x1.fffffep127f; /* below it is only what nobody sees */
-        s->total[thread_id()] = 0;
-        s->shrink[thread_id()] = 1;
+    for (u32 i = 0; i < HEADS * POSITIONS; i += THREADS)
+        s->weight[(i + thread_id()) / POSITIONS][thread_id() % POSITIONS] = 0;
+    for (u32 h = wave_id(); h < HEADS && lane_id() == 0; h += WAVES) {
+        s->highest[h] = -0x1.fffffep127f; /* below it is only what nobody sees */
+        s->total[h] = 0;
+        s->shrink[h] = 1;
     }
     for (u32 tile = from / POSITIONS * POSITIONS; tile < to; tile += POSITIONS) {
         barrier();
+        forget_context(c);
+        forget(&heads);
         score_tile(s, c, tile, from, to, heads, cap);
         barrier();
         soften_tile(s, heads);
         barrier();
+        forget_context(c);
         weigh_tile(s, c, tile, from, to, sums);
     }
     barrier();
-    for (u32 h = 0; h < HEADS; h++)
+    for (u32 h = 0; h < HEADS; h++) {
+        forget_context(c);
+        forget(&part_stride);
         if (h < heads)
             put_sums(s, c, h, sums[h], out + h * c->head_size,
                      parts ? parts + (u64)h * part_stride : 0);
+    }
 }
 
 KERNEL(THREADS)
@@ -289,7 +315,7 @@ attention(float *out, float *parts, const float *q, const float *k, const float 
         from = most(from, range * RANGE);
         to = least(to, (range + 1) * RANGE);
     }
-    u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
+    u32 part = part_floats(head_size);
     for (u32 first = 0; first < group; first += HEADS) {
         u64 head = (u64)t * heads + c.kv_head * group + first;
         barrier();
@@ -305,7 +331,7 @@ attention(float *out, float *parts, const float *q, const float *k, const float 
 /* The ranges of a query head, by `threads` threads of which this is number `thread`. */
 DEVICE void merge_head(float *out, const float *in, u32 head_size, u32 ranges, u32 thread,
                        u32 threads) {
-    u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
+    u32 sums = part_sums(head_size), part = part_floats(head_size);
     float top = -__builtin_inff(), total = 0;
     for (u32 r = 0; r < ranges; r++)
         if (in[r * part + sums + 1] != 0)
@@ -324,7 +350,6 @@ DEVICE void merge_head(float *out, const float *in, u32 head_size, u32 ranges, u
 
 KERNEL(64)
 attention_merge(float *out, const float *parts, u32 tokens, u32 heads, u32 head_size, u32 ranges) {
-    u32 sums = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES, part = sums + PART_LANES;
-    merge_head(out + (u64)group_id() * head_size, parts + (u64)group_id() * ranges * part, head_size,
-               ranges, thread_id(), 64);
+    merge_head(out + (u64)group_id() * head_size,
+               parts + (u64)group_id() * ranges * part_floats(head_size), head_size, ranges, thread_id(), 64);
 }

@@ -76,6 +76,14 @@ DEVICE void barrier(void) {
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
+/* Makes the compiler forget what it knows about a value that is the same in all lanes. It then computes what
+ * depends on it where it is used, instead of keeping the results of a whole kernel, from before its loops on,
+ * in more scalar registers than there are. */
+DEVICE void forget(u32 *x) {
+    *x = (u32)__builtin_amdgcn_readfirstlane((int)*x);
+    __asm__ volatile("" : "+s"(*x));
+}
+
 DEVICE u32 least(u32 a, u32 b) {
     return a < b ? a : b;
 }

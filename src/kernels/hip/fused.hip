@@ -11,19 +11,23 @@ enum {
 
 /* The products of the rows from `base` on with both weights. */
 DEVICE void multiply_both(float room[2][GEMV_TOKENS][ACTIVATE_ROWS], const struct product p[2],
-                          const struct input *in, u32 base, u32 sides) {
+                          const float *x, const i8 *levels, u32 tokens, u32 k, u32 run, u32 base,
+                          u32 sides) {
 #pragma nounroll
     for (u32 i = 0; i < ACTIVATE_PASSES * sides; i++) {
+        forget(&tokens);
+        forget(&k);
+        const struct input in = { x, find_levels(levels, tokens, k), tokens, k, run };
         const u32 side = i / ACTIVATE_PASSES, pass = i % ACTIVATE_PASSES;
         const u32 at = (pass * (ACTIVATE_THREADS / WAVE) + wave_id()) * GEMV_ROWS;
         struct product one = { 0, side ? p[1].weight : p[0].weight, 0, side ? p[1].type : p[0].type,
                                p[0].n };
         if (base + at >= one.n)
             continue;
-        struct sums s = gemv_sums(&one, in, base + at);
+        struct sums s = gemv_sums(&one, &in, base + at);
         for (u32 row = 0; row < GEMV_ROWS; row++)
             for (u32 t = 0; t < GEMV_TOKENS; t++)
-                if (t < in->tokens) {
+                if (t < in.tokens) {
                     float sum = sum_lanes(s.of[row][t], WAVE);
                     if (lane_id() == 0)
                         room[side][t][at + row] = sum;
@@ -38,10 +42,9 @@ matmul_activate(float *out, i8 *out_levels, const u8 *gate_weight, u32 gate_type
                 u32 ungated, u32 run, u32 out_run, u32 packed) {
     SHARED float room[2][GEMV_TOKENS][ACTIVATE_ROWS];
     const u32 base = group_id() * ACTIVATE_ROWS;
-    const struct input in = { x, find_levels(levels, tokens, dim), tokens, dim, run };
     const struct product p[2] = { { 0, gate_weight, 0, gate_type, hidden },
                                   { 0, up_weight, 0, up_type, hidden } };
-    multiply_both(room, p, &in, base, ungated ? 1 : 2);
+    multiply_both(room, p, x, levels, tokens, dim, run, base, ungated ? 1 : 2);
     barrier();
     const u32 t = thread_id() / ACTIVATE_ROWS, r = thread_id() % ACTIVATE_ROWS;
     if (t < tokens && base + r < hidden) {
@@ -90,16 +93,17 @@ DEVICE void turn_heads(float *x, u32 heads, const struct turning *turning) {
 DEVICE void load_turned_queries(struct attention_room *s, const struct context *c, const float *q,
                                 const float *norm, u32 heads, float scale,
                                 const struct turning *turning) {
-    for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS)
-        s->query[i / HEAD_MAX][i % HEAD_MAX] = 0;
+    for (u32 h = 0; h < HEADS; h++)
+        s->query[h][thread_id()] = 0;
     barrier();
+#pragma unroll 1
     for (u32 h = 0; h < heads; h++)
         load_head(s->query[h], q + h * c->head_size, norm, c->head_size, turning);
     barrier();
     turn_heads(s->query[0], heads, turning);
     barrier();
-    for (u32 i = thread_id(); i < HEADS * HEAD_MAX; i += THREADS)
-        s->query[i / HEAD_MAX][i % HEAD_MAX] *= scale;
+    for (u32 h = 0; h < HEADS; h++)
+        s->query[h][thread_id()] *= scale;
 }
 
 /* A head into its row of the cache. */
@@ -144,6 +148,23 @@ DEVICE bool is_last_group(u32 *count, u32 ranges) {
     return last;
 }
 
+/* What is left to do when all ranges are there: join them, and quantise the heads that share the key head. */
+DEVICE void finish_step(float *out, const float *parts, i8 *levels, const struct context *c, u32 tokens,
+                        u32 group, u32 ranges, u32 run) {
+    const u32 t = c->fresh_token, part = part_floats(c->head_size);
+    const u32 row = c->kv_heads * group * c->head_size, first = c->kv_head * group * c->head_size;
+    const u64 head = ((u64)t * c->kv_heads + c->kv_head) * group;
+    for (u32 h = 0; ranges > 1 && h < group; h++)
+        merge_head(out + (head + h) * c->head_size, parts + (head + h) * ranges * part, c->head_size,
+                   ranges, thread_id(), THREADS);
+    if (run < RUN)
+        return;
+    barrier();
+    for (u32 i = thread_id(); i < group * c->head_size / RUN; i += THREADS)
+        quantize_run(levels, out + head * c->head_size, first / RUN, tokens, row, run, t, first / RUN + i);
+}
+
+/* Its arguments alone fill half of the scalar registers, so it keeps little else in them. */
 KERNEL(THREADS)
 attention_step(float *out, float *parts, i8 *levels, i32 *counts, const float *q, float *k,
                const float *v, const float *q_norm, const float *k_norm, const float *turns, u8 *keys,
@@ -152,11 +173,16 @@ attention_step(float *out, float *parts, i8 *levels, i32 *counts, const float *q
                u32 halves, u32 normed, u32 rows, u32 sequences, u32 table_width, u32 window,
                u32 ranges, u32 fresh, u32 run, float scale, float cap, float eps) {
     SHARED struct attention_room room;
-    const u32 group = heads / kv_heads, range = group_id() / kv_heads % ranges;
+    forget(&kv_heads);
+    forget(&head_size);
+    forget(&ranges);
+    forget(&run);
+    const u32 range = group_id() / kv_heads % ranges;
     const u32 t = tokens - 1 - group_id() / kv_heads / ranges, p = (u32)pos[t];
+    u32 group = heads / kv_heads;
     struct context c = { { keys, values }, { k, v }, { keys_type, values_type }, kv_heads, head_size,
                          group_id() % kv_heads, tables + (i64)seqs[t] * table_width, ~0u, t };
-    const struct turning turning = { turns + (u64)t * rope_dims, rope_dims / 2, halves, normed, eps };
+    struct turning turning = { turns + (u64)t * rope_dims, rope_dims / 2, halves, normed, eps };
     const u64 own = ((u64)t * kv_heads + c.kv_head) * head_size;
     u32 from = window && p + 1 > window ? p + 1 - window : 0, to = p + 1;
     if (ranges > 1) {
@@ -167,27 +193,25 @@ attention_step(float *out, float *parts, i8 *levels, i32 *counts, const float *q
         store_step(&room, &c, k + own, v + own, k_norm, p, &turning);
     if (fresh)
         c.fresh = p;
-    const u32 part = (head_size + PART_LANES - 1) / PART_LANES * PART_LANES + PART_LANES;
-    const u64 head = (u64)t * heads + c.kv_head * group;
     for (u32 first = 0; first < group; first += HEADS) {
-        u32 count = least(HEADS, group - first);
+        forget_context(&c);
+        forget(&turning.pairs);
+        forget(&turning.halves);
+        forget(&turning.normed);
+        forget(&ranges);
+        forget(&group);
+        forget(&from);
+        forget(&to);
+        const u32 count = least(HEADS, group - first), part = part_floats(c.head_size);
+        const u64 head = ((u64)c.fresh_token * c.kv_heads + c.kv_head) * group + first;
         barrier();
-        load_turned_queries(&room, &c, q + (head + first) * head_size, q_norm, count, scale, &turning);
-        attend(&room, &c, out + (head + first) * head_size,
-               ranges > 1 ? parts + ((head + first) * ranges + range) * part : 0, ranges * part, count,
-               from, to, cap);
+        load_turned_queries(&room, &c, q + head * c.head_size, q_norm, count, scale, &turning);
+        attend(&room, &c, out + head * c.head_size,
+               ranges > 1 ? parts + (head * ranges + range) * part : 0, ranges * part, count, from, to,
+               cap);
     }
-    if (ranges > 1) {
-        if (!is_last_group((u32 *)counts + (u64)t * kv_heads + c.kv_head, ranges))
-            return;
-        for (u32 h = 0; h < group; h++)
-            merge_head(out + (head + h) * head_size, parts + (head + h) * ranges * part, head_size,
-                       ranges, thread_id(), THREADS);
-    }
-    if (run < RUN)
-        return;
-    barrier();
-    const u32 at = c.kv_head * group * head_size / RUN;
-    for (u32 i = thread_id(); i < group * head_size / RUN; i += THREADS)
-        quantize_run(levels, out + head * head_size, at, tokens, heads * head_size, run, t, at + i);
+    forget(&group);
+    const u64 place = (u64)c.fresh_token * c.kv_heads + c.kv_head;
+    if (ranges == 1 || is_last_group((u32 *)counts + place, ranges))
+        finish_step(out, parts, levels, &c, tokens, group, ranges, run);
 }

@@ -243,9 +243,9 @@ sample(i32 *tokens, const float *logits, const i32 *lists, const i32 *settings, 
     SHARED struct best best;
     SHARED i32 listed[CHOICES];
     const u32 row = group_id(), count = (vocab + CHOICES - 1) / CHOICES;
-    const struct rule r = load_rule(settings + (u64)row * SETTINGS);
     const bool whole = vocab <= CHOICES;
-    const u32 keep = least(least(r.keep, KEPT), vocab);
+    settings += (u64)row * SETTINGS;
+    const u32 keep = least(least((u32)settings[0], KEPT), vocab);
     float mine[HELD];
     u32 keys[HELD], bad;
     lists += (u64)row * LISTED * count;
@@ -257,7 +257,7 @@ sample(i32 *tokens, const float *logits, const i32 *lists, const i32 *settings, 
         bad = count_listed_bad(lists, count, 1);
     }
     sort_best(&best, keys, mine, find_limit(keys, keep), keep);
-    u32 drawn = draw_best(&best, keep, r);
+    u32 drawn = draw_best(&best, keep, load_rule(settings)); /* not before: registers are few */
     if (thread_id())
         return;
     if (!bad && best.logit[0] == -__builtin_inff())
