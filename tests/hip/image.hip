@@ -47,3 +47,16 @@ extern "C" __global__ void sizes(int *out, int n) {
     const unsigned char *q = (const unsigned char *)__builtin_amdgcn_dispatch_ptr();
     out[0] = p[n] + q[4] + (int)__builtin_amdgcn_workgroup_id_z();
 }
+
+// More values than the registers it may have: vector ones go to memory, scalar ones to lanes.
+extern "C" __global__ __attribute__((amdgpu_num_vgpr(16), amdgpu_num_sgpr(24))) void crowded(int *out,
+                                                                                            int n) {
+    int mine[40], common[40], lane = __builtin_amdgcn_workitem_id_x();
+    for (int i = 0; i < 40; i++) {
+        mine[i] = out[lane * 40 + i];
+        __asm__ volatile("s_mov_b32 %0, 0" : "=s"(common[i]));
+    }
+    __builtin_amdgcn_s_barrier();
+    for (int i = 0; i < 40; i++)
+        out[lane * n + i] = mine[i] + common[i];
+}

@@ -267,6 +267,22 @@ static void descriptors_agree_with_llvm(void **state) {
     for_each_target("-O0", compare_with_objdump);
 }
 
+static void check_spills(struct loaded *l) {
+    const struct codeobj_kernel *k = codeobj_list_kernel(l->list, "crowded");
+    assert_non_null(k);
+    assert_int_not_equal(k->vgpr_spills, 0);
+    assert_int_not_equal(k->sgpr_spills, 0);
+    k = codeobj_list_kernel(l->list, "lds");
+    assert_non_null(k);
+    assert_int_equal(k->vgpr_spills, 0);
+    assert_int_equal(k->sgpr_spills, 0);
+}
+
+static void spilled_registers_are_known(void **state) {
+    (void)state;
+    for_each_target("-O2", check_spills);
+}
+
 static void check_start(struct loaded *l) {
     struct err e = { 0 };
     struct codeobj_start s;
@@ -411,6 +427,7 @@ int main(void) {
         cmocka_unit_test(images_are_one_range),
         cmocka_unit_test(images_that_lie_are_refused),
         cmocka_unit_test(descriptors_agree_with_llvm),
+        cmocka_unit_test(spilled_registers_are_known),
         cmocka_unit_test(registers_start_where_the_abi_says),
         cmocka_unit_test(kernarg_may_be_preloaded),
         cmocka_unit_test(kernarg_has_all_hidden_arguments),

@@ -43,12 +43,15 @@ static inline struct image elf_metadata(void) {
     struct image m = { 0 };
     image_put(&m, "\x81", 1); /* a map of 1 */
     image_text(&m, "amdhsa.kernels");
-    image_put(&m, "\x91\x86", 2); /* a list of 1: a map of 6 */
+    image_put(&m, "\x91\x89", 2); /* a list of 1: a map of 9 */
     image_text(&m, ".symbol");
     image_text(&m, "vadd.kd");
     image_pair(&m, ".max_flat_workgroup_size", 256);
     image_pair(&m, ".vgpr_count", 64);
     image_pair(&m, ".sgpr_count", 16);
+    image_pair(&m, ".agpr_count", 32);
+    image_pair(&m, ".vgpr_spill_count", 5);
+    image_pair(&m, ".sgpr_spill_count", 300);
     image_pair(&m, ".kernarg_segment_size", 12);
     image_text(&m, ".args");
     image_put(&m, "\x92\x84", 2);

@@ -33,6 +33,9 @@ static void kernels_have_sizes_and_arguments(void **state) {
     assert_int_equal(k->max_threads, 256);
     assert_int_equal(k->vgprs, 64);
     assert_int_equal(k->sgprs, 16);
+    assert_int_equal(k->agprs, 32);
+    assert_int_equal(k->vgpr_spills, 5);
+    assert_int_equal(k->sgpr_spills, 300);
     assert_int_equal(k->entry, k->descriptor + 64);
     assert_int_equal(k->argument_count, 2);
     assert_true(k->arguments[0].is_pointer && k->arguments[0].is_read_only);
