@@ -207,7 +207,7 @@ static void multiply(const struct mm_set *set, enum tensor_type type, const stru
     for (size_t slab = 0; slab < K / MM_SLAB; slab++) {
         for (size_t g = 0; g < MM_GROUPS; g++)
             set->unpack(type, p->packed + g * PACK_ROWS * p->r.row_bytes, slab * MM_SLAB, MM_SLAB,
-                        &tiles[g]);
+                        (struct mm_ahead){ 8192, 2048 }, &tiles[g]);
         struct mm_row row = input_row(in, TOKENS, slab, 0);
         struct mm_ready ready[TOKENS];
         set->prepare(type, &row, TOKENS, run, ready);

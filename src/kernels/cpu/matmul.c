@@ -50,7 +50,7 @@ struct input {
     void *levels; /* quantised or split, see run */
     size_t tokens;
     unsigned run;
-    const struct mm_ready *ready; /* the only token, prepared for these weights */
+    const struct mm_ready *ready; /* few tokens, prepared for these weights; else NULL */
 };
 
 void cpu_quantize(const struct greta_soft_work *work, const struct kern_quantize *a) {
@@ -246,20 +246,59 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
     }
 }
 
-/* Panels that go through the activations together, and tokens of a turn: a slab of so many tokens
- * stays in the first cache while all those panels are multiplied with it, and all activations come
- * from the second cache or from behind it once for so many panels. */
-enum { PASS_PANELS = 4, PASS_TOKENS = 48 };
+/* Many tokens: panels that go through the activations together, and tokens of a turn. A slab of so
+ * many tokens stays in the first cache while all those panels are multiplied with it, and all
+ * activations come from the second cache or from behind it once for so many panels.
+ *
+ * Few tokens (are_few) go panel by panel instead: a single unpacked panel stays in the first cache
+ * where several do not, and weights come as two streams that are easily fetched in time. Slabs of
+ * all tokens, 448 bytes each with what they are prepared to, have to stay in the second cache. */
+enum { PASS_PANELS = 4, PASS_TOKENS = 48, FEW_TOKENS = 128, FEW_SLABS = 1024 };
+
+static bool are_few(const struct weight *w, size_t tokens) {
+    const bool small = tokens <= FEW_TOKENS && tokens * levels_slabs(w->k) <= FEW_SLABS;
+    return !tensor_type_is_float(w->type) && (tokens == 1 || small);
+}
+
+/* Bytes from the slab at column `at` of a packed panel to the one that is unpacked `later` slabs
+ * after it, in the same panel or, when so many `panels` are done together, in those after them. */
+static unsigned distance(const struct weight *w, size_t at, size_t panels, size_t later) {
+    const struct tensor_type_info *t = tensor_type_find(w->type);
+    const size_t slab = MM_SLAB / t->block_elements * t->block_bytes * PACK_ROWS;
+    const size_t slabs = levels_slabs(w->k);
+    if (at / MM_SLAB + later < slabs)
+        return (unsigned)(later * slab);
+    return (unsigned)(panels * MM_PANEL * w->row_bytes -
+                      (later < slabs ? slabs - later : 0) * slab);
+}
+
+/* What to fetch while that slab is unpacked. Far ahead in the first cache, several panels would
+ * displace what they are multiplied with. */
+static struct mm_ahead ahead_of(const struct weight *w, size_t at, size_t panels) {
+    if (!w->packed)
+        return (struct mm_ahead){ 0, 0 };
+    if (panels == 1)
+        return (struct mm_ahead){ distance(w, at, 1, 4), distance(w, at, 1, 1) };
+    return (struct mm_ahead){ distance(w, at, panels, 2), 0 };
+}
 
 /* Elements [at, at + count) of a panel. */
 static void unpack_panel(const struct weight *w, uint64_t from, size_t at, size_t count,
-                         struct mm_tile tiles[MM_GROUPS]) {
+                         struct mm_ahead ahead, struct mm_tile tiles[MM_GROUPS]) {
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (unsigned g = 0; g < MM_GROUPS; g++) {
         uint64_t row = from + g * PACK_ROWS; /* a panel without a second group has it twice */
         const void *group = group_at(w, row < w->n ? row : from, at, count, room);
-        mm()->unpack(w->type, group, 0, count, &tiles[g]);
+        mm()->unpack(w->type, group, 0, count, ahead, &tiles[g]);
     }
+}
+
+/* Slabs of activations that follow each other, prepared for a weight. */
+static const struct mm_ready *prepare(const struct input *in, const struct weight *w,
+                                      const struct mm_row *act, size_t slabs) {
+    struct mm_ready *ready = scratch_need(SCRATCH_READY, slabs * sizeof *ready);
+    mm()->prepare(w->type, act, slabs, in->run, ready);
+    return ready;
 }
 
 /* sums[panel][token][32 rows] of the panels from row `from` on. */
@@ -267,15 +306,16 @@ static void panels_of_levels(const struct product *p, const struct input *in, ui
                              size_t panels, float *sums) {
     const struct weight *w = &p->w;
     struct mm_tile *tiles = scratch_need(SCRATCH_TILES, panels * MM_GROUPS * sizeof *tiles);
-    struct mm_ready *ready = scratch_need(SCRATCH_READY, PASS_TOKENS * sizeof *ready);
     for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
-        size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        const size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        const struct mm_ahead ahead = ahead_of(w, at, panels);
         for (size_t i = 0; i < panels; i++)
-            unpack_panel(w, from + i * MM_PANEL, at, count, tiles + i * MM_GROUPS);
+            unpack_panel(w, from + i * MM_PANEL, at, count, ahead, tiles + i * MM_GROUPS);
         for (size_t t = 0; t < in->tokens; t += PASS_TOKENS) {
             const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, t);
             size_t some = in->tokens - t < PASS_TOKENS ? in->tokens - t : PASS_TOKENS;
-            mm()->prepare(w->type, &act, some, in->run, ready);
+            const struct mm_ready *ready =
+                in->ready ? in->ready + slab * in->tokens + t : prepare(in, w, &act, some);
             for (size_t i = 0; i < panels; i++)
                 mm()->multiply(tiles + i * MM_GROUPS, act.level, ready, in->run, some,
                                sums + (i * in->tokens + t) * MM_PANEL);
@@ -322,14 +362,11 @@ static void do_some_panels(const struct product *p, const struct input *in, uint
     }
 }
 
-/* The input for one token of levels, prepared. */
-static struct input prepare_one(const struct input *in, const struct weight *w) {
-    const size_t slabs = levels_slabs(w->k);
-    const struct mm_row act = levels_row(in->levels, 1, w->k, 0, 0);
-    struct mm_ready *ready = scratch_need(SCRATCH_READY, slabs * sizeof *ready);
+/* The input for few tokens of levels, prepared. */
+static struct input prepare_all(const struct input *in, const struct weight *w) {
+    const struct mm_row act = levels_row(in->levels, in->tokens, w->k, 0, 0);
     struct input out = *in;
-    mm()->prepare(w->type, &act, slabs, in->run, ready);
-    out.ready = ready;
+    out.ready = prepare(in, w, &act, levels_slabs(w->k) * in->tokens);
     return out;
 }
 
@@ -341,15 +378,15 @@ static void do_panels(const struct product *p, const struct input *in, uint64_t 
     struct way way = { .bits = 512, .groups = 1 };
     if (measured)
         way = way_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
-    const struct input one =
-        in->tokens == 1 && !tensor_type_is_float(p->w.type) ? prepare_one(in, &p->w) : *in;
+    const bool few = are_few(&p->w, in->tokens);
+    const struct input prepared = few ? prepare_all(in, &p->w) : *in;
     for (uint64_t panel = from, some; panel < to; panel += some) {
         const uint64_t row = panel * MM_PANEL, n = p->w.n;
-        some = in->tokens == 1 ? 1 : to - panel < PASS_PANELS ? to - panel : PASS_PANELS;
+        some = few || in->tokens == 1 ? 1 : to - panel < PASS_PANELS ? to - panel : PASS_PANELS;
         if (in->tokens == 1)
-            panel_for_one(p, &one, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
+            panel_for_one(p, &prepared, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
         else
-            do_some_panels(p, in, panel, some);
+            do_some_panels(p, &prepared, panel, some);
     }
     if (measured)
         way_end();

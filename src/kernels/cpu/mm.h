@@ -111,9 +111,9 @@ struct mm_set {
     /* pack_group() of 16 rows; the buffers do not overlap. */
     void (*pack)(enum tensor_type type, const void *rows, size_t stride, size_t blocks, void *to);
     /* Elements [at, at + count) of a packed group; both are multiples of the type's block, count
-     * <= MM_SLAB. */
+     * <= MM_SLAB. What lies ahead of each block is fetched, as by dot. */
     void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,
-                   struct mm_tile *tile);
+                   struct mm_ahead ahead, struct mm_tile *tile);
     /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t. The levels are those of
      * the same slab, MM_SLAB elements apart, prepared for the tiles' type. Slab by slab this gives
      * bit for bit what dot does. */

@@ -81,13 +81,14 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
         dot_##type(p, blocks, length, run, x, ready, ahead, out);                                  \
         dot_##type(p + apart, blocks, length, run, x, ready, ahead, out + PACK_ROWS);              \
     }                                                                                              \
-    static void unpack_##type(const uint8_t *p, size_t blocks, size_t length, struct mm_tile *t) { \
+    static void unpack_##type(const uint8_t *p, size_t blocks, size_t length,                      \
+                              struct mm_ahead ahead, struct mm_tile *t) {                          \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink k = {                                                                          \
             .keep = true, .mins = (mins_), .groups = 1, .bits = (bits_), .tile = t                 \
         };                                                                                         \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
-            const struct block g = block_at(p, &layout, (struct mm_ahead){ 8192, 2048 });          \
+            const struct block g = block_at(p, &layout, ahead);                                    \
             walk(&k, &g);                                                                          \
             k.quad += (int)length / 4;                                                             \
             k.unit += (int)length / (run_);                                                        \
@@ -156,13 +157,13 @@ static void dot_pair(enum tensor_type type, const void *groups, size_t n, const 
 }
 
 static void unpack(enum tensor_type type, const void *group, size_t at, size_t count,
-                   struct mm_tile *tile) {
+                   struct mm_ahead ahead, struct mm_tile *tile) {
     const struct tensor_type_info *t = tensor_type_find(type);
     const uint8_t *p = (const uint8_t *)group + at / t->block_elements * t->block_bytes * PACK_ROWS;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        unpack_##type(p, count / t->block_elements, t->block_elements, tile);                      \
+        unpack_##type(p, count / t->block_elements, t->block_elements, ahead, tile);               \
         break;
         MM_TYPES
 #undef MM_TYPE
