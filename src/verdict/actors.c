@@ -221,6 +221,20 @@ static const struct verdict_actor *keep_actor(struct replay *r, struct arena *a,
     return out;
 }
 
+/* A captured operation belongs to the layer that it was captured in and to the step that launched
+ * the graph. */
+static void set_replay(struct replay *r, struct verdict_actor *out, uint64_t replay) {
+    struct verdict_actor launch = unknown;
+    out->replay = replay;
+    if (!replay || !reader_event(r->r, replay, r->other))
+        return;
+    struct event e = r->other->event;
+    out->stream = e.stream;
+    find_step(r, &e, replay, &launch);
+    if (launch.step >= 0)
+        out->step = launch.step;
+}
+
 /* The one the culprit collides with: the bytes in question are those of both. */
 static const struct verdict_actor *keep_other(struct replay *r, struct arena *a,
                                               const struct found *f) {
@@ -230,6 +244,7 @@ static const struct verdict_actor *keep_other(struct replay *r, struct arena *a,
         return NULL;
     }
     *out = actors_make(r, a, f->other);
+    set_replay(r, out, f->other_replay);
     out->address = f->address;
     out->len = f->len;
     out->writes = f->other_writes;
@@ -268,19 +283,6 @@ static uint32_t kernel_of(struct replay *r, uint64_t seq) {
     return seq != EVENT_NO_SEQ && reader_event(r->r, seq, e) && e->event.kind == EVENT_LAUNCH
                ? e->event.name
                : 0;
-}
-
-/* A captured operation belongs to the layer that it was captured in and to the step that launched
- * the graph. */
-static void set_replay(struct replay *r, struct verdict_actor *out, uint64_t replay) {
-    struct verdict_actor launch = unknown;
-    out->replay = replay;
-    if (!replay || !reader_event(r->r, replay, r->other))
-        return;
-    struct event e = r->other->event;
-    find_step(r, &e, replay, &launch);
-    if (launch.step >= 0)
-        out->step = launch.step;
 }
 
 static void fill_culprit(struct replay *r, struct arena *a, const struct found *f,

@@ -427,6 +427,7 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         return; /* what the device does after its first fault is no news */
     s->fault = e->seq;
     struct fault_facts x = read_facts(r, e, s);
+    launches_on_fault(r, x.launch);
     struct found f = {
         .hypothesis = classify(&x),
         .also = 1u << HYPOTHESIS_UPSTREAM_KERNEL_FAULT,

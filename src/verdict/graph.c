@@ -538,6 +538,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                 launches_on_run(r, e, op, t, s);
             if (op->what == SHADOW_LAUNCH)
                 replay_count_work(r, op);
+            replay_count_host_memory(r, op, t->space);
             replay_note_host_use(r, op, t->space);
             if (n->gone != EVENT_NO_SEQ && !n->changed)
                 add_gone(r, n, op, t);

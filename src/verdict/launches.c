@@ -83,6 +83,12 @@ void launches_on_unfollowed(struct replay *r, const struct reader_event *e) {
         r->checked[HYPOTHESIS_KERNEL_RACE]--;
 }
 
+void launches_on_fault(struct replay *r, uint64_t launch) {
+    if (launch != EVENT_NO_SEQ && reader_event(r->r, launch, r->other) &&
+        r->other->event.kind == EVENT_LAUNCH)
+        count(&r->launches.cut_short, r->other->event.name);
+}
+
 void launches_on_harmless(struct replay *r, const struct reader_event *e) {
     count(&r->launches.harmless, e->event.name);
 }

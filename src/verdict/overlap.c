@@ -60,6 +60,7 @@ void overlap_check(struct replay *r, const struct op *op, struct thread *t) {
         .culprit_writes = true,
         .address = to->start > from->start ? to->start : from->start,
         .len = bytes,
+        .advised = sentence_plain(SENTENCE_ADVICE_OVERLAP),
     };
     findings_set_block(r, &f, t->space, space_at(t->space, to->start), to->start);
     findings_evidence(&f, op->launch);

@@ -40,7 +40,7 @@ struct sentence_value race_host_amount(struct replay *r, const struct found *f) 
 static void describe(const struct race *x, struct found *f, unsigned other) {
     struct replay *r = x->r;
     const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
-                                they = A_SENTENCE(findings_event(r, f->other)),
+                                they = A_SENTENCE(findings_replayed(r, f->other, f->other_replay)),
                                 what = race_amount(r, f),
                                 does = verb(f->culprit_writes, x->use && x->use->access & USE_READ);
     if (x->me.what == SHADOW_FREE && other == SHADOW_ALLOC)
@@ -81,6 +81,8 @@ static enum verdict_hypothesis_id hypothesis_of(unsigned what, unsigned other, u
 static void blame_host_fn(struct race *x, struct found *f, uint64_t access) {
     f->other = f->culprit;
     f->culprit = access;
+    f->other_replay = f->replay;
+    f->replay = 0;
     f->argument = -1;
     bool writes = f->other_writes;
     f->other_writes = f->culprit_writes;
@@ -92,6 +94,17 @@ static void blame_host_fn(struct race *x, struct found *f, uint64_t access) {
                   A_SENTENCE(findings_op(x->r, x->op)), A_NUMBER(f->other_writes));
 }
 
+/* The graph launch that ran an operation; 0: no graph did. */
+static uint64_t replay_of(struct replay *r, const struct shadow_mark *mark) {
+    const struct lane *l = mark->lane < r->lane_count ? &r->lanes[mark->lane] : NULL;
+    if (!l || !mark->number || mark->number > l->last || mark->what == SHADOW_HOST)
+        return 0;
+    uint64_t queued = l->seqs[mark->number - 1];
+    bool by_graph = queued != mark->seq && reader_event(r->r, queued, r->other) &&
+                    r->other->event.kind == EVENT_GRAPH_LAUNCH;
+    return by_graph ? queued : 0;
+}
+
 struct found race_found(struct race *x, const struct shadow_mark *other, bool other_writes,
                         uint64_t start, uint64_t end) {
     struct found f = {
@@ -100,6 +113,7 @@ struct found race_found(struct race *x, const struct shadow_mark *other, bool ot
         .messenger = EVENT_NO_SEQ,
         .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
         .replay = x->op->launch != EVENT_NO_SEQ ? x->op->launch : 0,
+        .other_replay = replay_of(x->r, other),
         .argument = x->use && x->use->argument != EVENT_NO_ARGUMENT ? x->use->argument : -1,
         .culprit_writes = x->use && x->use->access & USE_WRITE,
         .other_writes = other_writes,
@@ -109,6 +123,8 @@ struct found race_found(struct race *x, const struct shadow_mark *other, bool ot
     f.hypothesis = hypothesis_of(x->me.what, other->what, x->block->family, &f.also);
     findings_set_block(x->r, &f, x->t->space, x->block, start);
     findings_evidence(&f, x->op->launch);
+    if (f.other_replay)
+        findings_evidence(&f, f.other_replay);
     if (other->what == SHADOW_HOST)
         blame_host_fn(x, &f, other->seq);
     else

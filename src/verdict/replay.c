@@ -35,18 +35,6 @@ static bool call_waits(struct replay *r, const struct op *op, struct space *s) {
     return op->async ? pageable && op->what == SHADOW_COPY : host || pageable;
 }
 
-static void count_host_memory(struct replay *r, const struct op *op, struct space *s) {
-    if (op->what != SHADOW_COPY || !op->async)
-        return;
-    for (unsigned i = 0; i < op->count; i++) {
-        const struct block *b = space_at(s, op->use[i].start);
-        if (!is_host_block(b))
-            continue;
-        r->checked[HYPOTHESIS_HOST_BUFFER_LIFETIME]++;
-        r->registered_async += b->family == DETAIL_FAMILY_REGISTERED;
-    }
-}
-
 /* hipMemcpyPeer() comes after all work of both devices that was queued before it, and before all
  * that is queued later: docs/adr/0060-what-orders-devices.md. */
 static bool is_between_devices(const struct replay *r, const struct event *e) {
@@ -69,7 +57,7 @@ static void run_op(struct replay *r, const struct reader_event *e, const struct 
         return; /* nothing to copy or to set: HIP does not even look at the stream */
     if (r->lost_count)
         errors_on_op(r, op, t);
-    count_host_memory(r, op, t->space);
+    replay_count_host_memory(r, op, t->space);
     bool serial = op->status == hipSuccess && is_between_devices(r, &e->event);
     if (serial)
         wait_for_devices(r, op, t, event_end_ns(&e->event));

@@ -185,7 +185,8 @@ struct found {
     uint64_t count, key;
     const struct sentence *said;    /* what happened */
     const struct sentence *advised; /* what to do; NULL: what its hypothesis says */
-    uint64_t replay;                /* the graph launch that ran the culprit; 0: none */
+    /* The graph launches that ran the culprit and the other; 0: none. */
+    uint64_t replay, other_replay;
 };
 
 struct findings {
@@ -255,6 +256,7 @@ struct launch_facts {
     struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
     struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
     struct launch_count unfollowed;        /* whose races were looked for, but not to the end */
+    struct launch_count cut_short;         /* that ended in a fault */
     struct launch_count harmless;          /* with races that other orders showed not to matter */
     struct launch_count could;             /* of which the device could have checked more */
     struct launch_count undefined; /* that read a few unwritten bytes, which were not followed */
@@ -361,6 +363,8 @@ void replay_free(struct replay *r);
 
 /* Counts an operation among those that were seen. */
 void replay_count_work(struct replay *r, const struct op *op);
+/* Counts the pinned memory of a copy that may outlast its call. */
+void replay_count_host_memory(struct replay *r, const struct op *op, struct space *s);
 /* The operation goes on while the program does; notes the host memory that it uses. */
 void replay_note_host_use(struct replay *r, const struct op *op, struct space *s);
 /* The failing call with that event, NULL if there is none. */
@@ -518,6 +522,8 @@ void launches_on_failure(struct replay *r, const struct op *op, struct thread *t
 void launches_on_unfollowed(struct replay *r, const struct reader_event *e);
 /* It found races in a launch that do not matter (CAUGHT). */
 void launches_on_harmless(struct replay *r, const struct reader_event *e);
+/* A launch ended in a fault; EVENT_NO_SEQ: it is not known which. */
+void launches_on_fault(struct replay *r, uint64_t launch);
 /* The launch that was last told of reads bytes that nothing has written, too few to be a finding.
  */
 void launches_on_undefined(struct replay *r, const struct op *op);

@@ -76,6 +76,8 @@ static const struct sentence *missing_statements(struct replay *r, enum verdict_
         why = SAY_LAUNCHES(MISSING_FOLLOWED, r->launches.unfollowed);
     if (!why && needs[id] & RACES && r->launches.unraced_grids.count)
         why = SAY_LAUNCHES(MISSING_GRID_RACES, r->launches.unraced_grids);
+    if (!why && needs[id] & (RACES | BARRIERS) && r->launches.cut_short.count)
+        why = SAY_LAUNCHES(MISSING_CUT_SHORT, r->launches.cut_short);
     if (!why && needs[id] & BARRIERS && r->launches.unbarred.count)
         why = SAY_LAUNCHES(MISSING_BARRIERS, r->launches.unbarred);
     if (!why && needs[id] & CHECKED)
@@ -163,7 +165,7 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
     case HYPOTHESIS_STREAM_UNSYNCED:
         return ops > 0;
     case HYPOTHESIS_OVERLAPPING_COPIES:
-        return c->copies > 1;
+        return c->copies > 0; /* it may overlap itself */
     case HYPOTHESIS_UPSTREAM_KERNEL_FAULT:
         return r->calls > 0;
     case HYPOTHESIS_SHAPE_MISMATCH:
@@ -201,13 +203,18 @@ static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis
         return SAY(&r->words, NONE_FAILED, A_NUMBER(r->calls));
     const struct launch_facts *l = &r->launches;
     /* Accesses that no range of the recording shows were seen by the device. */
-    bool by_device = needs[id] & CHECKED && l->vague.count;
+    bool by_device = needs[id] & CHECKED && (checked ? l->vague.count : l->total);
     bool harmless = needs[id] & RACES && l->harmless.count;
+    const struct sentence_value more =
+        A_SENTENCE(by_device  ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(l->total))
+                   : harmless ? SAY(&r->words, RULED_OUT_HARMLESS, A_NUMBER(l->harmless.count),
+                                    kernel_of(r, &l->harmless))
+                   : checked  ? sentence_plain(SENTENCE_NOTHING)
+                              : sentence_plain(SENTENCE_RULED_OUT_EMPTY));
+    if (!checked)
+        return SAY(&r->words, RULED_OUT_NONE, A_COLUMN(id, refutes, 0), more);
     return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),
-               A_SENTENCE(by_device  ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(l->total))
-                          : harmless ? SAY(&r->words, RULED_OUT_HARMLESS,
-                                           A_NUMBER(l->harmless.count), kernel_of(r, &l->harmless))
-                                     : sentence_plain(SENTENCE_NOTHING)));
+               more);
 }
 
 static const struct sentence *not_applicable(struct judge *j, enum verdict_hypothesis_id id) {

@@ -1,4 +1,4 @@
-// Addresses that no kernel may use: pointers [misaligned|host|null]. Without an argument all is in order.
+// Addresses that no kernel may use: pointers [misaligned|host|null|wrapped]. Without an argument all is in order.
 #include "check.h"
 
 #include <string>
@@ -11,6 +11,10 @@ __global__ void copy(int *to, const int *from, int first) {
     to[threadIdx.x] = from[first + threadIdx.x]; // line 11
 }
 
+__global__ void shift(int *to, const int *from, unsigned first) {
+    to[threadIdx.x] = from[first + threadIdx.x]; // line 15
+}
+
 int main(int argc, char **argv) {
     std::string bug = argc > 1 ? argv[1] : "";
     std::vector<int> host(64, 1);
@@ -18,6 +22,8 @@ int main(int argc, char **argv) {
     count<<<1, 64>>>((char *)in.device, bug == "misaligned" ? 6 : 8);
     CHECK(hipDeviceSynchronize());
     copy<<<1, 60>>>(out.device, bug == "host" ? host.data() : bug == "null" ? nullptr : in.device, 3);
+    CHECK(hipDeviceSynchronize());
+    shift<<<1, 60>>>(out.device, in.device, bug == "wrapped" ? -1 : 1);
     CHECK(hipDeviceSynchronize());
     return finish();
 }

@@ -108,6 +108,22 @@ static void a_missing_part_is_a_launch_of_unknown_extent(void **state) {
     assert_int_equal(status_of(HYPOTHESIS_UNINITIALISED_READ), VERDICT_STATUS_INCONCLUSIVE);
 }
 
+/* A count of 0 says nothing; what the device states does. */
+static void what_was_not_there_is_not_counted(void **state) {
+    (void)state;
+    s0 = default_stream();
+    s1 = nonblocking();
+    block = alloc(DEVICE_AT, 4 * KIB);
+    touched(launch_checked("fill", DEVICE_AT, EVENT_ARG_WRITE, 1, s0, &every), DETAIL_ACCESS_WRITE,
+            DEVICE_AT, 1, 0);
+    finish();
+    expect_no_findings();
+    expect_says(text_of(HYPOTHESIS_SIZE_MISMATCH),
+                "its tensor; the device states that it checked the launch");
+    expect_says(text_of(HYPOTHESIS_SHAPE_MISMATCH),
+                "fit its tensors; the run had nothing to compare");
+}
+
 /* ---- did it run? ----------------------------------------------------------------------------- */
 
 static void kernels_that_did_not_run_are_never_clean(void **state) {
@@ -449,6 +465,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         verdict_test(strides_are_compared_row_by_row),
         verdict_test(a_member_that_nothing_wrote_is_found),
+        verdict_test(what_was_not_there_is_not_counted),
         verdict_test(a_missing_part_is_a_launch_of_unknown_extent),
         verdict_test(kernels_that_did_not_run_are_never_clean),
         verdict_test(launches_nobody_waited_for_may_not_have_run),

@@ -287,6 +287,31 @@ static void a_graph_with_freed_memory(void **state) {
     assert_int_equal(V->findings[0].culprit.replay, launch);
 }
 
+/* One captured operation that two launches ran: both launches are named, and where each ran. */
+static void a_graph_against_itself(void **state) {
+    (void)state;
+    prepare();
+    uint32_t a = nonblocking(), b = nonblocking();
+    put(EVENT_CAPTURE_BEGIN, HIP_FN_hipStreamBeginCapture, 0, 0, 0, 0, a, NULL);
+    uint64_t node = put(EVENT_SET, HIP_FN_hipMemsetAsync, DETAIL_WIDTH_ASYNC_8 | EVENT_CAPTURED,
+                        DEVICE_AT, 0, KIB, a, NULL);
+    put(EVENT_CAPTURE_END, HIP_FN_hipStreamEndCapture, 0, 0x50, 0, 0, a, NULL);
+    put(EVENT_GRAPH_INSTANTIATE, HIP_FN_hipGraphInstantiate, 0, 0x51, 0x50, 0, 0, NULL);
+    put(EVENT_GRAPH_INSTANTIATE, HIP_FN_hipGraphInstantiate, 0, 0x52, 0x50, 0, 0, NULL);
+    uint64_t first = put(EVENT_GRAPH_LAUNCH, HIP_FN_hipGraphLaunch, 0, 0x51, 0, 0, a, NULL);
+    uint64_t second = put(EVENT_GRAPH_LAUNCH, HIP_FN_hipGraphLaunch, 0, 0x52, 0, 0, b, NULL);
+    finish();
+    expect_finding(STREAM_UNSYNCED, node);
+    assert_int_equal(V->findings[0].culprit.replay, second);
+    assert_int_equal(V->findings[0].culprit.stream, b);
+    assert_int_equal(V->findings[0].other->replay, first);
+    assert_int_equal(V->findings[0].other->stream, a);
+    char words[80];
+    snprintf(words, sizeof words, "that hipMemsetAsync (event %u, replayed by event %u) writes",
+             (unsigned)node, (unsigned)first);
+    assert_non_null(strstr(V->findings[0].text, words));
+}
+
 static void a_second_free(void **state) {
     (void)state;
     prepare();
@@ -677,6 +702,7 @@ int main(void) {
         verdict_test(an_address_that_is_used_again_is_right),
         verdict_test(a_kernel_with_a_freed_pointer),
         verdict_test(what_only_looks_like_a_freed_pointer_is_a_doubt),
+        verdict_test(a_graph_against_itself),
         verdict_test(a_graph_with_freed_memory),
         verdict_test(a_second_free),
         verdict_test(a_second_free_in_a_stream),

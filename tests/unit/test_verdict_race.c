@@ -62,7 +62,7 @@ static void a_set_and_a_copy_are_unsynchronised(void **state) {
     uint64_t a = set(DEVICE_AT, 8 * KIB, s1);
     uint64_t b = d2h(PINNED_AT, DEVICE_AT, 8 * KIB, s2);
     expect_pair(STREAM_UNSYNCED, a, b);
-    expect_status(OVERLAPPING_COPIES, NOT_APPLICABLE); /* there is one copy */
+    expect_status(OVERLAPPING_COPIES, RULED_OUT); /* one copy, which does not overlap itself */
 }
 
 static void the_same_race_many_times_is_one_finding(void **state) {

@@ -143,13 +143,23 @@ static bool in_window(uint64_t address) {
     return address - (window - size) < 3 * size;
 }
 
+enum { JUST = 4096 }; /* blocks are further apart */
+
+/* Is the address where an index just below zero leads that was computed in 32 bits without a sign
+ * and then widened? Elements have 1 to 16 bytes. */
+static bool is_wrapped(uint64_t address, uint64_t pointer) {
+    for (unsigned shift = 32; shift <= 36; shift++)
+        if (pointer + ((uint64_t)1 << shift) - address - 1 < JUST)
+            return true;
+    return false;
+}
+
 /* How unlikely it is that an access went through a pointer: any pointer below the address is
  * likelier than all above it, and then the nearer is the likelier. Likeliest of all is a pointer
- * just above it, because blocks are further apart than JUST: an index below zero. */
+ * just above it: an index below zero. */
 static uint64_t unlikelihood(uint64_t address, uint64_t pointer) {
-    enum { JUST = 4096 };
     const uint64_t above = (uint64_t)1 << 63;
-    if (pointer > address && pointer - address <= JUST)
+    if ((pointer > address && pointer - address <= JUST) || is_wrapped(address, pointer))
         return 0;
     return pointer <= address ? (address - pointer) & ~above : above | (pointer - address);
 }
@@ -178,10 +188,10 @@ static int blame_argument(const struct soft_op *op, uint64_t *address) {
 }
 
 /* The same for machine code, whose arguments the metadata describes. */
-static int blame_machine_argument(const struct soft_op *op, uint64_t address, const char **name) {
+static int blame_machine_argument(const struct soft_op *op, struct greta_soft_fault *f) {
     const struct codeobj_kernel *k = op->u.launch.function->machine->kernel;
     int blamed = -1, position = 0;
-    uint64_t best = UINT64_MAX, pointer;
+    uint64_t best = UINT64_MAX, pointer, through = 0;
     for (uint32_t i = 0; i < k->argument_count; i++) {
         const struct codeobj_argument *a = &k->arguments[i];
         if (a->is_hidden)
@@ -190,11 +200,18 @@ static int blame_machine_argument(const struct soft_op *op, uint64_t address, co
         if (!a->is_pointer || a->size != sizeof pointer || a->offset > op->bytes - a->size)
             continue;
         memcpy(&pointer, op->data + a->offset, sizeof pointer);
-        if (blamed < 0 || unlikelihood(address, pointer) < best) {
-            best = unlikelihood(address, pointer);
+        if (blamed < 0 || unlikelihood(f->address, pointer) < best) {
+            best = unlikelihood(f->address, pointer);
             blamed = position - 1;
-            *name = a->name;
+            f->argument_name = a->name;
+            through = pointer;
         }
+    }
+    struct soft_block meant; /* of an address that far away, not the nearest */
+    if (blamed >= 0 && is_wrapped(f->address, through) && soft_memory_find(through, &meant)) {
+        f->allocation_base = meant.addr;
+        f->allocation_size = meant.size;
+        f->allocation_freed = meant.state == SOFT_FREED;
     }
     return blamed;
 }
@@ -321,7 +338,7 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     if (f.space == GRETA_SOFT_SPACE_HEAP_FREED && stop->where.op == ISA_OP_s_sendmsg)
         f.space = GRETA_SOFT_SPACE_HEAP_TWICE;
     if (access && !f.space) {
-        f.argument = blame_machine_argument(op, f.address, &f.argument_name);
+        f.argument = blame_machine_argument(op, &f);
         set_why(&f, stop);
     }
     if (stop->where.pc &&
