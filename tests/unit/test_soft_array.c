@@ -168,6 +168,67 @@ static void textures_of_what_is_no_image_are_refused(void **state) {
     soft_expect(refuses_bad_textures, NULL);
 }
 
+/* The driver's names for what a texture is made of. */
+static bool tells_driver_descriptions(void) {
+    hipArray_t a;
+    hipTextureObject_t t;
+    HIP_RESOURCE_DESC r, told;
+    HIP_TEXTURE_DESC d, told_texture;
+    HIP_RESOURCE_VIEW_DESC v, told_view;
+    memset(&r, 0, sizeof r);
+    memset(&d, 0, sizeof d);
+    memset(&v, 0, sizeof v);
+    OK(hip->hipMallocArray(&a, &floats, W, H, 0));
+    r.resType = HIP_RESOURCE_TYPE_ARRAY;
+    r.res.array.hArray = a;
+    d.filterMode = HIP_TR_FILTER_MODE_LINEAR;
+    d.addressMode[1] = HIP_TR_ADDRESS_MODE_CLAMP;
+    d.flags = HIP_TRSF_NORMALIZED_COORDINATES;
+    v.format = HIP_RES_VIEW_FORMAT_UINT_1X32; /* not that of the array */
+    v.width = W;
+    FAILS(hipErrorNotSupported, hip->hipTexObjectCreate(&t, &r, &d, &v));
+    v.format = HIP_RES_VIEW_FORMAT_FLOAT_1X32;
+    OK(hip->hipTexObjectCreate(&t, &r, &d, &v));
+    OK(hip->hipTexObjectGetResourceDesc(&told, t));
+    MUST(told.resType == HIP_RESOURCE_TYPE_ARRAY && told.res.array.hArray == a);
+    OK(hip->hipTexObjectGetTextureDesc(&told_texture, t));
+    MUST(told_texture.filterMode == d.filterMode && told_texture.flags == d.flags);
+    MUST(told_texture.addressMode[1] == HIP_TR_ADDRESS_MODE_CLAMP);
+    OK(hip->hipTexObjectGetResourceViewDesc(&told_view, t));
+    MUST(told_view.format == v.format && told_view.width == W);
+    FAILS(hipErrorInvalidValue, hip->hipTexObjectGetResourceDesc(NULL, t));
+    FAILS(hipErrorInvalidValue, hip->hipTexObjectGetTextureDesc(&told_texture, NULL));
+    OK(hip->hipTexObjectDestroy(t));
+    FAILS(hipErrorInvalidValue, hip->hipTexObjectGetResourceViewDesc(&told_view, t));
+    return true;
+}
+
+static bool tells_driver_description_of_memory(void) {
+    hipTextureObject_t t;
+    HIP_RESOURCE_DESC r, told;
+    HIP_TEXTURE_DESC d;
+    int *p = soft_device_ints(64);
+    memset(&r, 0, sizeof r);
+    memset(&d, 0, sizeof d);
+    r.resType = HIP_RESOURCE_TYPE_LINEAR;
+    r.res.linear.devPtr = p;
+    r.res.linear.format = HIP_AD_FORMAT_UNSIGNED_INT8;
+    r.res.linear.numChannels = 4;
+    r.res.linear.sizeInBytes = 64;
+    d.flags = HIP_TRSF_READ_AS_INTEGER;
+    OK(hip->hipTexObjectCreate(&t, &r, &d, NULL));
+    OK(hip->hipTexObjectGetResourceDesc(&told, t));
+    MUST(told.res.linear.devPtr == p && told.res.linear.sizeInBytes == 64);
+    MUST(told.res.linear.numChannels == 4);
+    return told.res.linear.format == HIP_AD_FORMAT_UNSIGNED_INT8;
+}
+
+static void textures_tell_the_driver_what_they_are(void **state) {
+    (void)state;
+    soft_expect(tells_driver_descriptions, NULL);
+    soft_expect(tells_driver_description_of_memory, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_array_tells_its_shape_until_it_is_freed),
@@ -176,6 +237,7 @@ int main(void) {
         cmocka_unit_test(rectangles_are_copied_and_those_that_leave_are_refused),
         cmocka_unit_test(boxes_are_copied_by_elements_of_the_array),
         cmocka_unit_test(textures_of_what_is_no_image_are_refused),
+        cmocka_unit_test(textures_tell_the_driver_what_they_are),
     };
     return cmocka_run_group_tests_name("soft_array", tests, soft_fixture_load, NULL);
 }

@@ -188,14 +188,19 @@ static hipError_t describe(uint32_t d[DWORDS], const hipResourceDesc *r, const h
     }
 }
 
-/* A filter and normalised values make floats, which 32-bit integers and floats are not made of. */
-static hipError_t check_modes(const hipResourceDesc *r, const hipTextureDesc *t) {
+/* The channels of an element; NULL if the resource is none that there is. */
+static const hipChannelFormatDesc *channels_of(const hipResourceDesc *r) {
     const struct soft_array *a =
         r->resType == hipResourceTypeArray ? soft_array_of(r->res.array.array) : NULL;
-    const hipChannelFormatDesc *d = a                                      ? &a->seen.desc
-                                    : r->resType == hipResourceTypeLinear  ? &r->res.linear.desc
-                                    : r->resType == hipResourceTypePitch2D ? &r->res.pitch2D.desc
-                                                                           : NULL;
+    return a                                      ? &a->seen.desc
+           : r->resType == hipResourceTypeLinear  ? &r->res.linear.desc
+           : r->resType == hipResourceTypePitch2D ? &r->res.pitch2D.desc
+                                                  : NULL;
+}
+
+/* A filter and normalised values make floats, which 32-bit integers and floats are not made of. */
+static hipError_t check_modes(const hipResourceDesc *r, const hipTextureDesc *t) {
+    const hipChannelFormatDesc *d = channels_of(r);
     if (!d)
         return hipSuccess; /* refused elsewhere */
     bool is_float = d->f == hipChannelFormatKindFloat;
@@ -205,6 +210,23 @@ static hipError_t check_modes(const hipResourceDesc *r, const hipTextureDesc *t)
         !is_float && r->resType != hipResourceTypeLinear)
         return hipErrorInvalidValue;
     return hipSuccess;
+}
+
+/* Views that show an element as it is. Another format would need a descriptor of its own. The
+ * numbers of formats count 1, 2 and 4 channels of unsigned and signed integers of 8, 16 and 32
+ * bits, then of floats of 16 and 32. */
+static bool is_plain_view(const hipResourceDesc *r, unsigned format) {
+    unsigned bits, count;
+    const hipChannelFormatDesc *d = channels_of(r);
+    if (!format)
+        return true;
+    if (!d || !soft_channels(d, &bits, &count))
+        return false;
+    unsigned size = bits == 8 ? 0 : bits == 16 ? 1 : 2;
+    unsigned row = d->f == hipChannelFormatKindFloat
+                       ? 5 + size
+                       : 2 * size + (d->f == hipChannelFormatKindSigned);
+    return format == 1 + 3 * row + (count == 4 ? 2 : count - 1);
 }
 
 /* ---- objects ---- */
@@ -279,6 +301,8 @@ hipError_t soft_hipCreateTextureObject(hipTextureObject_t *pTexObject,
     uint64_t addr;
     if (!pTexObject || !pResDesc || !pTexDesc)
         return hipErrorInvalidValue;
+    if (pResViewDesc && !is_plain_view(pResDesc, (unsigned)pResViewDesc->format))
+        return hipErrorNotSupported;
     hipError_t r = soft_texture_create(&addr, pResDesc, pTexDesc);
     if (r != hipSuccess)
         return r;
@@ -411,11 +435,99 @@ hipError_t soft_hipTexObjectCreate(hipTextureObject_t *pTexObject,
     hipResourceDesc resource;
     if (!pTexObject || !pResDesc || !pTexDesc)
         return hipErrorInvalidValue;
-    if (pResViewDesc || !translate_resource(pResDesc, &resource))
+    if (!translate_resource(pResDesc, &resource))
         return hipErrorNotSupported;
     hipTextureDesc texture = translate_texture(pTexDesc);
     correct_mode(&resource, &texture);
-    return soft_hipCreateTextureObject(pTexObject, &resource, &texture, NULL);
+    if (!pResViewDesc)
+        return soft_hipCreateTextureObject(pTexObject, &resource, &texture, NULL);
+    const struct hipResourceViewDesc view = {
+        .format = (enum hipResourceViewFormat)pResViewDesc->format,
+        .width = pResViewDesc->width,
+        .height = pResViewDesc->height,
+        .depth = pResViewDesc->depth,
+        .firstMipmapLevel = pResViewDesc->firstMipmapLevel,
+        .lastMipmapLevel = pResViewDesc->lastMipmapLevel,
+        .firstLayer = pResViewDesc->firstLayer,
+        .lastLayer = pResViewDesc->lastLayer,
+    };
+    return soft_hipCreateTextureObject(pTexObject, &resource, &texture, &view);
+}
+
+static bool translate_back(const hipResourceDesc *r, HIP_RESOURCE_DESC *out) {
+    hipArray_Format format = HIP_AD_FORMAT_FLOAT;
+    unsigned bits, count;
+    const hipChannelFormatDesc *d = channels_of(r);
+    memset(out, 0, sizeof *out);
+    out->resType = (HIPresourcetype)r->resType;
+    if (r->resType == hipResourceTypeArray) {
+        out->res.array.hArray = r->res.array.array;
+        return true;
+    }
+    if (!d || !soft_channels(d, &bits, &count) || !soft_array_format(d, &format))
+        return false;
+    if (r->resType == hipResourceTypeLinear) {
+        out->res.linear.devPtr = r->res.linear.devPtr;
+        out->res.linear.format = format;
+        out->res.linear.numChannels = count;
+        out->res.linear.sizeInBytes = r->res.linear.sizeInBytes;
+    } else {
+        out->res.pitch2D.devPtr = r->res.pitch2D.devPtr;
+        out->res.pitch2D.format = format;
+        out->res.pitch2D.numChannels = count;
+        out->res.pitch2D.width = r->res.pitch2D.width;
+        out->res.pitch2D.height = r->res.pitch2D.height;
+        out->res.pitch2D.pitchInBytes = r->res.pitch2D.pitchInBytes;
+    }
+    return true;
+}
+
+hipError_t soft_hipTexObjectGetResourceDesc(HIP_RESOURCE_DESC *pResDesc,
+                                            hipTextureObject_t texObject) {
+    struct object o;
+    if (!pResDesc || !look_up(texObject, &o) || !translate_back(&o.resource, pResDesc))
+        return hipErrorInvalidValue;
+    return hipSuccess;
+}
+
+hipError_t soft_hipTexObjectGetTextureDesc(HIP_TEXTURE_DESC *pTexDesc,
+                                           hipTextureObject_t texObject) {
+    struct object o;
+    if (!pTexDesc || !look_up(texObject, &o) || o.is_surface)
+        return hipErrorInvalidValue;
+    const hipTextureDesc *t = &o.texture;
+    memset(pTexDesc, 0, sizeof *pTexDesc);
+    for (unsigned i = 0; i < 3; i++)
+        pTexDesc->addressMode[i] = (HIPaddress_mode)t->addressMode[i];
+    pTexDesc->filterMode = (HIPfilter_mode)t->filterMode;
+    pTexDesc->flags = (t->readMode == hipReadModeElementType ? HIP_TRSF_READ_AS_INTEGER : 0) |
+                      (t->normalizedCoords ? HIP_TRSF_NORMALIZED_COORDINATES : 0) |
+                      (t->sRGB ? HIP_TRSF_SRGB : 0);
+    pTexDesc->maxAnisotropy = t->maxAnisotropy;
+    pTexDesc->mipmapFilterMode = (HIPfilter_mode)t->mipmapFilterMode;
+    pTexDesc->mipmapLevelBias = t->mipmapLevelBias;
+    pTexDesc->minMipmapLevelClamp = t->minMipmapLevelClamp;
+    pTexDesc->maxMipmapLevelClamp = t->maxMipmapLevelClamp;
+    memcpy(pTexDesc->borderColor, t->borderColor, sizeof t->borderColor);
+    return hipSuccess;
+}
+
+hipError_t soft_hipTexObjectGetResourceViewDesc(HIP_RESOURCE_VIEW_DESC *pResViewDesc,
+                                                hipTextureObject_t texObject) {
+    struct object o;
+    if (!pResViewDesc || !look_up(texObject, &o) || !o.has_view)
+        return hipErrorInvalidValue;
+    *pResViewDesc = (HIP_RESOURCE_VIEW_DESC){
+        .format = (HIPresourceViewFormat)o.view.format,
+        .width = o.view.width,
+        .height = o.view.height,
+        .depth = o.view.depth,
+        .firstMipmapLevel = o.view.firstMipmapLevel,
+        .lastMipmapLevel = o.view.lastMipmapLevel,
+        .firstLayer = o.view.firstLayer,
+        .lastLayer = o.view.lastLayer,
+    };
+    return hipSuccess;
 }
 
 hipError_t soft_hipTexObjectDestroy(hipTextureObject_t texObject) {
