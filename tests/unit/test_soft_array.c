@@ -87,6 +87,8 @@ static bool copies_rectangles(void) {
     FAILS(hipErrorInvalidHandle, hip->hipMemcpy2DToArray(NULL, 0, 0, in, sizeof *in, sizeof *in, H,
                                                          hipMemcpyHostToDevice));
     FAILS(hipErrorInvalidValue, hip->hipFreeMipmappedArray(NULL));
+    hipChannelFormatDesc told;
+    FAILS(hipErrorInvalidHandle, hip->hipGetChannelDesc(&told, NULL));
     OK(hip->hipFreeArray(a));
     OK(hip->hipFreeArray(b));
     return true;
@@ -220,7 +222,19 @@ static bool tells_driver_description_of_memory(void) {
     OK(hip->hipTexObjectGetResourceDesc(&told, t));
     MUST(told.res.linear.devPtr == p && told.res.linear.sizeInBytes == 64);
     MUST(told.res.linear.numChannels == 4);
-    return told.res.linear.format == HIP_AD_FORMAT_UNSIGNED_INT8;
+    MUST(told.res.linear.format == HIP_AD_FORMAT_UNSIGNED_INT8);
+    const HIP_RESOURCE_VIEW_DESC view = { .format = HIP_RES_VIEW_FORMAT_UINT_4X8, .width = 16 };
+    FAILS(hipErrorInvalidValue, hip->hipTexObjectCreate(&t, &r, &d, &view)); /* no array */
+    hipResourceDesc flat = { .resType = hipResourceTypePitch2D };
+    hipTextureDesc plain = { .filterMode = hipFilterModePoint };
+    flat.res.pitch2D.devPtr = p;
+    flat.res.pitch2D.desc = floats;
+    flat.res.pitch2D.width = 4;
+    flat.res.pitch2D.pitchInBytes = 16;
+    FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(&t, &flat, &plain, NULL));
+    flat.res.pitch2D.height = 2;
+    OK(hip->hipCreateTextureObject(&t, &flat, &plain, NULL));
+    return true;
 }
 
 static void textures_tell_the_driver_what_they_are(void **state) {

@@ -210,8 +210,10 @@ hipError_t soft_hipArrayGetInfo(hipChannelFormatDesc *desc, hipExtent *extent, u
 
 hipError_t soft_hipGetChannelDesc(hipChannelFormatDesc *desc, hipArray_const_t array) {
     const struct soft_array *a = soft_array_of(array);
-    if (!desc || !a)
+    if (!desc)
         return hipErrorInvalidValue;
+    if (!a)
+        return hipErrorInvalidHandle;
     *desc = a->seen.desc;
     return hipSuccess;
 }

@@ -156,7 +156,8 @@ static hipError_t fill_array(uint32_t d[DWORDS], hipArray_t handle, bool normali
 
 static hipError_t fill_pitched(uint32_t d[DWORDS], const hipResourceDesc *r, bool normalised) {
     unsigned bits, channels;
-    if (!r->res.pitch2D.devPtr || !soft_channels(&r->res.pitch2D.desc, &bits, &channels))
+    if (!r->res.pitch2D.devPtr || !r->res.pitch2D.height ||
+        !soft_channels(&r->res.pitch2D.desc, &bits, &channels))
         return hipErrorInvalidValue;
     size_t element = (size_t)bits * channels / 8;
     if (r->res.pitch2D.pitchInBytes % element)
@@ -301,6 +302,8 @@ hipError_t soft_hipCreateTextureObject(hipTextureObject_t *pTexObject,
     uint64_t addr;
     if (!pTexObject || !pResDesc || !pTexDesc)
         return hipErrorInvalidValue;
+    if (pResViewDesc && pResDesc->resType != hipResourceTypeArray)
+        return hipErrorInvalidValue; /* only arrays have views */
     if (pResViewDesc && !is_plain_view(pResDesc, (unsigned)pResViewDesc->format))
         return hipErrorNotSupported;
     hipError_t r = soft_texture_create(&addr, pResDesc, pTexDesc);
