@@ -691,6 +691,7 @@ static const struct texts steps[] = {
     { 1, { 600 }, { 1 } },
     { 3, { 70, 5, 129 }, { 1, 1, 1 } },
     { 3, { 256, 257, 33 }, { 1, 1, 1 } }, /* the last position of a range, and the first */
+    { 3, { 20, 21, 101 }, { 1, 1, 1 } },  /* what a window just holds, and one position more */
 };
 enum { STEPS = sizeof steps / sizeof *steps };
 
