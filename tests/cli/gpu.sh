@@ -91,6 +91,14 @@ watched() {
 check "weights through pinned memory: the audit finds nothing" says "CLEAN: nothing failed" status 0 watched
 pinned() { "$audit" dump watched.out/record.gcr | grep -c 'hipHostMalloc'; }
 check "two buffers are pinned" [ "$(pinned)" -ge 2 ]
+steps() { # SEQUENCES: the launches in the layers of the last step
+    GRETA_HIP_GRAPH=0 "$audit" run --device soft --out steps.out -- "$infer" --device soft --exec isa --batch-size "$1" \
+        --ignore-eos -p Once -n 2 >/dev/null 2>&1
+    "$audit" dump --json --kind launch steps.out | grep -o '"kernel": "[a-z_]*"' |
+        awk '/rope_turns/ { n = 0; next } /take_rows/ { last = n } { n++ } END { print last }'
+}
+check "a step takes 7 launches for each of the 4 layers" [ "$(steps 4)" = 28 ]
+check "two more if it has more than 4 sequences" [ "$(steps 5)" = 36 ]
 check "positions of two bytes: RoPE's argument pos" \
     says "ROOT_CAUSE SIZE_MISMATCH: kernel rope" status 1 audited pos_size
 check "the logits' copy only reported it" says "messenger  hipMemcpyAsync, tensor logits" cat pos_size.out/report.txt
