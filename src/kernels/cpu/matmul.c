@@ -253,7 +253,7 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
  * Few tokens (are_few) go panel by panel instead: a single unpacked panel stays in the first cache
  * where several do not, and weights come as two streams that are easily fetched in time. Slabs of
  * all tokens, 448 bytes each with what they are prepared to, have to stay in the second cache. */
-enum { PASS_PANELS = 4, PASS_TOKENS = 48, FEW_TOKENS = 128, FEW_SLABS = 1024 };
+enum { PASS_PANELS = 4, PASS_TOKENS = 48, FEW_TOKENS = 32, FEW_SLABS = 1024 };
 
 static bool are_few(const struct weight *w, size_t tokens) {
     const bool small = tokens <= FEW_TOKENS && tokens * levels_slabs(w->k) <= FEW_SLABS;
@@ -261,25 +261,21 @@ static bool are_few(const struct weight *w, size_t tokens) {
 }
 
 /* Bytes from the slab at column `at` of a packed panel to the one that is unpacked `later` slabs
- * after it, in the same panel or, when so many `panels` are done together, in those after them. */
-static unsigned distance(const struct weight *w, size_t at, size_t panels, size_t later) {
+ * after it, in the same panel or in the next one. */
+static unsigned distance(const struct weight *w, size_t at, size_t later) {
     const struct tensor_type_info *t = tensor_type_find(w->type);
     const size_t slab = MM_SLAB / t->block_elements * t->block_bytes * PACK_ROWS;
     const size_t slabs = levels_slabs(w->k);
     if (at / MM_SLAB + later < slabs)
         return (unsigned)(later * slab);
-    return (unsigned)(panels * MM_PANEL * w->row_bytes -
-                      (later < slabs ? slabs - later : 0) * slab);
+    return (unsigned)(MM_PANEL * w->row_bytes - (later < slabs ? slabs - later : 0) * slab);
 }
 
-/* What to fetch while that slab is unpacked. Far ahead in the first cache, several panels would
- * displace what they are multiplied with. */
+/* What to fetch while that slab is unpacked. */
 static struct mm_ahead ahead_of(const struct weight *w, size_t at, size_t panels) {
-    if (!w->packed)
-        return (struct mm_ahead){ 0, 0 };
-    if (panels == 1)
-        return (struct mm_ahead){ distance(w, at, 1, 4), distance(w, at, 1, 1) };
-    return (struct mm_ahead){ distance(w, at, panels, 2), 0 };
+    if (panels > 1)
+        return (struct mm_ahead){ 8192, 2048 };
+    return (struct mm_ahead){ distance(w, at, 4), distance(w, at, 1) };
 }
 
 /* Elements [at, at + count) of a panel. */
