@@ -1,4 +1,4 @@
-/* A memcpy node reads from behind the second half of a buffer that has only one half.
+/* A memcpy node reads the second half of a buffer that has only one half.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis BAD_OFFSET; culprit hipGraphAddMemcpyNode1D site=add_copy;
  *         messenger hipGraphAddMemcpyNode1D site=add_copy */

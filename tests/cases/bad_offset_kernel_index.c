@@ -1,4 +1,5 @@
-/* A kernel multiplies an index by the row's length that already counts bytes, and writes far away.
+/* A kernel multiplies a row number by a stride in bytes and adds that to a pointer to floats: it
+ * writes far away.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis BAD_OFFSET; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=put argument=table site=put_row; messenger hipStreamSynchronize site=main

@@ -1,5 +1,5 @@
 /* The pointer to the last layer's weights is computed with the number of layers instead of the
- * layer's number; the kernel that gets it fails, and the copy of the result is told.
+ * layer's number; the kernel that gets it faults, and the copy of the result reports that.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis BAD_OFFSET; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=norm argument=weight site=layer; messenger hipMemcpy site=main */

@@ -1,8 +1,8 @@
 /* A smoothing kernel also writes the element before its first one. The buffer does not fill its
  * page, so that no guard catches it: only the pattern in front of the buffer shows the write.
  *
- * Expect: verdict FINDINGS; hypothesis BAD_OFFSET; culprit kernel=smooth site=smooth_all; messenger
- * none */
+ * Expect: verdict FINDINGS; hypothesis BAD_OFFSET; culprit kernel=smooth site=smooth_all;
+ *         messenger none */
 #include "case.h"
 
 enum { COUNT = 250 };

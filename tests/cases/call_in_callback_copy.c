@@ -19,7 +19,8 @@ void refill(hipStream_t stream, hipError_t status, void *data) {
     if (BUG && status == hipSuccess)
         CHECK(hipMemcpyAsync(device, host, BYTES, hipMemcpyHostToDevice, copies));
     else if (status != hipSuccess)
-        fprintf(stderr, "%s\n", hipGetErrorString(status)); /* which no rule forbids */
+        fprintf(stderr, "%s\n",
+                hipGetErrorString(status)); /* not a call that callbacks must avoid */
     atomic_store(&is_free, true);
 }
 

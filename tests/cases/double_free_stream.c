@@ -1,8 +1,8 @@
 /* Two owners destroy one stream.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis DOUBLE_FREE;
- *         culprit hipStreamDestroy site=close_second; messenger hipStreamDestroy
- *         site=close_second */
+ *         culprit hipStreamDestroy site=close_second;
+ *         messenger hipStreamDestroy site=close_second */
 #include "case.h"
 
 void close_first(hipStream_t stream) {

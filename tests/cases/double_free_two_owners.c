@@ -1,4 +1,4 @@
-/* Two objects share one buffer, and both free it; no result is looked at.
+/* Two objects share one buffer, and both free it; no result is checked.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis DOUBLE_FREE; culprit hipFree site=close_view;
  *         messenger hipFree site=close_view */

@@ -1,4 +1,4 @@
-/* Registered memory is unregistered twice: by the ring that used it, and by who registered it.
+/* Registered memory is unregistered twice: by the ring that used it, and by its owner.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis DOUBLE_FREE; culprit hipHostUnregister site=close_owner;
  *         messenger hipHostUnregister site=close_owner */

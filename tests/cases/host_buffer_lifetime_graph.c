@@ -1,7 +1,7 @@
 /* The source of a captured upload is freed after the capture; the replay reads it.
  *
- * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
- *         UPSTREAM_KERNEL_FAULT? INVALID_POINTER?; culprit hipMemcpyAsync site=upload;
+ * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME;
+ *         also UPSTREAM_KERNEL_FAULT? INVALID_POINTER?; culprit hipMemcpyAsync site=upload;
  *         messenger none or hipStreamSynchronize */
 #include "case_graph.h"
 

@@ -1,7 +1,7 @@
 /* A registered mapping grows with mremap, and may move, while the upload from it may still run.
  *
- * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
- *         UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload;
+ * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME;
+ *         also UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload;
  *         messenger none or hipStreamSynchronize
  * Run:    --watch-host */
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* A registered buffer grows, and moves, while the upload from it may still run.
  *
- * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
- * UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload; messenger none or
- * hipStreamSynchronize
+ * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME;
+ *         also UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload;
+ *         messenger none or hipStreamSynchronize
  * Run:    --watch-host */
 #include "case.h"
 

@@ -1,8 +1,9 @@
 /* A worker queues an upload from its own buffer and ends, and its buffer with it; the main thread
  * waits too late.
  *
- * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME; also
- * UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=work; messenger none or hipStreamSynchronize
+ * Expect: verdict ROOT_CAUSE|FINDINGS; hypothesis HOST_BUFFER_LIFETIME;
+ *         also UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=work;
+ *         messenger none or hipStreamSynchronize
  * Run:    --watch-host */
 #include <pthread.h>
 

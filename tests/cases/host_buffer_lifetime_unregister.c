@@ -1,5 +1,5 @@
-/* A buffer is unregistered and filled anew while the upload from it may still run: HIP promises of
- * hipFree and hipHostFree that they wait, of hipHostUnregister it does not.
+/* A buffer is unregistered and refilled while the upload from it may still run: HIP documents that
+ * hipFree and hipHostFree wait, but not that hipHostUnregister does.
  *
  * Expect: verdict FINDINGS; hypothesis HOST_BUFFER_LIFETIME;
  *         culprit hipMemcpyAsync site=upload; messenger none

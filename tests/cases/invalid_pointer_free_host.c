@@ -1,4 +1,4 @@
-/* hipFree gets memory of malloc; the program does not look at what it returns.
+/* hipFree gets memory of malloc; the program does not check what it returns.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis INVALID_POINTER; culprit hipFree site=release;
  *         messenger hipFree site=release */

@@ -15,7 +15,8 @@ struct vector {
 KERNEL(use, { "v", 8, GRETA_SOFT_POINTER }, { "out", 8, GRETA_SOFT_POINTER }) {
     const struct vector *v = ARG(const struct vector *, 0);
     uint64_t at = (uint64_t)(uintptr_t)v->data;
-    /* What the device cannot reach, the host could: as on a GPU it must not be used. */
+    /* Host code could read this memory, but a kernel must not: the address becomes one that faults.
+     */
     const float *data = at - work->device_base < work->device_span
                             ? greta_soft_reach(work, v->data)
                             : (const float *)(uintptr_t)(0x100000000000 + at % 4096);

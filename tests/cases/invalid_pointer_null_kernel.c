@@ -1,8 +1,8 @@
 /* An optional bias is not there, and the kernel that adds it is launched all the same.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis INVALID_POINTER; also UPSTREAM_KERNEL_FAULT;
- *         culprit kernel=add_bias argument=bias site=project; messenger hipMemcpyAsync
- * site=download */
+ *         culprit kernel=add_bias argument=bias site=project;
+ *         messenger hipMemcpyAsync site=download */
 #include "case.h"
 
 enum { COUNT = 500 };

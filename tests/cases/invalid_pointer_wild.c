@@ -1,8 +1,8 @@
 /* One pointer of a table was never set.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis INVALID_POINTER; also UPSTREAM_KERNEL_FAULT;
- *         culprit kernel=clear_rows argument=row site=clear; messenger hipStreamSynchronize
- * site=main */
+ *         culprit kernel=clear_rows argument=row site=clear;
+ *         messenger hipStreamSynchronize site=main */
 #include "case.h"
 
 enum { ROWS = 5, ROW = 2048 };

@@ -1,7 +1,7 @@
 /* hipMemcpyDtoH with its pointers in the order of hipMemcpyHtoD's.
  *
- * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpyDtoH site=fetch; messenger
- * none */
+ * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpyDtoH site=fetch;
+ *         messenger none */
 #include "case.h"
 
 static char host[512];

@@ -1,7 +1,7 @@
 /* A 2D upload says device to device.
  *
- * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpy2D site=upload; messenger
- * none */
+ * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpy2D site=upload;
+ *         messenger none */
 #include "case.h"
 
 enum { WIDTH = 100, HEIGHT = 10 };

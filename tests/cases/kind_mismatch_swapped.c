@@ -1,8 +1,8 @@
 /* The download was made from the upload by exchanging the pointers, and the direction was
  * forgotten.
  *
- * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpy site=download; messenger
- * none */
+ * Expect: verdict FINDINGS; hypothesis KIND_MISMATCH; culprit hipMemcpy site=download;
+ *         messenger none */
 #include "case.h"
 
 static char host[2048];

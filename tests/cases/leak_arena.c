@@ -1,5 +1,5 @@
-/* A pool of the program's own hands out blocks of one allocation; the pool frees it when it goes.
- * With its bug the pool grows by a second block and forgets the first.
+/* A pool of the program's own hands out blocks of one allocation, which it frees when it is
+ * destroyed. With the bug the pool grows by a second block and forgets the first.
  *
  * Expect: verdict FINDINGS; hypothesis LEAK;
  *         culprit hipMalloc site=grow; messenger none */

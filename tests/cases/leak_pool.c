@@ -1,4 +1,4 @@
-/* Stream-ordered memory is never given back; destroying its stream does not do that.
+/* Stream-ordered memory is never freed; destroying its stream does not free it.
  *
  * Expect: verdict FINDINGS; hypothesis LEAK;
  *         culprit hipMallocAsync site=prepare; messenger none */

@@ -1,8 +1,8 @@
 /* Four streams copy the four quarters of a buffer; with the rounding the wrong way the quarters
  * overlap.
  *
- * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED; culprit
- * hipMemcpyAsync site=split; messenger none
+ * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED;
+ *         culprit hipMemcpyAsync site=split; messenger none
  * Run:    --watch-host */
 #include "case.h"
 

@@ -1,4 +1,4 @@
-/* Two halves of every row change places by way of a copy within the buffer; with a wrong width the
+/* The two halves of every row are swapped with a copy within the buffer; with a wrong width the
  * rows of source and destination overlap.
  *
  * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES;

@@ -1,5 +1,5 @@
-/* Two streams fill the left and the right columns of a matrix. Their rows lie between one another,
- * which is fine, unless one of them is a column too wide.
+/* Two streams fill the left and the right columns of a matrix. Their rows interleave, which is fine
+ * unless one of them is a column too wide.
  *
  * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED;
  *         culprit hipMemcpy2DAsync site=fill_columns; messenger none */

@@ -1,4 +1,4 @@
-/* Two streams upload into the same buffer; which of them is last is anybody's guess.
+/* Two streams upload into the same buffer; which of them comes last is not defined.
  *
  * Expect: verdict FINDINGS; hypothesis OVERLAPPING_COPIES; also STREAM_UNSYNCED;
  *         culprit hipMemcpyAsync site=upload; messenger none

@@ -1,5 +1,5 @@
-/* A graph is captured and instantiated; the program destroys the graph and takes that for the end
- * of its executable twin as well.
+/* A graph is captured and instantiated; the program destroys the graph and assumes that this
+ * destroys its executable twin, too.
  *
  * Expect: verdict FINDINGS; hypothesis RESOURCE_LEAK;
  *         culprit hipGraphInstantiate site=build; messenger none */

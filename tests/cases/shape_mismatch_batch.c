@@ -1,8 +1,9 @@
 /* The last batch is smaller than the others, and the softmax is launched for a full one.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH; also UPSTREAM_KERNEL_FAULT SIZE_MISMATCH;
- *         culprit kernel=softmax argument=scores site=last_batch; messenger hipEventSynchronize
- *         site=main */
+ * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH;
+ *         also UPSTREAM_KERNEL_FAULT SIZE_MISMATCH;
+ *         culprit kernel=softmax argument=scores site=last_batch;
+ *         messenger hipEventSynchronize site=main */
 #include "case.h"
 
 enum { BATCH = 32, REST = 20, CLASSES = 100 };

@@ -1,6 +1,6 @@
 /* The configuration says that there are as many key heads as query heads; the file has a quarter of
  * them. The projection reads four times what the weights have; nobody checks launches, and the copy
- * of the logits, after other kernels, is told.
+ * of the logits, after other kernels, reports the fault.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH; also UPSTREAM_KERNEL_FAULT SIZE_MISMATCH;
  *         culprit kernel=gemv argument=weight site=project; messenger hipMemcpy site=logits */

@@ -1,9 +1,10 @@
 /* A cache has room for 4 heads; the kernel that fills it is told 6, in a graph that was made by
  * hand.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH; also UPSTREAM_KERNEL_FAULT SIZE_MISMATCH;
- *         culprit kernel=store_heads argument=cache site=add_store; messenger hipStreamSynchronize
- *         site=main */
+ * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH;
+ *         also UPSTREAM_KERNEL_FAULT SIZE_MISMATCH;
+ *         culprit kernel=store_heads argument=cache site=add_store;
+ *         messenger hipStreamSynchronize site=main */
 #include "case.h"
 
 enum { HEADS = 4, HEAD = 128, POSITIONS = 10 };

@@ -1,4 +1,4 @@
-/* The host's rows are taken to be as wide as the elements are many, not as the bytes are.
+/* The pitch of the host's rows is given in elements instead of bytes.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SHAPE_MISMATCH; culprit hipMemcpy2D site=upload;
  *         messenger hipMemcpy2D site=upload */

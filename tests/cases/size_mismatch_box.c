@@ -1,7 +1,7 @@
 /* A 3D copy takes one slice more than the volume has.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also SHAPE_MISMATCH; culprit hipMemcpy3D
- *         site=download; messenger hipMemcpy3D site=download */
+ * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also SHAPE_MISMATCH;
+ *         culprit hipMemcpy3D site=download; messenger hipMemcpy3D site=download */
 #include "case.h"
 
 enum { WIDTH = 64, HEIGHT = 8, DEPTH = 4 };

@@ -2,8 +2,8 @@
  * is fine, the wait for it is not.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UPSTREAM_KERNEL_FAULT;
- *         culprit kernel=scale argument=x site=record_layer; messenger hipStreamSynchronize
- * site=replay */
+ *         culprit kernel=scale argument=x site=record_layer;
+ *         messenger hipStreamSynchronize site=replay */
 #include "case.h"
 
 enum { LARGE = 3000, SMALL = 2000 };

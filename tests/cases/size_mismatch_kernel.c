@@ -1,5 +1,5 @@
-/* A position buffer has 2 bytes per element where the kernel reads 4; the copy of the result is
- * told.
+/* A position buffer has 2 bytes per element where the kernel reads 4; the copy of the result
+ * reports the fault.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=rope argument=pos site=rotate; messenger hipMemcpy site=download */

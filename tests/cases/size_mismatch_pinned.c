@@ -1,8 +1,8 @@
-/* The pinned buffer on the host is too small for what the device has; the loop looks at no result,
- * and only the end asks whether anything went wrong.
+/* The pinned buffer on the host is too small for what the device has; the loop checks no result,
+ * and only at the end does the program ask whether anything went wrong.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UNCHECKED_ERROR?; culprit
- * hipMemcpyAsync site=fetch; messenger hipMemcpyAsync site=fetch
+ * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UNCHECKED_ERROR?;
+ *         culprit hipMemcpyAsync site=fetch; messenger hipMemcpyAsync site=fetch
  * Run:    --watch-host */
 #include "case.h"
 

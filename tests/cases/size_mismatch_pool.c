@@ -1,5 +1,5 @@
 /* A temporary buffer from the stream's pool has room for half of what the kernel writes. The other
- * stream's work is fine; waiting for it is what tells.
+ * stream's work is fine; the wait for it reports the fault.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=expand argument=out site=work_on; messenger hipDeviceSynchronize site=main

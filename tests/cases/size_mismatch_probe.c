@@ -1,6 +1,6 @@
 /* The program probes what the device can do: attributes, peers, managed memory, pointers of the
  * host, occupancy, IPC. Some of it is refused, which is an answer. Its bug is elsewhere: the
- * download takes the count for bytes of a wider type.
+ * download counts its bytes in a wider type than the buffer has.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis SIZE_MISMATCH;
  *         culprit hipMemcpy site=download; messenger hipMemcpy site=download */

@@ -1,8 +1,8 @@
-/* A kernel gets a count that is one too large, and blocks begin at the start of a page, as most
- * allocators have it: what is written lies behind the buffer and in front of the guard.
+/* A kernel gets a count that is one too large, and blocks begin at the start of a page, as with
+ * most allocators: the write lands past the end of the buffer and before the guard page.
  *
- * Expect: verdict FINDINGS; hypothesis SIZE_MISMATCH; culprit kernel=fill site=fill_all; messenger
- * none
+ * Expect: verdict FINDINGS; hypothesis SIZE_MISMATCH; culprit kernel=fill site=fill_all;
+ *         messenger none
  * Run:    GRETA_SOFT_CHECK=off */
 #include "case.h"
 

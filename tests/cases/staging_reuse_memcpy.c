@@ -1,5 +1,5 @@
-/* The pinned buffer is refilled by memcpy() while the last upload may still read it. The access is
- * made inside the C library; it is the caller's.
+/* The pinned buffer is refilled by memcpy() while the last upload may still read it. The access
+ * happens inside the C library and must be attributed to its caller.
  *
  * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
  *         culprit site=refill; messenger none

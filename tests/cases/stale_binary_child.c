@@ -1,5 +1,5 @@
-/* The program starts itself once more for each part of its work; the parts must be the expected
- * binary too, and that they leak does not matter if they are not.
+/* The program starts itself once more for each part of its work. Those processes must run the
+ * expected binary too; if they do not, their leaks do not matter.
  *
  * Expect: verdict INCONCLUSIVE; hypothesis STALE_BINARY; culprit none; messenger none
  * Run:    --expect-commit=3333333333333333 */

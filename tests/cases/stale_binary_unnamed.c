@@ -1,5 +1,5 @@
-/* The expected commit says what it is built from; the binary that runs, older than that, says
- * nothing.
+/* Binaries of the expected commit state what they were built from; the one that runs is older than
+ * that and states nothing.
  *
  * Expect: verdict INCONCLUSIVE; hypothesis STALE_BINARY; culprit none; messenger none
  * Run:    --expect-commit=c0ffee0c0ffee0 */

@@ -1,5 +1,5 @@
-/* A callback of one stream reads what a copy in another stream brings; both streams were only
- * started together.
+/* A callback of one stream reads what a copy in another stream brings; the two streams merely start
+ * together.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
  *         culprit site=look; messenger none

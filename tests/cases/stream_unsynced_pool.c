@@ -21,7 +21,7 @@ int main(void) {
     CHECK(hipEventCreate(&done));
     CHECK(hipMallocAsync(&memory, BYTES, owner));
     CHECK(hipEventRecord(there, owner));
-    if (BUG) /* the memory is there, but the device does not know */
+    if (BUG) /* waits for the wrong stream */
         CHECK(hipStreamSynchronize(user));
     else
         CHECK(hipStreamWaitEvent(user, there, 0));

@@ -1,4 +1,4 @@
-/* A stream of high priority is taken to run first. Priority orders nothing.
+/* A stream of high priority is assumed to run first. Priorities order nothing.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
  *         culprit kernel=sum site=reduce; messenger none */

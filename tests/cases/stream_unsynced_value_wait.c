@@ -1,5 +1,5 @@
-/* Two streams start together by a value in memory, which is over and done with; what they do to one
- * buffer later has no order. The fixed twin orders it with an event.
+/* Two streams start together when a value in memory changes. That does not order what they do to
+ * one buffer later; the fixed twin orders it with an event.
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
  *         culprit kernel=count site=second; messenger none */

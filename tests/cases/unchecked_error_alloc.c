@@ -1,4 +1,4 @@
-/* An allocation fails and nobody looks; the null pointer is used.
+/* An allocation fails and nobody checks; the null pointer is used.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR;
  *         also INVALID_POINTER; findings 2; culprit hipMalloc site=make;

@@ -1,7 +1,7 @@
-/* The device has no room for a buffer, nobody looks, and a kernel gets the null pointer.
+/* The device has no room for a buffer, nobody checks, and a kernel gets the null pointer.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR; also INVALID_POINTER
- *         UPSTREAM_KERNEL_FAULT; culprit hipMalloc site=prepare;
+ * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR;
+ *         also INVALID_POINTER UPSTREAM_KERNEL_FAULT; culprit hipMalloc site=prepare;
  *         messenger hipDeviceSynchronize site=main */
 #include "case.h"
 

@@ -1,5 +1,5 @@
-/* The program forks after it has used HIP, and the child goes on as if HIP worked there: nobody
- * looks at any of its results.
+/* The program forks after it has used HIP, and the child goes on as if HIP worked there: none of
+ * its results is checked.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR;
  *         culprit hipMemset site=child; messenger hipDeviceSynchronize site=child */

@@ -1,4 +1,4 @@
-/* An upload is refused for its direction and nobody looks; the old contents are downloaded.
+/* An upload is refused for its direction and nobody checks; the old contents are downloaded.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR;
  *         culprit hipMemcpy site=upload; messenger hipMemcpy site=download */

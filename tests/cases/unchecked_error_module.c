@@ -1,5 +1,5 @@
-/* A code object that is not there: nobody looks at the result of loading it, so that the function
- * is looked for in no module, which is where the program gives up.
+/* A code object is missing. The result of loading it is not checked, and the program gives up when
+ * it looks for a function in a module that does not exist.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UNCHECKED_ERROR; culprit hipModuleLoad site=open_kernel;
  *         messenger hipModuleGetFunction site=main */

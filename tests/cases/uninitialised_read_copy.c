@@ -1,4 +1,4 @@
-/* A result buffer is fetched although nothing was ever put into it.
+/* A result buffer is downloaded although nothing was ever written to it.
  *
  * Expect: verdict FINDINGS; hypothesis UNINITIALISED_READ;
  *         culprit hipMemcpy site=fetch; messenger none */

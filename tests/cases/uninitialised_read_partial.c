@@ -1,4 +1,4 @@
-/* The buffer is cleared by its number of elements where bytes are meant, and fetched as a whole.
+/* The buffer is cleared with a count of elements where bytes are expected, and downloaded whole.
  *
  * Expect: verdict FINDINGS; hypothesis UNINITIALISED_READ;
  *         culprit hipMemcpyAsync site=fetch; messenger none */

@@ -1,4 +1,4 @@
-/* Memory of a pool is copied on before it got its contents.
+/* Memory from a pool is copied to another buffer before anything has been written to it.
  *
  * Expect: verdict FINDINGS; hypothesis UNINITIALISED_READ;
  *         culprit hipMemcpyAsync site=publish; messenger none */

@@ -1,4 +1,5 @@
-/* Rows of a pitched buffer are uploaded but for the last; all of them are copied on.
+/* All rows of a pitched buffer but the last are uploaded; then all of them are copied to another
+ * buffer.
  *
  * Expect: verdict FINDINGS; hypothesis UNINITIALISED_READ;
  *         culprit hipMemcpy2D site=download; messenger none */

@@ -1,9 +1,10 @@
 /* As ROCr does by default, the device ends the process at the fault: the call that was waiting
- * never comes back.
+ * never returns.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also INVALID_POINTER; culprit
- *         kernel=store argument=out site=launch; messenger none or hipDeviceSynchronize site=main
- * or hipLaunchKernel site=launch Run:    GRETA_SOFT_FAULT=abort */
+ * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also INVALID_POINTER;
+ *         culprit kernel=store argument=out site=launch;
+ *         messenger none or hipDeviceSynchronize site=main or hipLaunchKernel site=launch
+ * Run:    GRETA_SOFT_FAULT=abort */
 #include "case.h"
 
 KERNEL(store, { "out", 8, GRETA_SOFT_POINTER }) {

@@ -2,8 +2,8 @@
  * program the graph allocates, works and frees, and is launched twice.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT;
- *         culprit kernel=count_up argument=counter site=capture; messenger hipStreamSynchronize
- *         site=replay */
+ *         culprit kernel=count_up argument=counter site=capture;
+ *         messenger hipStreamSynchronize site=replay */
 #include "case.h"
 
 KERNEL(count_up, { "counter", 8, GRETA_SOFT_POINTER }) {

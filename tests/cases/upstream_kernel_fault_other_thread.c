@@ -1,9 +1,8 @@
 /* One thread's kernel fails; it is another thread, with good work in a stream of its own, that gets
  * the error.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also SIZE_MISMATCH; culprit
- *         kernel=fill argument=out site=bad_thread; messenger hipMemcpy site=good_thread
- */
+ * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also SIZE_MISMATCH;
+ *         culprit kernel=fill argument=out site=bad_thread; messenger hipMemcpy site=good_thread */
 #include "case.h"
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* The second device fails; the first one, which has nothing to do with it, returns the error.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also SIZE_MISMATCH; culprit
- *         kernel=zero argument=out site=on_second; messenger hipMemcpyAsync site=on_first
+ * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also SIZE_MISMATCH;
+ *         culprit kernel=zero argument=out site=on_second;
+ *         messenger hipMemcpyAsync site=on_first
  * Run:    GRETA_SOFT_DEVICES=2 */
 #include "case.h"
 

@@ -1,4 +1,4 @@
-/* A kernel runs into its own assertion; the event that is waited for in another stream says so.
+/* A kernel runs into its own assertion; waiting for an event of another stream reports it.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; culprit kernel=check site=verify;
  *         messenger hipStreamSynchronize site=main */

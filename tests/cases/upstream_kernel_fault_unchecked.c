@@ -1,7 +1,8 @@
-/* The first of many launches is the bad one; no launch is checked, and the last download reports.
+/* The first of many launches is the bad one; no launch is checked, and the last download reports
+ * the fault.
  *
- * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also BAD_OFFSET; culprit
- *         kernel=scatter argument=out site=first_step; messenger hipMemcpy site=download */
+ * Expect: verdict ROOT_CAUSE; hypothesis UPSTREAM_KERNEL_FAULT; also BAD_OFFSET;
+ *         culprit kernel=scatter argument=out site=first_step; messenger hipMemcpy site=download */
 #include "case.h"
 
 enum { COUNT = 1024 };

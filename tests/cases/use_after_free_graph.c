@@ -1,8 +1,8 @@
 /* A graph is launched once more after a buffer that it works on was freed.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis USE_AFTER_FREE; also UPSTREAM_KERNEL_FAULT;
- *         culprit kernel=count_up argument=counter site=capture; messenger hipStreamSynchronize
- *         site=replay */
+ *         culprit kernel=count_up argument=counter site=capture;
+ *         messenger hipStreamSynchronize site=replay */
 #include "case.h"
 
 KERNEL(count_up, { "counter", 8, GRETA_SOFT_POINTER }) {

@@ -1,5 +1,5 @@
-/* A buffer is made larger by a new allocation; the kernel still gets the old one, and the free of
- * the new one is told.
+/* A buffer is enlarged by a new allocation; the kernel still gets the old one, and freeing the new
+ * one reports the fault.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis USE_AFTER_FREE; also UPSTREAM_KERNEL_FAULT;
  *         culprit kernel=accumulate argument=sum site=step; messenger hipFree site=main */

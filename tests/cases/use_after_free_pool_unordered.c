@@ -1,6 +1,6 @@
-/* Memory of one stream is freed in another one's order while a kernel of the first still writes it.
- * That the allocation has no order with the free either is no finding of its own. hipFree in the
- * fixed program waits for the device.
+/* Memory allocated in one stream's order is freed in another's while a kernel of the first still
+ * writes it. That allocation and free are not ordered either is no finding of its own. hipFree in
+ * the fixed program waits for the device.
  *
  * Expect: verdict FINDINGS|ROOT_CAUSE; hypothesis USE_AFTER_FREE; also UPSTREAM_KERNEL_FAULT?;
  *         culprit hipFreeAsync site=release; messenger none or hipDeviceSynchronize site=main */

@@ -1,4 +1,5 @@
-/* One thread frees what another, which has been told so under the lock, still sets to zero.
+/* One thread frees a buffer and tells another so under a lock; the other sets the buffer to zero
+ * all the same.
  *
  * Expect: verdict ROOT_CAUSE; hypothesis USE_AFTER_FREE; culprit hipMemsetAsync site=consumer;
  *         messenger hipMemsetAsync site=consumer */

@@ -1,4 +1,4 @@
-// Accesses through one argument that miss its allocation by so much that they are in another live one.
+// Accesses through one argument that miss its allocation by so much that they land in another live one.
 // The index comes from memory, so that nothing is known when the program is compiled.
 #include "check.h"
 
@@ -12,7 +12,7 @@ __global__ void back(const float *from, float *out, const long *index) {
     out[threadIdx.x] = from[index[0] + threadIdx.x]; // line 12
 }
 
-// Pointers that a table holds, a pointer that is chosen, and one that starts before its buffer: all in order.
+// Pointers that a table holds, a pointer that is chosen, and one that starts before its buffer: all are valid.
 __global__ void in_order(float **table, float *a, float *b, int n, int far) {
     float *chosen = n > far ? a : b, *shifted = a - far;
     int i = threadIdx.x;

@@ -1,5 +1,5 @@
 // The watchdog's cases, and that of a signal: a kernel that waits for a flag that nobody sets, and one
-// of more groups than anybody will wait for, each of which is done at once.
+// with so many short groups that nobody would wait for all of them.
 #include "check.h"
 
 __global__ void waits(int *flag, int *out) {

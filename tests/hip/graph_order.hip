@@ -1,6 +1,6 @@
 // A kernel of a graph doubles the first half of a buffer, again and again, while another stream fills
 // the second half. With RACY what it fills begins in the first half. With NODE, or NODE_RACY, the
-// graph is not captured but made of a node; with CHILD it holds what was captured twice.
+// graph is not captured but made of a node; with CHILD the captured graph is a child of it twice.
 #include <hip/hip_runtime.h>
 
 #include <cstdio>

@@ -41,7 +41,7 @@ extern "C" __global__ void scratch(int *out, int n) {
     out[__builtin_amdgcn_workitem_id_x()] = local[n & 31];
 }
 
-// Which of the hidden arguments it reads the compiler cannot tell.
+// The compiler cannot tell which of the hidden arguments it reads.
 extern "C" __global__ void sizes(int *out, int n) {
     const unsigned char *p = (const unsigned char *)__builtin_amdgcn_implicitarg_ptr();
     const unsigned char *q = (const unsigned char *)__builtin_amdgcn_dispatch_ptr();

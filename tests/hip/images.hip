@@ -1,5 +1,5 @@
 // Textures of arrays, of pitched and of linear memory, in one to three dimensions and in layers, with every
-// address mode, filtered, normalised; texture references; surfaces. Results against the host.
+// address mode, filtered, normalised; texture references; surfaces. Results are compared with the host's.
 #include "check.h"
 
 #include <algorithm>

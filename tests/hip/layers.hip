@@ -111,7 +111,7 @@ static void check_softmax() {
     }
 }
 
-// ---- attention: one wave per query, keys one after the other, the sum corrected as the maximum grows ----
+// ---- attention: one wave per query, keys one after the other, the sum rescaled as the maximum grows ----
 enum { HEAD = 64, KEYS = 50, QUERIES = 3 };
 
 __global__ void attend(const float *q, const float *k, const float *v, float *out) {

@@ -72,7 +72,7 @@ __global__ void by_i8(const signed char *a, const signed char *b, int *c) {
     put(c, sum);
 }
 
-// Of doubles element r of lane l is row 4 * r + l / 16.
+// For doubles, element r of lane l is row 4 * r + l / 16.
 __global__ void by_f64(const double *a, const double *b, double *c) {
     double4v sum = {0, 0, 0, 0};
     for (int k = 0; k < K; k += 4) {

@@ -1,4 +1,4 @@
-// Kernel nodes of graphs tell their arguments, and take them back changed: kernels of a code object, also in
+// Kernel nodes of graphs return their arguments and accept changed ones: kernels of a code object, also in
 // a graph that is part of another.
 #include "check.h"
 
@@ -61,7 +61,7 @@ int main() {
     run(outer);
     expect(out, 100, [](int i) { return i + 5; });
 
-    // Told: the same kernel with the same arguments, as copies.
+    // Returned: the same kernel with the same arguments, as copies.
     CHECK(hipGraphChildGraphNodeGetGraph(child, &embedded));
     node = only_node(embedded);
     CHECK(hipGraphKernelNodeGetParams(node, &told));
@@ -74,7 +74,7 @@ int main() {
                *(int *)told.kernelParams[2] == 100 && *(char *)told.kernelParams[3] == 5,
            "other arguments");
 
-    // Given back with another kernel and half the threads.
+    // Set to another kernel with half the threads.
     told.func = (void *)multiply;
     told.gridDim = dim3(1);
     CHECK(hipGraphKernelNodeSetParams(node, &told));

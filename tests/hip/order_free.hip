@@ -29,7 +29,7 @@ __global__ void levels(const int *edge, int *distance, int level, int *changed) 
     }
 }
 
-// The same with flags, and what follows from them is the same for everybody who raises one.
+// The same with flags: every thread that raises one stores the same values after it.
 __global__ void visits(const int *edge, const char *frontier, char *next, char *visited, int *cost, int level) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= NODES || !frontier[v])
@@ -44,7 +44,7 @@ __global__ void visits(const int *edge, const char *frontier, char *next, char *
     }
 }
 
-// Whoever sees that the search is over need not go on.
+// A thread that sees that the search is over need not go on.
 __global__ void search(const int *in, int key, int *found) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (*found)
@@ -66,7 +66,7 @@ __global__ void flag(const int *in, int *out) {
         out[i] = 1;
 }
 
-// Who raises the flag first takes the node: two may.
+// The thread that raises the flag first takes the node, but two may find it not raised yet.
 __global__ void claims(const int *edge, int *owner, int *taken) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= NODES)
@@ -78,7 +78,7 @@ __global__ void claims(const int *edge, int *owner, int *taken) {
     }
 }
 
-// The same, and only their number is kept: it is right as long as nobody comes between check and store.
+// The same, but only the owners are counted: the count is right unless another thread comes between check and store.
 __global__ void counts(const int *edge, int *taken, int *count) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= NODES)
@@ -90,7 +90,7 @@ __global__ void counts(const int *edge, int *taken, int *count) {
     }
 }
 
-// The value goes on: what is stored depends on the order, though all inputs are equal.
+// The value that was read is stored: it depends on the order, though all inputs are equal.
 __global__ void neighbour(const int *one, int *out) {
     __shared__ int line[THREADS];
     line[threadIdx.x] = one[0];

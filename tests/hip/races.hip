@@ -1,6 +1,6 @@
 // Data races within a launch, one kernel each, and their fixed twins (-DFIXED): between waves in
 // LDS, between workgroups in device memory, between lanes of one instruction, a missing fence.
-// -DONLY=n runs one of them. Code that is right in itself follows: reductions, a histogram, the last
+// -DONLY=n runs one of them. Correct code follows: reductions, a histogram, the last
 // block that adds up, a spin lock, a flag.
 #include <hip/hip_runtime.h>
 
@@ -57,7 +57,7 @@ __global__ void last_block(const int *in, int *parts, unsigned *count, int *sum)
     }
 }
 
-// ---- right in itself ----
+// ---- correct code ----
 
 __global__ void reduce(const int *in, int *out) {
     __shared__ int part[256];
@@ -95,7 +95,7 @@ __global__ void locked(int *lock, int *value) {
     atomicExch(lock, 0);
 }
 
-// Whoever finds something raises the flag.
+// Any thread that finds something raises the flag.
 __global__ void raised(const int *in, int *flag) {
     if (in[threadIdx.x] > 3)
         *flag = 1;

@@ -1,4 +1,4 @@
-// Programs compiled while they run: kernels, templates by name expressions, headers, options, errors.
+// Kernels compiled at run time: plain ones, templates by name expressions, headers, options, errors.
 #include "check.h"
 
 #include <hip/hiprtc.h>

@@ -10,7 +10,7 @@
 typedef void *handle;
 enum { ROWS = 64, HOST_TO_DEVICE = 1 };
 
-/* The function of HIP of that name, called with these arguments; ends the program if it fails. */
+/* Calls the HIP function of that name with these arguments; ends the program if it fails. */
 #define HIP(name, types, ...)                                                                      \
     do {                                                                                           \
         int(*call) types = (int(*) types)gcore_hip_function(#name);                                \
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
         HOST_TO_DEVICE);
     float *query = (float *)arena, *key = query + ROWS, *value = key + ROWS;
     void *all[] = { &query, &counts };
-    if (launch(module, "whole", all)) /* nothing is named yet: it may do that */
+    if (launch(module, "whole", all)) /* allowed: nothing is named yet */
         return 1;
     if (gcore_name_range(query, (ROWS - 2) * sizeof(float), "query") ||
         gcore_name_range(key, ROWS * sizeof(float), "key") ||
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     void *some[] = { &key, &query, &counts };
     if (launch(module, "scale", some) || launch(module, "quads", all))
         return 1;
-    if (gcore_unname_range(query) || launch(module, "whole", all)) /* nor is this any more */
+    if (gcore_unname_range(query) || launch(module, "whole", all)) /* allowed again */
         return 1;
     HIP(hipFree, (handle), arena);
     HIP(hipFree, (handle), counts);

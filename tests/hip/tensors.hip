@@ -1,4 +1,4 @@
-// Kernels for tensors.c: code objects without a program.
+// Kernels for tensors.c, which loads them as a code object.
 #include <hip/hip_runtime.h>
 
 extern "C" __global__ void scale(float *tensor, const float *by, const int *count) {
@@ -6,7 +6,7 @@ extern "C" __global__ void scale(float *tensor, const float *by, const int *coun
         tensor[i] *= by[0]; // line 6
 }
 
-// Four at a time: the last of them begin in the tensor and end outside.
+// Four elements at a time: the last store begins in the tensor and ends outside.
 extern "C" __global__ void quads(float4 *tensor, const int *count) {
     int i = threadIdx.x;
     if (i < (count[2] + 3) / 4)

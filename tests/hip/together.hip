@@ -33,7 +33,7 @@ __global__ void chain(int *done, int *out) {
     }
 }
 
-// Groups that merely take long, more than once around.
+// Groups that merely take long: each gets several turns.
 __global__ void lengthy(unsigned *out, int rounds) {
     unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
     for (int i = 0; i < rounds; i++)

@@ -1,6 +1,6 @@
 // Values that nothing has defined, one kernel each, and their fixed twins (-DFIXED): device memory
-// that is stored on, LDS that decides a branch, a private variable that becomes an address. What
-// copies undefined bytes without using them is right in itself.
+// that is stored elsewhere, LDS that decides a branch, a private variable that becomes an address.
+// Copying undefined bytes without using them is no bug.
 #include <hip/hip_runtime.h>
 
 #include <cstdio>
