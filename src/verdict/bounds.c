@@ -364,18 +364,8 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
 static void free_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          enum verdict_hypothesis_id id, const struct block *b,
                          const struct sentence *said) {
-    struct found f = {
-        .hypothesis = id,
-        .culprit = e->seq,
-        .other = EVENT_NO_SEQ,
-        .messenger = e->seq,
-        .order = e->seq,
-        .argument = -1,
-        .failed = true,
-        .address = e->event.dst,
-        .process = t->space->process,
-        .said = said,
-    };
+    struct found f = findings_of_call(e, id, e->event.dst);
+    f.said = said;
     findings_set_block(r, &f, t->space, b, e->event.dst);
     if (b)
         findings_evidence(&f, b->free);
@@ -472,19 +462,10 @@ void bounds_on_refused(struct replay *r, const struct reader_event *e, struct th
     const struct space_name *n =
         b ? space_name_at(s, b->base == e->event.src ? e->event.src : e->event.dst) : NULL;
     uint64_t room = n ? n->bytes : b ? b->bytes : safe.alloc;
-    struct found f = {
-        .hypothesis = hypothesis_of(decision, room && safe.offset >= room),
-        .culprit = e->seq,
-        .other = EVENT_NO_SEQ,
-        .messenger = e->seq,
-        .order = e->seq,
-        .argument = -1,
-        .failed = true,
-        .tensor = e->event.name,
-        .address = e->event.src,
-        .len = e->event.len,
-        .process = s->process,
-    };
+    struct found f =
+        findings_of_call(e, hypothesis_of(decision, room && safe.offset >= room), e->event.src);
+    f.tensor = e->event.name;
+    f.len = e->event.len;
     findings_set_block(r, &f, s, b, e->event.src);
     f.said = SAY(&r->words, COPY_REFUSED,
                  e->event.name ? A_NAME(reader_string(r->r, e->event.name))

@@ -22,6 +22,20 @@ void findings_evidence(struct found *f, uint64_t seq) {
     f->evidence_count++;
 }
 
+struct found findings_of_call(const struct reader_event *e, enum verdict_hypothesis_id hypothesis,
+                              uint64_t address) {
+    return (struct found){
+        .hypothesis = hypothesis,
+        .culprit = e->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = e->seq,
+        .order = e->seq,
+        .argument = -1,
+        .failed = true,
+        .address = address,
+    };
+}
+
 void findings_set_block(struct replay *r, struct found *f, const struct space *s,
                         const struct block *b, uint64_t address) {
     (void)r;

@@ -33,31 +33,23 @@ void host_fault_on_event(struct replay *r, const struct reader_event *e, struct 
     uint64_t at = e->event.dst, base = event_fault_of(x).alloc_base;
     const struct block *b =
         place == DETAIL_PLACE_FREED ? space_freed_at(t->space, at) : space_at(t->space, base);
-    struct found f = {
-        .culprit = e->seq,
-        .other = EVENT_NO_SEQ,
-        .messenger = e->seq,
-        .order = e->seq,
-        .argument = -1,
-        .failed = true,
-        .culprit_writes = detail & DETAIL_PLACE_WRITE_ELSEWHERE,
-        .address = at,
-        .process = t->space->process,
-    };
     bool past = place == DETAIL_PLACE_AFTER;
+    enum verdict_hypothesis_id hypothesis;
     if (place == DETAIL_PLACE_DEVICE)
-        f.hypothesis = HYPOTHESIS_INVALID_POINTER;
+        hypothesis = HYPOTHESIS_INVALID_POINTER;
     else if (place == DETAIL_PLACE_FREED)
-        f.hypothesis = HYPOTHESIS_USE_AFTER_FREE;
+        hypothesis = HYPOTHESIS_USE_AFTER_FREE;
     else if (past || place == DETAIL_PLACE_BEFORE)
-        f.hypothesis = HYPOTHESIS_BAD_OFFSET;
+        hypothesis = HYPOTHESIS_BAD_OFFSET;
     else
         return;
     /* What the recording says elsewhere must agree: a torn one accuses nobody. */
     bool inside = b && at - b->base < b->bytes;
-    if (!b || inside != (f.hypothesis != HYPOTHESIS_BAD_OFFSET) ||
+    if (!b || inside != (hypothesis != HYPOTHESIS_BAD_OFFSET) ||
         (!inside && past != (at > b->base)))
         return;
+    struct found f = findings_of_call(e, hypothesis, at);
+    f.culprit_writes = detail & DETAIL_PLACE_WRITE_ELSEWHERE;
     say(r, t, b, &f, past);
     findings_add(r, &f);
 }

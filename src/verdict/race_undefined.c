@@ -27,6 +27,22 @@ static bool gets_it_twice(const struct race *x) {
 
 /* A kernel only reads through this pointer, and there is nothing to read. What it reads of a block
  * that is written in part is not known. */
+/* The finding, without its sentence, that the operation reads bytes that nothing has written. */
+static struct found undefined_read(struct race *x, uint64_t address, uint64_t bytes) {
+    struct found f = {
+        .hypothesis = HYPOTHESIS_UNINITIALISED_READ,
+        .culprit = x->op->seq,
+        .other = EVENT_NO_SEQ,
+        .messenger = EVENT_NO_SEQ,
+        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
+        .argument = x->use->argument == EVENT_NO_ARGUMENT ? -1 : x->use->argument,
+        .address = address,
+        .len = bytes,
+    };
+    findings_set_block(x->r, &f, x->t->space, x->block, address);
+    return f;
+}
+
 void race_undefined_vague(struct race *x, const struct vague *mine, uint64_t undefined) {
     struct replay *r = x->r;
     if (!mine->reads || mine->writes || mine->guessed || !can_be_undefined(x->block))
@@ -40,17 +56,7 @@ void race_undefined_vague(struct race *x, const struct vague *mine, uint64_t und
     if (undefined < mine->limit - mine->pointer || may_be_written(x) || gets_it_twice(x) ||
         r->gap > x->block->alloc)
         return;
-    struct found f = {
-        .hypothesis = HYPOTHESIS_UNINITIALISED_READ,
-        .culprit = x->op->seq,
-        .other = EVENT_NO_SEQ,
-        .messenger = EVENT_NO_SEQ,
-        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
-        .argument = x->use->argument == EVENT_NO_ARGUMENT ? -1 : x->use->argument,
-        .address = mine->pointer,
-        .len = undefined,
-    };
-    findings_set_block(r, &f, x->t->space, x->block, mine->pointer);
+    struct found f = undefined_read(x, mine->pointer, undefined);
     f.said = SAY(&r->words, UNDEFINED_ARGUMENT, A_SENTENCE(findings_op(r, x->op)), A_BYTES(f.len),
                  A_NUMBER(f.argument < 0 ? 0 : f.argument),
                  A_SENTENCE(findings_event(r, x->block->alloc)));
@@ -78,7 +84,6 @@ void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_
                           bool is_row) {
     struct replay *r = x->r;
     const struct use *u = x->use;
-    const struct space *s = x->t->space;
     if (u->access != USE_READ || !can_be_undefined(x->block))
         return;
     r->checked[HYPOTHESIS_UNINITIALISED_READ]++;
@@ -99,17 +104,7 @@ void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_
             launches_on_undefined(r, x->op);
         return;
     }
-    struct found f = {
-        .hypothesis = HYPOTHESIS_UNINITIALISED_READ,
-        .culprit = x->op->seq,
-        .other = EVENT_NO_SEQ,
-        .messenger = EVENT_NO_SEQ,
-        .order = x->op->launch != EVENT_NO_SEQ ? x->op->launch : x->op->seq,
-        .argument = u->argument == EVENT_NO_ARGUMENT ? -1 : u->argument,
-        .address = a->undefined_at,
-        .len = a->undefined,
-    };
-    findings_set_block(r, &f, s, x->block, a->undefined_at);
+    struct found f = undefined_read(x, a->undefined_at, a->undefined);
     const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
                                 made = A_SENTENCE(findings_event(r, x->block->alloc));
     f.said = whole ? SAY(&r->words, UNDEFINED_ALL, who, A_BYTES(total), made)

@@ -588,6 +588,9 @@ void errors_finish(struct replay *r);
  * entry, NULL if it is left out. f->said is filled by the caller. */
 struct found *findings_add(struct replay *r, struct found *f);
 void findings_evidence(struct found *f, uint64_t seq);
+/* A call that failed by its own fault, at this address: it is culprit and messenger in one. */
+struct found findings_of_call(const struct reader_event *e, enum verdict_hypothesis_id hypothesis,
+                              uint64_t address);
 /* Fills in block, tensor and process. */
 void findings_set_block(struct replay *r, struct found *f, const struct space *s,
                         const struct block *b, uint64_t address);

@@ -250,15 +250,19 @@ hipError_t soft_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, uns
     return soft_hipStreamWaitEvent(stream ? stream : hipStreamPerThread, event, flags);
 }
 
+/* An event that the host asks about: one that was recorded in a capture never completes. */
+static hipError_t resolve_recorded(hipEvent_t event, struct soft_event **ev) {
+    hipError_t r = resolve(event, ev);
+    return r == hipSuccess && (*ev)->capture_graph ? hipErrorCapturedEvent : r;
+}
+
 hipError_t soft_hipEventSynchronize(hipEvent_t event) {
     struct soft_event *ev;
     struct soft_stream *on;
     uint64_t seq;
-    hipError_t r = resolve(event, &ev);
+    hipError_t r = resolve_recorded(event, &ev);
     if (r != hipSuccess)
         return r;
-    if (ev->capture_graph)
-        return hipErrorCapturedEvent;
     if (last_record(ev, &on, &seq))
         soft_schedule_wait(on, seq);
     await_others(ev);
@@ -269,11 +273,9 @@ hipError_t soft_hipEventQuery(hipEvent_t event) {
     struct soft_event *ev;
     struct soft_stream *on;
     uint64_t seq;
-    hipError_t r = resolve(event, &ev);
+    hipError_t r = resolve_recorded(event, &ev);
     if (r != hipSuccess)
         return r;
-    if (ev->capture_graph)
-        return hipErrorCapturedEvent;
     bool complete = !last_record(ev, &on, &seq) || soft_schedule_poll(on, seq);
     complete = complete && !is_pending(ev->shared);
     r = soft_error_observe();
