@@ -108,6 +108,19 @@ static void check_globals(hipModule_t m) {
     MUST(bytes == sizeof(int) && *(int *)at == 5);
 }
 
+/* Any variable that is large enough will do for a texture reference. */
+static void check_references(hipModule_t m) {
+    textureReference *first = NULL, *again = NULL;
+    OK(hip->hipModuleGetTexRef(&first, m, "zeros"));
+    OK(hip->hipModuleGetTexRef(&again, m, "zeros"));
+    MUST(first && first == again);
+    FAILS(hipErrorInvalidValue, hip->hipModuleGetTexRef(NULL, m, "zeros"));
+    FAILS(hipErrorInvalidValue, hip->hipModuleGetTexRef(&first, m, ""));
+    FAILS(hipErrorInvalidValue, hip->hipModuleGetTexRef(&first, m, "table")); /* too small */
+    FAILS(hipErrorInvalidHandle, hip->hipModuleGetTexRef(&first, NULL, "zeros"));
+    FAILS(hipErrorNotFound, hip->hipModuleGetTexRef(&first, m, "nothing"));
+}
+
 static bool loads_a_code_object(void) {
     struct image elf = elf_build(GFX90A);
     hipModule_t m;
@@ -116,6 +129,7 @@ static bool loads_a_code_object(void) {
     free(elf.bytes);
     check_vadd(m);
     check_globals(m);
+    check_references(m);
     hipDeviceptr_t at;
     OK(hip->hipModuleGetGlobal(&at, NULL, m, "table"));
     OK(hip->hipModuleUnload(m));
