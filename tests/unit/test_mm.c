@@ -305,7 +305,36 @@ static void check_plain(const struct products *m, const struct token *one, const
                  m->run, mm_set_at(0)->name);
 }
 
+/* The first `tokens` tokens, sharing the weights of a group, give the sums they have with others.
+ */
+static void check_few(const struct products *m, size_t tokens) {
+    struct input *few = calloc(1, sizeof *few);
+    assert_non_null(few);
+    for (size_t slab = 0; slab < K / MM_SLAB; slab++) {
+        struct mm_row from = input_row(m->in, TOKENS, slab, 0);
+        struct mm_row to = input_row(few, tokens, slab, 0);
+        memcpy(to.level, from.level, tokens * MM_SLAB);
+        memcpy(to.scale, from.scale, tokens * MM_RUNS * sizeof(float));
+        memcpy(to.sum, from.sum, tokens * MM_RUNS * sizeof(float));
+    }
+    struct mm_ready ready[MM_SHARED * K / MM_SLAB];
+    float out[MM_SHARED * PACK_ROWS];
+    const struct mm_row all = input_row(few, tokens, 0, 0);
+    m->set->prepare(m->type, &all, tokens * K / MM_SLAB, m->run, ready);
+    if (m->set->dot_few(m->type, m->p.packed, K, all.level, ready, m->run, tokens,
+                        (struct mm_ahead){ 4096, 1024 }, out))
+        for (size_t i = 0; i < tokens * PACK_ROWS; i++) {
+            const float many = m->sums[i / PACK_ROWS * MM_PANEL + i % PACK_ROWS];
+            if (out[i] != many)
+                fail_msg("%s, %s, run %u: %.9g, with %zu tokens %.9g", m->set->name,
+                         tensor_type_name(m->type), m->run, (double)many, tokens, (double)out[i]);
+        }
+    free(few);
+}
+
 static void check_bits(const struct products *m) {
+    for (size_t tokens = 2; tokens <= MM_SHARED && m->set->dot_few; tokens++)
+        check_few(m, tokens);
     for (size_t t = 0; t < TOKENS; t++) {
         struct token one = { .in = take_token(m->in, t) };
         float out[PACK_ROWS];
@@ -340,7 +369,7 @@ static void one_token_gives_the_bits_that_many_give(void **state) {
 
 enum { MANY_ROWS = 170, MANY_TOKENS = 130 }; /* five panels and a bit */
 
-/* Those that go panel by panel, and those that do not. */
+/* Those that share weights, those that go panel by panel, and those that do not. */
 static const size_t some_tokens[] = { 2, 7, 8, 37, MANY_TOKENS };
 enum { SOME = sizeof some_tokens / sizeof *some_tokens };
 

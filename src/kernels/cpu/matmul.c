@@ -331,17 +331,42 @@ static void panels_of_few_floats(const struct product *p, const struct input *in
     }
 }
 
-/* For many tokens. */
+/* A few tokens of levels, without unpacking first, if this is there for the type. Weights are
+ * fetched as was measured for one token, or else a little ahead. */
+static bool panel_of_few_levels(const struct product *p, const struct input *in, uint64_t from,
+                                uint64_t to) {
+    const struct weight *w = &p->w;
+    const int8_t *x = levels_row(in->levels, in->tokens, w->k, 0, 0).level;
+    struct way way = { .ahead = { 4096, 1024 } };
+    float out[MM_SHARED * PACK_ROWS];
+    if (in->tokens > MM_SHARED || !in->ready || !mm()->dot_few)
+        return false;
+    way_chosen(w->type, &way);
+    for (uint64_t row = from; row < to; row += PACK_ROWS) {
+        const size_t count = to - row < PACK_ROWS ? to - row : PACK_ROWS;
+        void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
+        if (!mm()->dot_few(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run,
+                           in->tokens, way.ahead, out))
+            return false;
+        for (size_t t = 0; t < in->tokens; t++)
+            put(p, t, row, count, out + t * PACK_ROWS);
+    }
+    return true;
+}
+
+/* For more tokens than one. */
 static void do_some_panels(const struct product *p, const struct input *in, uint64_t first,
                            size_t panels) {
     const size_t each = in->tokens * MM_PANEL;
     const uint64_t from = first * MM_PANEL, n = p->w.n;
+    const uint64_t to = from + panels * MM_PANEL < n ? from + panels * MM_PANEL : n;
     const bool split = in->run == KERN_SPLIT && mm()->split;
     if (tensor_type_is_float(p->w.type) && in->tokens <= MM_FEW && !split) {
-        const uint64_t to = from + panels * MM_PANEL;
-        panels_of_few_floats(p, in, from, to < n ? to : n);
+        panels_of_few_floats(p, in, from, to);
         return;
     }
+    if (panel_of_few_levels(p, in, from, to))
+        return;
     float *sums = scratch_need(SCRATCH_SUMS, panels * each * sizeof *sums);
     memset(sums, 0, panels * each * sizeof *sums);
     if (!tensor_type_is_float(p->w.type))

@@ -11,6 +11,7 @@
 #ifndef KERNELS_CPU_MM_H
 #define KERNELS_CPU_MM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ enum {
     MM_GROUPS = 2,            /* packed groups that are multiplied at once */
     MM_PANEL = 2 * PACK_ROWS, /* rows of those */
     MM_FEW = 8,               /* tokens, at most, that floats are multiplied with as they are */
+    MM_SHARED = 12,           /* tokens, at most, that share levels as they are read */
     MM_PARTS = 3,             /* of a float, see struct mm_line */
     MM_STEP = 32,             /* elements of a row that are multiplied in parts at once */
     MM_STEPS = MM_SLAB / MM_STEP,
@@ -104,7 +106,13 @@ struct mm_set {
     void (*dot_pair)(enum tensor_type type, const void *groups, size_t k, const int8_t *x,
                      const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
                      float out[MM_PANEL]);
-    /* The same for 16 rows as they are in the file, `stride` bytes apart, bit for bit. */
+    /* out[t * PACK_ROWS + r] = row r . x of token t, for 2 to MM_SHARED tokens that were prepared,
+     * in the order [slab][token]; bit for bit what dot gives for each. False if this is not there
+     * for the type and run, and then nothing is done; NULL in sets without any. */
+    bool (*dot_few)(enum tensor_type type, const void *group, size_t k, const int8_t *x,
+                    const struct mm_ready *ready, unsigned run, size_t tokens,
+                    struct mm_ahead ahead, float *out);
+    /* The same as dot for 16 rows as they are in the file, `stride` bytes apart, bit for bit. */
     void (*dot_rows)(enum tensor_type type, const void *rows, size_t stride, size_t k,
                      const int8_t *x, const struct mm_ready *ready, unsigned run,
                      float out[PACK_ROWS]);

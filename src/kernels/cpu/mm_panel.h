@@ -30,25 +30,33 @@ INLINE void begin(struct sink *k) {
     }
 }
 
-/* The activations that block b of a row is multiplied with; blocks have `length` elements. */
-INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *ready, size_t b,
-                     size_t length) {
-    const size_t at = b * length;
-    k->level = x + at;
-    k->ready = ready + at / MM_SLAB;
+/* The activations that block b of a row is multiplied with; blocks have `length` elements, and the
+ * slabs of `tokens` tokens lie side by side. */
+INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *ready, size_t tokens,
+                     size_t b, size_t length) {
+    const size_t at = b * length, slab = at / MM_SLAB * tokens;
+    k->level = x + slab * MM_SLAB + at % MM_SLAB;
+    k->ready = ready + slab;
     k->first = (int)(at % MM_SLAB / MM_RUN);
 }
 
 /* Whether blocks have 256 elements, so that activations usually have a scale for 32. */
 #define IS_LONG(type) (pack_layout(TENSOR_TYPE_##type).bytes >= PACK_ROWS * 256 * 2 / 8)
 
+/* Whether several tokens can share the weights of a type that has a scale for `run` elements: types
+ * with one for 16 have too many runs open at a time. */
+#define IS_SHARED(run) (VEC_SHARES && (run) == 32)
+
 #define MM_TYPE(type, walk, run_, bits_, zero_, mins_)                                             \
-    INLINE void dot_run_##type(int groups, const uint8_t *p, size_t apart, size_t blocks,          \
-                               size_t length, int run, const int8_t *x,                            \
-                               const struct mm_ready *ready, struct mm_ahead ahead, float *out) {  \
+    INLINE void dot_run_##type(int groups, bool shared, const uint8_t *p, size_t apart,            \
+                               size_t blocks, size_t length, int run, const int8_t *x,             \
+                               const struct mm_ready *ready, size_t tokens, struct mm_ahead ahead, \
+                               float *out) {                                                       \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink sink = { .mins = (mins_),                                                      \
                              .groups = groups,                                                     \
+                             .rows = shared ? 1 : groups,                                          \
+                             .shared = shared,                                                     \
                              .bits = (bits_),                                                      \
                              .zero = (zero_),                                                      \
                              .run = run },                                                         \
@@ -56,8 +64,8 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
         begin(k);                                                                                  \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             struct block g[WALK_GROUPS];                                                           \
-            at_block(k, x, ready, b, length);                                                      \
-            EACH_GROUP(j) g[j] = block_at(p + (size_t)j * apart, &layout, ahead);                  \
+            at_block(k, x, ready, tokens, b, length);                                              \
+            EACH_ROWS(j) g[j] = block_at(p + (size_t)j * apart, &layout, ahead);                   \
             walk(k, g);                                                                            \
         }                                                                                          \
         EACH_GROUP(j) vf_store(out + j * PACK_ROWS, k->of[j].sum);                                 \
@@ -66,26 +74,44 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
                            const int8_t *x, const struct mm_ready *ready, struct mm_ahead ahead,   \
                            float *out) {                                                           \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_run_##type(1, p, 0, blocks, length, 32, x, ready, ahead, out);                     \
+            dot_run_##type(1, false, p, 0, blocks, length, 32, x, ready, 1, ahead, out);           \
         else                                                                                       \
-            dot_run_##type(1, p, 0, blocks, length, 16, x, ready, ahead, out);                     \
+            dot_run_##type(1, false, p, 0, blocks, length, 16, x, ready, 1, ahead, out);           \
     }                                                                                              \
     static void dot_pair_##type(const uint8_t *p, size_t apart, size_t blocks, size_t length,      \
                                 unsigned run, const int8_t *x, const struct mm_ready *ready,       \
                                 struct mm_ahead ahead, float *out) {                               \
         const int usual = IS_LONG(type) && (run_) == 32 ? 32 : 16;                                 \
         if (VEC_GROUPS == 2 && (run == 32 && (run_) == 32 ? 32 : 16) == usual) {                   \
-            dot_run_##type(VEC_GROUPS, p, apart, blocks, length, usual, x, ready, ahead, out);     \
+            dot_run_##type(VEC_GROUPS, false, p, apart, blocks, length, usual, x, ready, 1, ahead, \
+                           out);                                                                   \
             return;                                                                                \
         }                                                                                          \
         dot_##type(p, blocks, length, run, x, ready, ahead, out);                                  \
         dot_##type(p + apart, blocks, length, run, x, ready, ahead, out + PACK_ROWS);              \
     }                                                                                              \
+    /* An odd last token comes with the one before it, which is done twice. */                     \
+    static bool dot_few_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,       \
+                               const int8_t *x, const struct mm_ready *ready, size_t tokens,       \
+                               struct mm_ahead ahead, float *out) {                                \
+        const int usual = IS_LONG(type) ? 32 : 16;                                                 \
+        if (!IS_SHARED(run_) || run != (unsigned)usual)                                            \
+            return false;                                                                          \
+        size_t t = 0;                                                                              \
+        UNROLL for (int some = WALK_TOKENS; some > 1; some /= 2) {                                 \
+            for (; t + (size_t)(some > 2 ? some : 1) <= tokens; t += (size_t)some) {               \
+                const size_t at = t + (size_t)some <= tokens ? t : tokens - (size_t)some;          \
+                dot_run_##type(some, true, p, 0, blocks, length, usual, x + at * MM_SLAB,          \
+                               ready + at, tokens, ahead, out + at * PACK_ROWS);                   \
+            }                                                                                      \
+        }                                                                                          \
+        return true;                                                                               \
+    }                                                                                              \
     static void unpack_##type(const uint8_t *p, size_t blocks, size_t length,                      \
                               struct mm_ahead ahead, struct mm_tile *t) {                          \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink k = {                                                                          \
-            .keep = true, .mins = (mins_), .groups = 1, .bits = (bits_), .tile = t                 \
+            .keep = true, .mins = (mins_), .groups = 1, .rows = 1, .bits = (bits_), .tile = t      \
         };                                                                                         \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             const struct block g = block_at(p, &layout, ahead);                                    \
@@ -153,6 +179,21 @@ static void dot_pair(enum tensor_type type, const void *groups, size_t n, const 
 #undef MM_TYPE
     default:
         break;
+    }
+}
+
+static bool dot_few(enum tensor_type type, const void *group, size_t n, const int8_t *x,
+                    const struct mm_ready *ready, unsigned run, size_t tokens,
+                    struct mm_ahead ahead, float *out) {
+    const size_t length = tensor_type_find(type)->block_elements;
+    switch (type) {
+#define MM_TYPE(type, ...)                                                                         \
+    case TENSOR_TYPE_##type:                                                                       \
+        return dot_few_##type(group, n / length, length, run, x, ready, tokens, ahead, out);
+        MM_TYPES
+#undef MM_TYPE
+    default:
+        return false;
     }
 }
 
@@ -413,8 +454,8 @@ INLINE void end_products(enum tensor_type type, const char *row, size_t from, si
 
 /* Columns go in blocks: those of all tokens stay in the first cache while all rows are multiplied
  * with them. */
-INLINE void dot_few(enum tensor_type type, const char *rows, size_t stride, size_t n,
-                    const float *x, size_t tokens, float *out) {
+INLINE void dot_few_floats(enum tensor_type type, const char *rows, size_t stride, size_t n,
+                           const float *x, size_t tokens, float *out) {
     enum { COLUMNS = 512 };
     const size_t whole = n - n % DOT_STEP, block = tokens == 1 ? whole : COLUMNS;
     float part[PACK_ROWS][MM_FEW * 16];
@@ -436,11 +477,11 @@ INLINE void dot_few(enum tensor_type type, const char *rows, size_t stride, size
 static void dot_floats(enum tensor_type type, const void *rows, size_t stride, size_t n,
                        const float *x, size_t tokens, float *out) {
     if (type == TENSOR_TYPE_F16)
-        dot_few(TENSOR_TYPE_F16, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_F16, rows, stride, n, x, tokens, out);
     else if (type == TENSOR_TYPE_BF16)
-        dot_few(TENSOR_TYPE_BF16, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_BF16, rows, stride, n, x, tokens, out);
     else
-        dot_few(TENSOR_TYPE_F32, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_F32, rows, stride, n, x, tokens, out);
 }
 
 static void unpack_floats(enum tensor_type type, const void *rows, size_t stride, size_t count,
@@ -490,6 +531,7 @@ static void quantize(const float *x, size_t n, unsigned run, const struct mm_row
                                        .prepare = prepare,                                         \
                                        .dot = dot,                                                 \
                                        .dot_pair = VEC_GROUPS == 2 ? dot_pair : NULL,              \
+                                       .dot_few = VEC_SHARES ? dot_few : NULL,                     \
                                        .dot_rows = dot_rows,                                       \
                                        .pack = pack,                                               \
                                        .unpack = unpack,                                           \

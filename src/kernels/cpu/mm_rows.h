@@ -138,13 +138,13 @@ INLINE void prefetch_next_rows(const uint8_t *next, size_t bytes) {
         _Alignas(64) uint8_t room[MOST_PACKED];                                                    \
         const struct block g = block_at(room, &layout, (struct mm_ahead){ 0, 0 });                 \
         struct sink k = {                                                                          \
-            .mins = (mins_), .groups = 1, .bits = (bits_), .zero = (zero_), .run = run             \
+            .mins = (mins_), .groups = 1, .rows = 1, .bits = (bits_), .zero = (zero_), .run = run  \
         };                                                                                         \
         begin(&k);                                                                                 \
         for (size_t b = 0; b < blocks; b++) {                                                      \
             prefetch_next_rows(p + PACK_ROWS * stride + b * layout.bytes, layout.bytes);           \
             pack_block(TENSOR_TYPE_##type, bytes, p + b * bytes, stride, room);                    \
-            at_block(&k, x, ready, b, length);                                                     \
+            at_block(&k, x, ready, 1, b, length);                                                  \
             walk(&k, &g);                                                                          \
         }                                                                                          \
         vf_store(out, k.of[0].sum);                                                                \

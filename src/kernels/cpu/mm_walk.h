@@ -2,8 +2,9 @@
  * a vec_*.h; part of mm_panel.h, which says what for.
  *
  * One group of 16 rows is walked over, or two side by side, which then share what is made of the
- * activations. Parameters that are constants wherever this is inlined leave nothing of the choice
- * behind. */
+ * activations, or one with several tokens, which then share what is made of the weights: what is
+ * written once per token here, but does not depend on it, compilers compute once. Parameters that
+ * are constants wherever this is inlined leave nothing of the choice behind. */
 
 /* A step adds two products of a level and 127 at most. */
 INLINE int steps_of(int bits) {
@@ -14,7 +15,7 @@ INLINE bool is_split(int bits) {
     return VEC_NARROW && bits == 8;
 }
 
-enum { WALK_GROUPS = 2 }; /* at most */
+enum { WALK_GROUPS = 2, WALK_TOKENS = 8 }; /* at most */
 
 /* Sums of runs of 16 elements that are open, and the result. */
 struct totals {
@@ -80,21 +81,38 @@ INLINE vf add_run(vf total, vi sums, const struct mm_ready *r, size_t at, vf sca
 
 struct sink {
     /* constants wherever this is inlined */
-    bool keep, mins; /* unpack, else dot; whether there are minima */
-    int groups;
+    bool keep, mins;  /* unpack, else dot; whether there are minima */
+    int groups, rows; /* of rows side by side; shared: so many tokens, and 1 */
+    bool shared;
     int bits, zero;
     int run; /* dot: elements that share a scale of the activations */
     /* dot: this block's activations */
     const int8_t *level;
     const struct mm_ready *ready;
     int first; /* run of the slab that the block begins with */
-    struct totals of[WALK_GROUPS];
+    struct totals of[WALK_TOKENS];
     /* unpack: one group */
     struct mm_tile *tile;
     int quad, unit; /* of the tile, where this block begins */
 };
 
 #define EACH_GROUP(j) UNROLL for (int j = 0; j < k->groups; j++)
+#define EACH_ROWS(j)  UNROLL for (int j = 0; j < k->rows; j++)
+
+/* The rows and the activations that are multiplied for k->of[j]. */
+INLINE int rows_of(const struct sink *k, int j) {
+    return k->shared ? 0 : j;
+}
+
+INLINE int token_of(const struct sink *k, int j) {
+    return k->shared ? j : 0;
+}
+
+/* Whether 32 elements are summed up as one part instead of two: several tokens leave no registers
+ * for more. */
+INLINE bool is_joined(const struct sink *k) {
+    return k->shared && k->run == 32;
+}
 
 /* Whether the sums of a run have what they begin with from their first step on; else it is added to
  * them. */
@@ -106,9 +124,11 @@ INLINE bool is_begun(bool raised) {
 INLINE void add_quad(struct sink *k, int j, int part, int quad, bool raised, vi low, vi high) {
     const int steps = steps_of(k->bits);
     struct totals *t = &k->of[j];
-    vi x = vi_quad(k->level + 4 * quad);
+    vi x = vi_quad(k->level + token_of(k, j) * MM_SLAB + 4 * quad);
+    if (is_joined(k))
+        part &= ~1;
     if (is_begun(raised) && quad % (k->run / 4) == 0)
-        t->part[part] = begin_of(k->ready, (size_t)(k->first + quad / 4), k->mins);
+        t->part[part] = begin_of(k->ready + token_of(k, j), (size_t)(k->first + quad / 4), k->mins);
     t->part[part] = vi_step(t->part[part], low, x);
     if (is_split(k->bits))
         t->high[part] = vi_step(t->high[part], high, x);
@@ -140,9 +160,9 @@ INLINE void put(struct sink *k, int j, int part, int quad, vi levels) {
 }
 
 /* Where sums are wide, high nibbles are multiplied where they are: the sum of a run, 16 times too
- * large, is shifted instead of each of its quads. */
+ * large, is shifted instead of each of its quads. Several tokens have more sums than quads. */
 INLINE bool stays_high(const struct sink *k) {
-    return !VEC_NARROW && !k->keep;
+    return !VEC_NARROW && !k->keep && !k->shared;
 }
 
 INLINE void put_high(struct sink *k, int j, int part, int quad, vi w) {
@@ -170,9 +190,10 @@ INLINE vi lowered(const struct sink *k, bool high, vi sum) {
 /* Run `at` of the block. high: put_high() put its levels. */
 INLINE void add(struct sink *k, int j, vi sums, bool high, int at, vf scale, vf min) {
     const size_t run = (size_t)(k->first + at);
+    const struct mm_ready *ready = k->ready + token_of(k, j);
     if (!is_begun(high && stays_high(k)))
-        sums = vi_add(sums, begin_of(k->ready, run, k->mins));
-    k->of[j].sum = add_run(k->of[j].sum, sums, k->ready, run, scale, min, k->mins);
+        sums = vi_add(sums, begin_of(ready, run, k->mins));
+    k->of[j].sum = add_run(k->of[j].sum, sums, ready, run, scale, min, k->mins);
 }
 
 INLINE void keep_scale(struct sink *k, int run, vf scale, vf min) {
@@ -203,7 +224,8 @@ INLINE void end_32(struct sink *k, int j, int part, int high, int run, vf scale,
     if (high == HIGH_SECOND)
         second = lowered(k, true, second);
     if (k->run == 32) {
-        add(k, j, lowered(k, both, vi_add(first, second)), both, 2 * run, scale, min);
+        vi sum = is_joined(k) ? first : vi_add(first, second);
+        add(k, j, lowered(k, both, sum), both, 2 * run, scale, min);
         return;
     }
     add(k, j, lowered(k, both, first), both, 2 * run, scale, min);
@@ -227,7 +249,7 @@ enum { LINE = 64 };
 /* Fetches a part of what is as far ahead of the blocks as is asked for. Parts are spread over the
  * walk: all lines of a large block at once would keep its own loads waiting. */
 INLINE void fetch(const struct sink *k, const struct block *g, int part, int parts) {
-    EACH_GROUP(j) {
+    EACH_ROWS(j) {
         const size_t lines = (g[j].bytes + LINE - 1) / LINE;
         const size_t from = lines * (size_t)part / (size_t)parts * LINE;
         const size_t to = lines * (size_t)(part + 1) / (size_t)parts * LINE;
@@ -241,9 +263,9 @@ INLINE void fetch(const struct sink *k, const struct block *g, int part, int par
     }
 }
 
-#define WORDS(j, i, word) vi_load(g[j].section[i] + 64 * (word))
-#define BYTES(j, i, byte) vb_load(g[j].section[i] + 16 * (byte))
-#define HALVES(j, i)      vf_halves(g[j].section[i])
+#define WORDS(j, i, word) vi_load(g[rows_of(k, j)].section[i] + 64 * (word))
+#define BYTES(j, i, byte) vb_load(g[rows_of(k, j)].section[i] + 16 * (byte))
+#define HALVES(j, i)      vf_halves(g[rows_of(k, j)].section[i])
 #define NIBBLES(w, half)  vi_and((half) ? vi_right(w, 4) : (w), 0x0f0f)
 
 /* Bits `from` and up of every byte at bit `to`, as far as the mask goes. */
@@ -367,7 +389,7 @@ INLINE void end_k4(struct sink *k, int j, const struct k4 *s4, int part, int hig
 /* Every 32 bytes are two sub-blocks: low and high nibbles. */
 INLINE void walk_q4_k(struct sink *k, const struct block *g) {
     struct k4 s4[WALK_GROUPS];
-    EACH_GROUP(j) find_k4(g[j].section[PACK_Q4_K_SCALES], &s4[j]);
+    EACH_ROWS(j) find_k4(g[j].section[PACK_Q4_K_SCALES], &s4[j]);
     UNROLL for (int s = 0; s < 8; s += 2) {
         fetch(k, g, s, 8);
         fetch(k, g, s + 1, 8);
@@ -378,15 +400,15 @@ INLINE void walk_q4_k(struct sink *k, const struct block *g) {
         }
         EACH_GROUP(j) {
             vf d = HALVES(j, PACK_Q4_K_SCALE), dmin = HALVES(j, PACK_Q4_K_MIN);
-            end_k4(k, j, &s4[j], 0, HIGH_NONE, s, d, dmin);
-            end_k4(k, j, &s4[j], 2, HIGH_BOTH, s + 1, d, dmin);
+            end_k4(k, j, &s4[rows_of(k, j)], 0, HIGH_NONE, s, d, dmin);
+            end_k4(k, j, &s4[rows_of(k, j)], 2, HIGH_BOTH, s + 1, d, dmin);
         }
     }
 }
 
 INLINE void walk_q5_k(struct sink *k, const struct block *g) {
     struct k4 s4[WALK_GROUPS];
-    EACH_GROUP(j) find_k4(g[j].section[PACK_Q5_K_SCALES], &s4[j]);
+    EACH_ROWS(j) find_k4(g[j].section[PACK_Q5_K_SCALES], &s4[j]);
     UNROLL for (int s = 0; s < 8; s += 2) {
         fetch(k, g, s, 8);
         fetch(k, g, s + 1, 8);
@@ -398,8 +420,8 @@ INLINE void walk_q5_k(struct sink *k, const struct block *g) {
         }
         EACH_GROUP(j) {
             vf d = HALVES(j, PACK_Q5_K_SCALE), dmin = HALVES(j, PACK_Q5_K_MIN);
-            end_k4(k, j, &s4[j], 0, HIGH_NONE, s, d, dmin);
-            end_k4(k, j, &s4[j], 2, HIGH_NONE, s + 1, d, dmin);
+            end_k4(k, j, &s4[rows_of(k, j)], 0, HIGH_NONE, s, d, dmin);
+            end_k4(k, j, &s4[rows_of(k, j)], 2, HIGH_NONE, s + 1, d, dmin);
         }
     }
 }

@@ -11,7 +11,7 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6, VEC_DOT_TOKENS = 1 };
+enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6, VEC_DOT_TOKENS = 1, VEC_SHARES = 0 };
 #ifdef __AVXVNNI__
 enum { VEC_NARROW = 0, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 0 };
 #else

@@ -13,10 +13,10 @@
 
 enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8, VEC_DOT_TOKENS = 4 };
 #ifdef __AVX512VNNI__
-enum { VEC_NARROW = 0, VEC_TOKENS = 6, VEC_FEW = 4, VEC_HOLDS = 1 };
+enum { VEC_NARROW = 0, VEC_TOKENS = 6, VEC_FEW = 4, VEC_HOLDS = 1, VEC_SHARES = 1 };
 #else
 /* Widening takes registers as well. */
-enum { VEC_NARROW = 1, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 1 };
+enum { VEC_NARROW = 1, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 1, VEC_SHARES = 0 };
 #endif
 
 typedef __m512i vi;

@@ -17,6 +17,7 @@
 enum { VEC_TOKENS = 2, VEC_GROUPS = 1 }; /* how many are multiplied side by side */
 enum { VEC_FEW = 1 };                    /* and of the last ones: a power of 2 */
 enum { VEC_HOLDS = 0 };                  /* whether registers hold the sums of all runs of those */
+enum { VEC_SHARES = 0 };                 /* whether they hold sums of 8 tokens and two runs */
 enum { VEC_FLOAT_TOKENS = 4 };           /* the same for floats; at least 4 */
 enum { VEC_DOT_TOKENS = 1 };             /* and without unpacking, by four rows: a power of 2 */
 enum { VEC_NARROW = 0 };                 /* whether vi_step() sums in 16 bits */
