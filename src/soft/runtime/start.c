@@ -37,11 +37,10 @@ static void start_once(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    atomic_store(&begun, true); /* before the lock: a child in which somebody holds it must know */
     pthread_mutex_lock(&lock);
-    if (atomic_load(&state) == NOT_STARTED) {
-        atomic_store(&begun, true);
+    if (atomic_load(&state) == NOT_STARTED)
         atomic_store(&state, (int)(parts ? parts->start() : hipErrorNotInitialized));
-    }
     pthread_mutex_unlock(&lock);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
