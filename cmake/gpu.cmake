@@ -24,18 +24,20 @@ function(greta_gpu_try clang out)
     endif()
 endfunction()
 
-# Finds GRETA_GPU_COMPILER, and whether it compresses bundles, and caches both; empty if there is none.
+# Finds GRETA_GPU_COMPILER, and whether it compresses bundles, and caches both; empty if there is none, and then
+# GRETA_GPU_REFUSED names those that are not good enough.
 function(greta_gpu_find)
     if(DEFINED CACHE{GRETA_GPU_COMPILER} AND "${GRETA_GPU_TRIED}" STREQUAL "${GRETA_GPU_CLANG}")
         return()
     endif()
     set(GRETA_GPU_TRIED "${GRETA_GPU_CLANG}" CACHE INTERNAL "")
-    set(candidates clang-19 clang-20 clang-21 clang-18 clang-17 clang /opt/rocm/llvm/bin/clang)
+    set(candidates clang-19 clang-20 clang-21 clang-18 clang-17 clang /opt/rocm/llvm/bin/clang clang-16 clang-15 clang-14)
     if(GRETA_GPU_CLANG)
         set(candidates ${GRETA_GPU_CLANG})
     elseif(NOT GRETA_GPU_CLANG STREQUAL "")
         set(candidates)
     endif()
+    set(refused)
     foreach(name IN LISTS candidates)
         find_program(clang ${name} NO_CACHE)
         if(clang)
@@ -46,10 +48,23 @@ function(greta_gpu_find)
                 set(GRETA_GPU_COMPRESSES ${compresses} CACHE INTERNAL "")
                 return()
             endif()
+            list(APPEND refused ${name})
         endif()
         unset(clang)
     endforeach()
     set(GRETA_GPU_COMPILER "" CACHE INTERNAL "")
+    set(GRETA_GPU_REFUSED "${refused}" CACHE INTERNAL "")
+endfunction()
+
+# Sets `out` to why there are no GPU kernels, what follows from it and what to do.
+function(greta_gpu_lacking out)
+    list(JOIN GRETA_GPU_ARCHES ", " arches)
+    set(why "No clang with the AMDGPU target (${arches}) was found")
+    if(GRETA_GPU_REFUSED)
+        list(JOIN GRETA_GPU_REFUSED ", " refused)
+        set(why "Not all of ${arches} can be compiled with ${refused}: that takes clang 17 or newer and its lld")
+    endif()
+    set(${out} "${why}; --exec isa will not work, and a GPU needs hiprtc. Debian: apt install clang-19 lld-19" PARENT_SCOPE)
 endfunction()
 
 # Joins the source into one file for rtc.c, which compiles it at run time.
@@ -100,8 +115,8 @@ function(greta_gpu_kernels)
     greta_gpu_find()
     list(JOIN GRETA_GPU_ARCHES ", " arches)
     if(NOT GRETA_GPU_COMPILER)
-        message(STATUS "GPU kernels: none. No clang with the AMDGPU target (${arches}) was found; "
-            "--exec isa will not work, and a GPU needs hiprtc. Debian: apt install clang-19")
+        greta_gpu_lacking(lacking)
+        message(STATUS "GPU kernels: none. ${lacking}") # scripts/build repeats this line
         file(REMOVE ${PROJECT_BINARY_DIR}/gpu/kernels.bundle) # of an earlier configuration; tests look for it
         return()
     endif()

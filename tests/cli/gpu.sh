@@ -11,6 +11,26 @@ cd "$TMPDIR" || exit 1
 check "native kernels agree with the CPU" says "STATUS=OK" status 0 "$infer" --self-test --device soft
 check "another word is wrong usage" says "expected native or isa, found 'gpu'" \
     status 2 "$infer" --device soft --exec gpu -p a -n 1
+
+# What a build has to do without is said when it is made, not only in a log.
+mkdir fake made
+printf '#!/bin/sh\necho "-- GPU kernels: none. Nothing was found"\n' >fake/cmake
+printf '#!/bin/sh\n' >fake/ninja
+chmod +x fake/cmake fake/ninja
+check "a build says that it has no GPU kernels" says "GPU kernels: none. Nothing was found" \
+    env PATH="$TMPDIR/fake:$PATH" "$SOURCE_DIR/scripts/build" made
+check "and says it again the next time" says "GPU kernels: none. Nothing was found" \
+    env PATH="$TMPDIR/fake:$PATH" "$SOURCE_DIR/scripts/build" made
+printf '#!/bin/sh\nexit 1\n' >fake/clang-old
+chmod +x fake/clang-old
+# shellcheck disable=SC2016  # variables of CMake
+printf '%s\n' 'include($ENV{SOURCE_DIR}/cmake/gpu.cmake)' 'greta_gpu_find()' 'greta_gpu_lacking(why)' 'message("${why}")' >lacking.cmake
+lacking() { # COMPILER
+    (cd made && cmake -DPROJECT_BINARY_DIR="$TMPDIR/made" -DGRETA_GPU_CLANG="$1" -P ../lacking.cmake 2>&1)
+}
+check "a compiler that is too old is named" says "can be compiled with $TMPDIR/fake/clang-old: that takes clang 17" lacking "$TMPDIR/fake/clang-old"
+check "and so is what is missing" says "No clang with the AMDGPU target (gfx90a, gfx942, gfx1100) was found; --exec isa will not work" lacking OFF
+
 if [ ! -e "$BUILD_DIR/gpu/kernels.bundle" ]; then
     check "without GPU code --exec isa says what is missing" says "no clang with the AMDGPU target" \
         status 3 "$infer" --device soft --exec isa -p a -n 1

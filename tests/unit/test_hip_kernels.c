@@ -531,6 +531,7 @@ static void activated_matmuls_agree_and_quantise_what_they_wrote(void **state) {
         }
     assert_activate(mixed[0], 2, 544, 256, 32); /* more than two slabs of levels */
     assert_activate(mixed[4], 3, 544, 256, 16);
+    assert_activate(mixed[0], 2, 256, 256, 32); /* a whole slab */
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */
@@ -771,6 +772,8 @@ static void attention_merge_agrees(void **state) {
                 last[0] = empty ? -3.4e38f : last[0] * 20;
                 if (!empty && i / ranges % 2) /* far from the first, which is not the highest */
                     last[0] = 5 + 200 * (float)(i % ranges);
+                if (i == 0) /* as queries of nothing but zeros have it */
+                    last[0] = 0;
                 last[1] = empty ? 0 : 1 + fabsf(last[1]);
                 for (int j = 2; j < KERN_LANES; j++) /* what nobody reads */
                     last[j] = empty ? 1 : 0;

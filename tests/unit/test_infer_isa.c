@@ -9,7 +9,7 @@
 
 #include <gcore/audit.h>
 
-#include "infer/engine.h"
+#include "infer/engine_internal.h"
 #include "kernels/hip/image.h"
 #include "support/model_run.h"
 #include "support/reference.h"
@@ -92,9 +92,21 @@ static void other_shapes_agree_with_the_reference(void **state) {
     assert_close(SMALL ",arch=qwen3,head_dim=128", "F32", "F16", 12, 0, FLOATS);
     assert_close(SMALL ",rope_scaling=yarn,rope_factor=4,rope_ctx=64", "F32", "F16", 70, 0, FLOATS);
     assert_close(SMALL ",rope_scaling=llama3", "F32", "F16", 20, 0, FLOATS);
+    assert_close(SMALL ",rope_scaling=linear,rope_factor=4", "F32", "F16", 20, 0, FLOATS);
+    assert_close(SMALL ",arch=phi3,rope_scaling=longrope,rope_ctx=256", "F32", "F16", 20, 0,
+                 FLOATS);
     assert_close(SMALL ",window=16", "F32", "F16", 70, 0, FLOATS);
     assert_close("dim=512,layers=2,heads=8,kv_heads=1,hidden=256,vocab=300,tied=1", "BF16", "F16",
                  9, 0, FLOATS);
+}
+
+/* GELU, with and without a gate; norms of other kinds and after a block; capped scores. */
+static void other_families_agree_with_the_reference(void **state) {
+    SKIP_WITHOUT_CODE;
+    assert_close(SMALL ",arch=gemma2,window=16", "F32", "F16", 20, 0, FLOATS);
+    assert_close(SMALL ",arch=gemma3,window=16", "Q8_0", "F16", 6, 1, LEVELS);
+    assert_close(SMALL ",arch=starcoder2", "F32", "F16", 9, 0, FLOATS);
+    assert_close(SMALL ",arch=starcoder2", "Q4_0", "F16", 6, 1, 2 * LEVELS);
 }
 
 /* Fused kernels, and the kernels that they stand for. */
@@ -125,6 +137,90 @@ static void fused_kernels_give_the_same_bits(void **state) {
     }
 }
 
+/* ---- several sequences --------------------------------------------------------------------------
+ */
+
+enum { BLOCK = 32, TEXTS = 3, PROMPT = 2 * BLOCK + 6, MORE = 4 };
+
+static void keep_tokens(uint32_t sequence, const struct engine_finished *f, void *user) {
+    (void)sequence;
+    memcpy(user, f->tokens->ids + f->tokens->count - MORE, MORE * sizeof(int32_t));
+}
+
+static void submit(engine *g, const int32_t *prompt, uint32_t count, int32_t *to) {
+    struct err e = { 0 };
+    uint32_t number;
+    struct engine_request r = { .prompt = prompt,
+                                .prompt_count = count,
+                                .max_tokens = MORE,
+                                .sampling = sampler_defaults,
+                                .ignore_end = true,
+                                .finished = keep_tokens,
+                                .user = to };
+    r.sampling.temperature = 0;
+    if (engine_submit(g, &r, &number, &e))
+        fail_msg("%s", e.msg);
+}
+
+static bool step(engine *g) {
+    struct err e = { 0 };
+    bool more;
+    if (engine_step(g, &more, &e))
+        fail_msg("%s", e.msg);
+    return more;
+}
+
+static engine *open_with(const char *path, const char *kv_type, uint32_t sequences) {
+    struct err e = { 0 };
+    engine *g = NULL;
+    const struct engine_options o = { .model = path,
+                                      .device = "soft",
+                                      .exec = "isa",
+                                      .kv_type = kv_type,
+                                      .guard_rail = true,
+                                      .sequences = sequences };
+    if (engine_open(&g, &o, &e))
+        fail_msg("%s", e.msg);
+    return g;
+}
+
+/* Texts side by side, of which two begin alike, against each in an engine of its own. */
+static void assert_independent(const char *type, const char *kv_type) {
+    char path[200];
+    int32_t prompts[TEXTS][PROMPT], together[TEXTS][MORE], alone[TEXTS][MORE];
+    const uint32_t counts[TEXTS] = { PROMPT, PROMPT, 7 };
+    struct err e = { 0 };
+    snprintf(path, sizeof path, "%s/model.gguf", folder);
+    model_run_write(path, SMALL, type, 5);
+    model_run_fill_tokens(prompts[0], TEXTS * PROMPT, 300);
+    memcpy(prompts[1], prompts[0], 2 * BLOCK * sizeof(int32_t));
+    engine *g = open_with(path, kv_type, TEXTS);
+    for (int i = 0; i < TEXTS; i++) {
+        submit(g, prompts[i], counts[i], together[i]);
+        step(g);
+    }
+    assert_int_equal(g->pool.count - g->pool.unused,
+                     2 + TEXTS); /* two blocks belong to two texts */
+    while (step(g))
+        ;
+    assert_int_equal(engine_close(&g, &e), RC_OK);
+    for (int i = 0; i < TEXTS; i++) {
+        g = open_with(path, kv_type, 1);
+        submit(g, prompts[i], counts[i], alone[i]);
+        while (step(g))
+            ;
+        assert_int_equal(engine_close(&g, &e), RC_OK);
+        assert_memory_equal(together[i], alone[i], sizeof alone[i]);
+    }
+    unlink(path);
+}
+
+static void sequences_that_share_blocks_write_what_each_writes_alone(void **state) {
+    SKIP_WITHOUT_CODE;
+    assert_independent("Q4_K_M", "F16");
+    assert_independent("F16", "Q8_0");
+}
+
 static int make_folder(void **state) {
     (void)state;
     return mkdtemp(folder) ? 0 : -1;
@@ -141,7 +237,9 @@ int main(void) {
         cmocka_unit_test(models_of_every_type_agree_with_the_reference),
         cmocka_unit_test(decoding_agrees_with_the_reference),
         cmocka_unit_test(other_shapes_agree_with_the_reference),
+        cmocka_unit_test(other_families_agree_with_the_reference),
         cmocka_unit_test(fused_kernels_give_the_same_bits),
+        cmocka_unit_test(sequences_that_share_blocks_write_what_each_writes_alone),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -37,7 +37,7 @@ enum rc image_find(const char *target, struct codeobj_image *out, struct err *e)
     return err_set(
         e, RC_UNSUPPORTED,
         "this build has no GPU kernels for %s: no clang with the AMDGPU target was found "
-        "when it was configured (install clang-19 and build again)",
+        "when it was configured (install clang-19 and lld-19 and configure again)",
         target);
 }
 
