@@ -339,7 +339,7 @@ static void matmul_of_every_type_agrees_for_many_tokens(void **state) {
     static const uint32_t tokens[] = { 5, 64, 70 }, n[] = { 65, 64, 5 };
     for (const struct tensor_type_info *t = next_type(NULL); t; t = next_type(t))
         for (int i = 0; i < 3; i++) {
-            uint32_t k = i ? 256 : 512;
+            uint32_t k = i ? 256 : 1024;
             struct kern_matmul a = example_matmul(&x, t->type, tokens[i], n[i], k, i == 1, i == 2);
             assert_twins(KERN_matmul, &a, limit_for(t->type, tokens[i]), t->name, tokens[i], n[i],
                          k);
@@ -383,23 +383,27 @@ static void an_infinite_scale_of_the_last_block_gives_infinite_results(void **st
 static void small_halves_count(void **state) {
     SKIP_WITHOUT_CODE;
     enum { TOKENS = 9, N = 7, K = 256 };
-    struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
-    uint16_t *weight = a.weight.ptr;
-    for (int i = 0; weight && i < N * K; i++)
-        weight[i] &= 0x83ff; /* sign and fraction */
-    assert_twins(KERN_matmul, &a, SUMS, "small", TOKENS, N, K);
+    static const uint16_t bits[] = { 0x83ff, 0x8001 }; /* sign and fraction; the smallest of all */
+    for (uint32_t b = 0; b < 2; b++) {
+        struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
+        uint16_t *weight = a.weight.ptr;
+        for (int i = 0; weight && i < N * K; i++)
+            weight[i] &= bits[b];
+        assert_twins(KERN_matmul, &a, SUMS, "small", TOKENS, N, b);
+    }
 }
 
 /* Weights and activations of any size; rows and tokens that are one more than a tile. With every
- * 50th activation 30 times as large, rests of the others are few numbers of 8 bits (halves.hip). */
+ * 50th activation 30 times as large, rests of the others are few numbers of 8 bits (halves.hip).
+ * Last, every token has one that is as large, each at another place of its 64 elements. */
 static void halves_of_any_size_count(void **state) {
     SKIP_WITHOUT_CODE;
     enum { TOKENS = 65, N = 129, K = 200 };
     static const uint16_t exponents[] = { 0, 1, 14, 29 };
-    static const float sizes[] = { 1e-30f, 1, 1e30f, 1 };
+    static const float sizes[] = { 1e-30f, 1, 1e30f, 1, 1 };
     for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            const bool outliers = i == 3;
+            const bool outliers = i == 3, single = i == 4;
             struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_F16, TOKENS, N, K, false, false);
             uint16_t *weight = a.weight.ptr;
             float *in = a.x.ptr;
@@ -408,8 +412,10 @@ static void halves_of_any_size_count(void **state) {
                 weight[j] = (uint16_t)((weight[j] & 0x83ff) | exponents[e] << 10);
             for (int j = 0; j < TOKENS * K; j++)
                 in[j] *= sizes[i] * (outliers && j % 50 == 0 ? 30.0f : 1.0f);
-            assert_twins(KERN_matmul, &a, outliers ? OUTLIERS : SUMS, "of any size", exponents[e],
-                         (uint32_t)i, 0);
+            for (int j = 0; single && j < TOKENS; j++)
+                in[j * K + 3 * j] = j % 2 ? 30 : -30;
+            assert_twins(KERN_matmul, &a, outliers || single ? OUTLIERS : SUMS, "of any size",
+                         exponents[e], (uint32_t)i, 0);
         }
 }
 
