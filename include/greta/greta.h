@@ -184,9 +184,11 @@ GRETA_API enum greta_code greta_generate(greta_engine *g, const struct greta_req
  * ended; append is not possible. */
 GRETA_API enum greta_code greta_submit(greta_engine *g, const struct greta_request *r, uint32_t *id,
                                        struct greta_error *e);
-/* *more: sequences are left. If it fails, they are as they were before it. */
+/* *more: sequences are left. If it fails, it can be called again: each sequence is as it was, or
+ * has its next token. */
 GRETA_API enum greta_code greta_step(greta_engine *g, int *more, struct greta_error *e);
-/* Ends a sequence at the next step, if it is still there. */
+/* Ends a sequence at the next step, if it is still there; unknown ids are ignored. Callbacks may
+ * call it too. */
 GRETA_API enum greta_code greta_cancel(greta_engine *g, uint32_t id, struct greta_error *e);
 
 /* "0.1.0" */

@@ -142,15 +142,15 @@ NODISCARD enum rc engine_check_injections(const engine *g, const struct engine_r
 /* Adds a sequence to the end of the queue; *number is what its callbacks get. */
 NODISCARD enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number,
                                 struct err *e);
-/* Ends a sequence at the next step, if it is still there. */
-NODISCARD enum rc engine_cancel(engine *g, uint32_t number, struct err *e);
+/* Ends a sequence at the next step, if it is still there. Callbacks may call it too. */
+void engine_cancel(engine *g, uint32_t number);
 
 /* Ends `count` sequences from `number` on as they are, without completing their text; their
  * finished() is called. A caller that gives up after an error does this while what finished() uses
  * still exists; engine_close() does it for the rest. */
 void engine_drop(engine *g, uint32_t number, uint32_t count);
 /* One pass for all live sequences: the next token of each, and prompts in chunks. *more: some are
- * left. If it fails, the sequences are as they were before it. */
+ * left. If it fails, it can be called again: each sequence is as it was, or has its next token. */
 NODISCARD enum rc engine_step(engine *g, bool *more, struct err *e);
 
 /* Runs a request. RC_RANGE if the context has no room (greta never drops the beginning of a text to

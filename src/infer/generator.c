@@ -134,7 +134,8 @@ enum rc engine_generate(engine *g, const struct engine_request *r, struct engine
     *out = (struct engine_result){ 0 };
     enum rc rc = engine_check(g, r, e);
     if (!rc && g->first)
-        rc = err_set(e, RC_USAGE, "sequences are under way: engine_step() runs them");
+        rc = err_set(e, RC_USAGE,
+                     "submitted sequences have not ended yet: run them to their end first");
     if (rc)
         return rc;
     rc = run_steps(&run, e);

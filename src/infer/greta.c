@@ -266,6 +266,7 @@ enum greta_code greta_step(greta_engine *g, int *more, struct greta_error *e) {
 }
 
 enum greta_code greta_cancel(greta_engine *g, uint32_t id, struct greta_error *e) {
-    struct err why = { 0 };
-    return tell(engine_cancel(g->engine, id, &why), &why, e);
+    const struct err none = { 0 };
+    engine_cancel(g->engine, id);
+    return tell(RC_OK, &none, e);
 }

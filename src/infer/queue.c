@@ -61,7 +61,9 @@ enum rc engine_add(engine *g, const struct engine_request *r, const struct token
 enum rc engine_submit(engine *g, const struct engine_request *r, uint32_t *number, struct err *e) {
     struct engine_request mine = *r;
     struct sequence *q;
-    enum rc rc = r->append ? err_set(e, RC_USAGE, "only engine_generate() continues a conversation")
+    enum rc rc = r->append ? err_set(e, RC_USAGE,
+                                     "a submitted sequence cannot append: only a request that runs "
+                                     "alone continues a conversation")
                            : engine_check(g, r, e);
     mine.number = g->next_number;
     mine.hold = false;
@@ -78,9 +80,10 @@ static struct sequence *find(const engine *g, uint32_t number) {
     return q;
 }
 
-enum rc engine_cancel(engine *g, uint32_t number, struct err *e) {
+void engine_cancel(engine *g, uint32_t number) {
     struct sequence *q = find(g, number);
-    return q && !q->done ? sequence_finish(q, ENGINE_INTERRUPTED, e) : RC_OK;
+    if (q)
+        q->interrupted = true;
 }
 
 /* The sequences that wait for this one no longer do. */

@@ -21,7 +21,7 @@ struct sequence {
     uint32_t block_count;
     struct sequence *leader; /* has the same prompt and reads it for both; NULL: none */
     uint64_t first_ns;       /* when the first token was drawn; 0: not yet */
-    bool interrupted;        /* r.interrupted() returned true */
+    bool interrupted;        /* r.interrupted() returned true, or engine_cancel() was called */
     bool done;
     enum engine_end end;
 };

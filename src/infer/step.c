@@ -315,14 +315,12 @@ static enum rc follow(engine *g, struct sequence *q, const struct sequence *lead
     return rc ? rc : sequence_advance(q, g, next, e);
 }
 
-static enum rc take_results(engine *g, const struct engine_part *p, struct err *e) {
+/* Hands out the logits of a part and, when all its tokens have been read, draws the next. */
+static enum rc use_logits(engine *g, const struct engine_part *p, struct err *e) {
     struct sequence *q = p->q;
     const size_t vocab = g->config.vocab;
     const float *logits = g->logits + (size_t)p->row * vocab;
     enum rc rc = RC_OK;
-    q->evaluated += p->count;
-    publish(g, q, p->was);
-    tell_progress(q);
     for (uint32_t i = 0; !rc && q->r.logits && i < p->wanted; i++) {
         uint32_t at = q->evaluated - p->wanted + i;
         rc = q->r.logits(at, q->tokens.ids[at], logits + i * vocab, q->r.user, e);
@@ -336,6 +334,17 @@ static enum rc take_results(engine *g, const struct engine_part *p, struct err *
     for (struct sequence *s = q->next; !rc && prompt && s; s = s->next)
         if (s->leader == q)
             rc = follow(g, s, q, &next, e);
+    return rc;
+}
+
+static enum rc take_results(engine *g, const struct engine_part *p, struct err *e) {
+    struct sequence *q = p->q;
+    q->evaluated += p->count;
+    publish(g, q, p->was);
+    tell_progress(q);
+    enum rc rc = use_logits(g, p, e);
+    if (rc && !pending(q)) /* nothing was drawn: the next step reads these tokens again */
+        q->evaluated = p->was;
     return rc;
 }
 

@@ -188,6 +188,135 @@ static void callbacks_can_end_a_run(void **state) {
     assert_int_equal(greta_close(&g, NULL), GRETA_OK);
 }
 
+/* ---- several prompts ---- */
+
+/* A submitted sequence and what its callbacks got. */
+struct sequence {
+    greta_engine *g;
+    uint32_t id;
+    struct heard heard;  /* under text[0] */
+    size_t cancel_after; /* bytes of text; 0: never */
+    uint32_t fail_at;    /* position at which the callback for logits returns nonzero, once */
+    struct greta_finished finished;
+    int ended;
+};
+
+static void hear_one(uint32_t sequence, const char *text, size_t bytes, void *user) {
+    struct sequence *s = user;
+    assert_int_equal(sequence, s->id);
+    assert_false(s->ended);
+    hear(0, text, bytes, &s->heard);
+    if (s->cancel_after && s->heard.len[0] >= s->cancel_after)
+        assert_int_equal(greta_cancel(s->g, s->id, NULL), GRETA_OK);
+}
+
+static int fail_once(uint32_t position, int32_t token, const float *logits, uint32_t vocab,
+                     void *user) {
+    struct sequence *s = user;
+    (void)token, (void)logits, (void)vocab;
+    if (!s->fail_at || position != s->fail_at)
+        return 0;
+    s->fail_at = 0;
+    return 1;
+}
+
+static void hear_end(uint32_t sequence, const struct greta_finished *f, void *user) {
+    struct sequence *s = user;
+    assert_int_equal(sequence, s->id);
+    s->finished = *f;
+    s->ended++;
+}
+
+static void submit(greta_engine *g, struct sequence *s, const char *prompt) {
+    struct greta_error e;
+    struct greta_request r = ask(prompt, NULL);
+    r.text = hear_one;
+    r.logits = s->fail_at ? fail_once : NULL;
+    r.finished = hear_end;
+    r.user = s;
+    s->g = g;
+    if (greta_submit(g, &r, &s->id, &e))
+        fail_msg("%s", e.message);
+}
+
+static int step(greta_engine *g) {
+    struct greta_error e;
+    int more = 0;
+    if (greta_step(g, &more, &e))
+        fail_msg("%s", e.message);
+    return more;
+}
+
+static const char story[] = ", there was a mighty prince who lived in a castle";
+
+static void sequences_join_and_leave_between_steps(void **state) {
+    (void)state;
+    greta_engine *g = open_demo(3);
+    struct sequence s[5] = { { .id = 0 } };
+    submit(g, &s[0], "Once upon a time");
+    for (int i = 0; i < 4; i++)
+        assert_true(step(g));
+    submit(g, &s[1], "Once upon a time");
+    submit(g, &s[2], "The king");
+    assert_true(step(g));
+    submit(g, &s[3], "Once upon a time"); /* one more than a step takes: waits for a place */
+    submit(g, &s[4], "Once upon a time");
+    struct greta_request alone = ask("Once upon a time", NULL);
+    struct greta_error e;
+    assert_int_equal(greta_generate(g, &alone, NULL, &e), GRETA_USAGE);
+    assert_non_null(strstr(e.message, "submitted sequences"));
+    alone.append = 1;
+    assert_int_equal(greta_submit(g, &alone, &s[0].id, &e), GRETA_USAGE);
+    assert_int_equal(greta_cancel(g, s[2].id, &e), GRETA_OK);
+    assert_int_equal(greta_cancel(g, 77, &e), GRETA_OK); /* there is none */
+    while (step(g))
+        ;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(s[i].ended, 1);
+        assert_int_equal(s[i].finished.end, i == 2 ? GRETA_END_INTERRUPTED : GRETA_END_LENGTH);
+        if (i == 2)
+            continue;
+        assert_string_equal(s[i].heard.text[0], story);
+        assert_int_equal(s[i].finished.generated, 14);
+        assert_int_equal(s[i].finished.prompt_tokens, s[0].finished.prompt_tokens);
+    }
+    assert_int_equal(greta_close(&g, NULL), GRETA_OK);
+}
+
+static void a_callback_can_cancel_its_sequence(void **state) {
+    (void)state;
+    greta_engine *g = open_demo(2);
+    struct sequence s[2] = { { .cancel_after = 10 }, { .id = 0 } };
+    for (int i = 0; i < 2; i++)
+        submit(g, &s[i], "Once upon a time");
+    while (step(g))
+        ;
+    assert_int_equal(s[0].finished.end, GRETA_END_INTERRUPTED);
+    assert_int_equal(s[0].ended, 1);
+    assert_in_range(s[0].heard.len[0], 10, 20);
+    assert_memory_equal(s[0].heard.text[0], story, s[0].heard.len[0]);
+    assert_string_equal(s[1].heard.text[0], story);
+    assert_int_equal(greta_close(&g, NULL), GRETA_OK);
+}
+
+static void a_step_that_a_callback_failed_can_be_repeated(void **state) {
+    (void)state;
+    greta_engine *g = open_demo(2);
+    struct sequence s[2] = { { .fail_at = 9 }, { .id = 0 } };
+    struct greta_error e;
+    int more = 1, failures = 0;
+    for (int i = 0; i < 2; i++)
+        submit(g, &s[i], "Once upon a time");
+    while (more) {
+        enum greta_code code = greta_step(g, &more, &e);
+        assert_true(code == GRETA_OK || (code == GRETA_INTERRUPTED && ++failures == 1));
+    }
+    assert_int_equal(failures, 1);
+    assert_string_equal(s[0].heard.text[0], story);
+    assert_string_equal(s[1].heard.text[0], story);
+    assert_int_equal(greta_close(&g, NULL), GRETA_OK);
+}
+
 static int give_up(uint64_t done, uint64_t total, void *user) {
     int *calls = user;
     assert_true(done <= total);
@@ -278,6 +407,9 @@ int main(void) {
         cmocka_unit_test(a_request_that_appends_goes_on_where_the_last_one_ended),
         cmocka_unit_test(sequences_draw_with_their_own_seeds),
         cmocka_unit_test(callbacks_can_end_a_run),
+        cmocka_unit_test(sequences_join_and_leave_between_steps),
+        cmocka_unit_test(a_callback_can_cancel_its_sequence),
+        cmocka_unit_test(a_step_that_a_callback_failed_can_be_repeated),
         cmocka_unit_test(opening_fails_with_a_reason),
         cmocka_unit_test(more_context_than_trained_with_is_only_a_note),
         cmocka_unit_test(requests_are_checked),
