@@ -10,7 +10,7 @@
 #include "base/env.h"
 
 bool cache_folder_find(char out[CACHE_FOLDER_BYTES]) {
-    const char *cache = env_text(ENV_XDG_CACHE_HOME), *home = getenv("HOME");
+    const char *cache = env_text(ENV_XDG_CACHE_HOME), *home = env_text(ENV_HOME);
     int n;
     if (cache && cache[0] == '/')
         n = snprintf(out, CACHE_FOLDER_BYTES, "%s", cache);

@@ -76,6 +76,10 @@ static const struct {
 #include "base/env.def"
 };
 
+const char *env_name(enum env_id id) {
+    return rows[id].name;
+}
+
 const char *env_text(enum env_id id) {
     const char *text = getenv(rows[id].name);
     text = text && *text ? text : rows[id].fallback;

@@ -33,6 +33,7 @@ NODISCARD enum rc env_read_number(enum env_id id, uint64_t *out, struct err *e);
 /* Of a FLAG. */
 NODISCARD enum rc env_read_flag(enum env_id id, bool *out, struct err *e);
 
+const char *env_name(enum env_id id);
 /* Of a FLAG; what cannot be understood is the fallback. */
 bool env_flag(enum env_id id);
 /* The value as it is written, or the fallback; NULL if there is neither. */

@@ -146,14 +146,14 @@ static enum rc open_recording(writer **out, const char *folder, struct err *e) {
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-static void put_in_front(const char *variable, const char *what) {
-    const char *now = getenv(variable);
+static void put_in_front(enum env_id variable, const char *what) {
+    const char *now = env_text(variable);
     size_t size = strlen(what) + (now ? strlen(now) : 0) + 2;
     char *text = malloc(size);
     if (!text)
         abort();
-    snprintf(text, size, "%s%s%s", what, now && *now ? ":" : "", now ? now : "");
-    if (setenv(variable, text, 1))
+    snprintf(text, size, "%s%s%s", what, now ? ":" : "", now ? now : "");
+    if (setenv(env_name(variable), text, 1))
         abort();
     free(text);
 }
@@ -170,9 +170,9 @@ static void set_environment(const struct options *o, const struct find_device *d
         setenv("GCORE_WATCH_HOST", "1", 1);
     if (d->soft) {
         setenv("GRETA_DEVICE", "soft", 1);
-        put_in_front("LD_LIBRARY_PATH", d->folder);
+        put_in_front(ENV_LD_LIBRARY_PATH, d->folder);
     }
-    put_in_front("LD_PRELOAD", preload);
+    put_in_front(ENV_LD_PRELOAD, preload);
 }
 
 /* What is meant for the program, and its end, is waited for with sigtimedwait(): *before is the

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "hip/hip_load.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -23,8 +24,7 @@ bool find_program(const char *command, char out[static PATH_MAX]) {
         snprintf(out, PATH_MAX, "%s", command);
         return find_is_program(out);
     }
-    const char *path = getenv("PATH");
-    path = path && *path ? path : "/bin:/usr/bin";
+    const char *path = env_text(ENV_PATH);
     while (*command) {
         size_t n = strcspn(path, ":");
         int used = snprintf(out, PATH_MAX, "%.*s/%s", n ? (int)n : 1, n ? path : ".", command);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/folder.h"
 #include "report/report.h"
 #include "report/report_html.h"
@@ -28,7 +29,7 @@ struct job {
 };
 
 static enum rc write_text(FILE *out, const struct job *j, struct err *e) {
-    struct report_text_options text = { .colour = isatty(fileno(out)) && !getenv("NO_COLOR"),
+    struct report_text_options text = { .colour = isatty(fileno(out)) && !env_text(ENV_NO_COLOR),
                                         .verbose = j->o->verbose,
                                         .stacks = j->o->stacks,
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
+#include "base/grow.h"
 #include "tools/audit/matrix.h"
 
 enum { LOCK_OF_SHARED, LOCK_OF_EXCLUSIVE, HOW_BARE, HOW_RECORDED };
@@ -61,14 +63,10 @@ const char *matrix_end_text(enum matrix_end end, enum lang lang) {
 }
 
 bool matrix_list_add(struct matrix_list *l, const char *text) {
-    if (l->count == l->room) {
-        size_t room = l->room ? 2 * l->room : 8;
-        const char **more = realloc(l->items, room * sizeof *more);
-        if (!more)
-            return false;
-        l->items = more;
-        l->room = room;
-    }
+    const char **more = grow_array(l->items, &l->room, l->count, sizeof *more);
+    if (!more)
+        return false;
+    l->items = more;
     l->items[l->count++] = text;
     return true;
 }
@@ -253,10 +251,10 @@ void matrix_environment(struct matrix *m, const struct matrix_run *r,
     set(user, "GCORE_RECORD_JOIN", NULL);
     set(user, "GRETA_DEVICE", m->device.soft ? "soft" : "hip");
     if (m->device.soft) {
-        const char *now = getenv("LD_LIBRARY_PATH");
-        char *path = format(m, "%s%s%s", m->device.folder, now && *now ? ":" : "", now ? now : "");
+        const char *now = env_text(ENV_LD_LIBRARY_PATH);
+        char *path = format(m, "%s%s%s", m->device.folder, now ? ":" : "", now ? now : "");
         if (path)
-            set(user, "LD_LIBRARY_PATH", path);
+            set(user, env_name(ENV_LD_LIBRARY_PATH), path);
     }
 }
 
@@ -303,9 +301,9 @@ void matrix_print_command(struct matrix *m, const struct matrix_run *r, FILE *ou
 }
 
 void matrix_print_plan(struct matrix *m, FILE *out) {
-    fprintf(out, "Profile %s on %s (%s), %zu runs, at most %g s each, %u at a time\n",
-            m->profile.name, m->device.name, m->device.soft ? "soft" : "hip", m->run_count,
-            m->o.timeout, m->o.jobs);
+    fprintf(out, "Profile %s (%s) on %s (%s), %zu runs, at most %g s each, %u at a time\n",
+            m->profile.plain, m->profile.name, m->device.name, m->device.soft ? "soft" : "hip",
+            m->run_count, m->o.timeout, m->o.jobs);
     fprintf(out, "Folder %s\n", m->folder);
     for (size_t i = 0; i < m->run_count; i++) {
         const struct matrix_run *r = &m->runs[i];

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "tools/common/program.h"
 
 #if GRETA_LIBEDIT
@@ -121,8 +122,8 @@ static void use_utf8(line_reader *r) {
 }
 
 static bool is_editable(void) {
-    const char *terminal = getenv("TERM");
-    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal && *terminal &&
+    const char *terminal = env_text(ENV_TERM);
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && terminal &&
            strcmp(terminal, "dumb") != 0;
 }
 

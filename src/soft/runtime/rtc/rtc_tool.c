@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "soft/runtime/settings.h"
 
 enum { PATH_BYTES = 1024, ARGUMENTS_MAX = 256 };
@@ -47,11 +48,9 @@ struct rtc_job {
 
 struct rtc_job *rtc_job_open(void) {
     struct rtc_job *j = calloc(1, sizeof *j);
-    const char *parent = getenv("TMPDIR");
     if (!j)
         return NULL;
-    int n = snprintf(j->folder, sizeof j->folder, "%s/greta-rtc-XXXXXX",
-                     parent && *parent ? parent : "/tmp");
+    int n = snprintf(j->folder, sizeof j->folder, "%s/greta-rtc-XXXXXX", env_text(ENV_TMPDIR));
     if (n < 0 || (size_t)n >= sizeof j->folder || !mkdtemp(j->folder)) {
         free(j);
         return NULL;
