@@ -398,9 +398,9 @@ many() { # the same texts as one by one, in the order of the file
         tail -1 many.txt | grep -qF '"tokens": 3, "stop": "length"}'
 }
 check "prompts of a file run together" many
-printf '{"prompt": "Once upon a time"}\r\n\n{"prompt": "The dragon", "max_tokens": 3}\n\n' >spaced.jsonl
+printf '\xef\xbb\xbf{"prompt": "Once upon a time"}\r\n\n{"prompt": "The dragon", "max_tokens": 3}\n\n' >spaced.jsonl
 spaced() { "$infer" --prompts spaced.jsonl --greedy --max-tokens 12 2>/dev/null | diff - many.txt; }
-check "empty lines are skipped" spaced
+check "empty lines and a byte-order mark are skipped" spaced
 { echo && echo '{"prompt": "a"}' && echo && printf '{"prompt": "%s"}\n' "$(cat long.txt)"; } >toolong.jsonl
 check "a prompt that does not fit is named by its line" status 1 says "toolong.jsonl: line 4: the prompt has" \
     "$infer" --prompts toolong.jsonl

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/folder.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 
@@ -31,14 +32,10 @@ void conversation_close(struct conversation *c) {
 
 static enum rc insert(struct conversation *c, size_t at, enum chat_role role, const char *text,
                       size_t len, struct err *e) {
-    if (c->count == c->room) {
-        size_t room = c->room ? 2 * c->room : 8;
-        struct chat_turn *turns = realloc(c->turns, room * sizeof *turns);
-        if (!turns)
-            return err_set(e, RC_MEMORY, "out of memory");
-        c->turns = turns;
-        c->room = room;
-    }
+    struct chat_turn *turns = grow_array(c->turns, &c->room, c->count, sizeof *turns);
+    if (!turns)
+        return err_set(e, RC_MEMORY, "out of memory");
+    c->turns = turns;
     char *copy = malloc(len + 1);
     if (!copy)
         return err_set(e, RC_MEMORY, "out of memory");

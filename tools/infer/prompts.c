@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/json.h"
 #include "base/json_tree.h"
 #include "tools/infer/app.h"
@@ -20,14 +21,10 @@ static enum rc add_line(struct prompts *p, const struct json_node *line, const c
     if (most && (!most->whole || most->u64 > 1u << 30))
         return err_set(e, RC_FORMAT, "%s: max_tokens: expected a whole number up to %u", name,
                        1u << 30);
-    if (p->count == p->room) {
-        size_t room = p->room ? 2 * p->room : 64;
-        struct prompt *all = realloc(p->all, room * sizeof *all);
-        if (!all)
-            return err_set(e, RC_MEMORY, "out of memory");
-        p->all = all;
-        p->room = room;
-    }
+    struct prompt *all = grow_array(p->all, &p->room, p->count, sizeof *all);
+    if (!all)
+        return err_set(e, RC_MEMORY, "out of memory");
+    p->all = all;
     struct prompt *q = &p->all[p->count++];
     *q = (struct prompt){ .max_tokens = most ? (uint32_t)most->u64 : UINT32_MAX };
     return token_text_add(&q->prompt, text->text, text->len, e);
@@ -40,6 +37,9 @@ static enum rc read_lines(struct prompts *p, FILE *in, const char *name, struct 
     enum rc rc = RC_OK;
     for (unsigned long number = 1; !rc && (len = getline(&line, &room, in)) >= 0; number++) {
         json_tree *tree = NULL;
+        static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as some editors write it */
+        if (number == 1 && !strncmp(line, mark, strlen(mark)))
+            memmove(line, line + strlen(mark), (size_t)(len -= (ssize_t)strlen(mark)) + 1);
         if (strspn(line, " \t\r\n") == (size_t)len)
             continue;                 /* an empty line */
         len -= line[len - 1] == '\n'; /* so that an error at its end is not on the next line */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "hip/hip_api.h"
 #include "record/reader.h"
 
@@ -23,14 +24,10 @@ struct summary {
 };
 
 static bool promise(struct summary *s, const struct event *v) {
-    if (s->promised == s->room) {
-        size_t room = s->room ? 2 * s->room : 16;
-        struct promise *more = realloc(s->promises, room * sizeof *more);
-        if (!more)
-            return false;
-        s->promises = more;
-        s->room = room;
-    }
+    struct promise *more = grow_array(s->promises, &s->room, s->promised, sizeof *more);
+    if (!more)
+        return false;
+    s->promises = more;
     s->promises[s->promised++] = (struct promise){ v->dst, v->src, v->len, v->thread };
     return true;
 }
