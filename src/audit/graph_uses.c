@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
+
 struct owner {
     struct owner *next;
     uint64_t key; /* a handle; of captures the number, with CAPTURE */
@@ -38,14 +40,10 @@ static struct owner *find_or_make(uint64_t key) {
 static void add(struct owner *o, const struct audit_host_use *use) {
     if (!o)
         return;
-    if (o->count == o->room) {
-        size_t room = o->room ? 2 * o->room : 8;
-        struct audit_host_use *more = realloc(o->use, room * sizeof *more);
-        if (!more)
-            return;
-        o->use = more;
-        o->room = room;
-    }
+    struct audit_host_use *more = grow_array(o->use, &o->room, o->count, sizeof *more);
+    if (!more)
+        return;
+    o->use = more;
     o->use[o->count++] = *use;
 }
 

@@ -107,8 +107,6 @@ struct hook_work hook_launch_configured(struct call *c, const void *function);
 /* Anything else that queues work on a stream: recorded as a plain call. */
 struct hook_work hook_queue(struct call *c, const void *a, uint64_t b, struct order_stream *stream);
 
-/* Is the first byte the program's own memory, pinned or not? */
-bool hook_is_host(const void *address);
 /* A copy, and the memory of its two sides that the host reaches; returns how many. */
 unsigned hook_copy_uses(struct audit_host_use out[2], const void *dst, size_t dst_bytes,
                         const void *src, size_t src_bytes, hipMemcpyKind kind);

@@ -111,7 +111,8 @@ static bool copy_leaves_nothing(hipMemcpyKind kind, unsigned async) {
     return async == HOOK_SYNC && kind == hipMemcpyDeviceToHost;
 }
 
-bool hook_is_host(const void *address) {
+/* Is the first byte the program's own memory, pinned or not? */
+static bool is_host(const void *address) {
     readlock_token t = ledger_read_begin(audit.ledger);
     const struct ledger_entry *entry = ledger_at(audit.ledger, (uint64_t)(uintptr_t)address);
     enum ledger_side side = entry ? ledger_family_side(entry->family) : LEDGER_SIDE_HOST;
@@ -124,7 +125,7 @@ bool hook_is_host(const void *address) {
  * asked, which costs something, where managed memory is about or the call says nothing. */
 static void note_side(struct hook_work *w, const void *at, size_t bytes, bool written, bool host,
                       bool ask) {
-    if (host || (ask && hook_is_host(at)))
+    if (host || (ask && is_host(at)))
         hook_note_host_use(w, &(struct audit_host_use){
                                   .address = (uint64_t)(uintptr_t)at,
                                   .bytes = bytes,

@@ -8,7 +8,21 @@
 #include "audit/audit.h"
 #include "infer/inject_internal.h"
 
-const struct inject_info inject_info[INJECT_KINDS] = {
+enum inject_tensors {
+    TENSORS_ANY,
+    TENSORS_FILLED,
+    TENSORS_WRITTEN,
+    TENSORS_READ,
+    TENSORS_ONE,
+    TENSORS_TEXT
+};
+
+static const struct info {
+    const char *name, *hypothesis;
+    enum inject_when when;
+    enum inject_tensors tensors;
+    const char *tensor, *text;
+} inject_info[INJECT_KINDS] = {
 #define INJECT(kind, hypothesis, when, tensors, tensor, text)                                      \
     { #kind, #hypothesis, INJECT_##when, TENSORS_##tensors, tensor, text },
 #include "infer/inject.def"
@@ -26,7 +40,7 @@ void inject_print_kinds(FILE *out) {
           "layer's.\n\n",
           out);
     for (int k = 0; k < INJECT_KINDS; k++) {
-        const struct inject_info *info = &inject_info[k];
+        const struct info *info = &inject_info[k];
         fprintf(out, "  %-21s %-22s %s (%s)\n", info->name, info->hypothesis, info->text,
                 info->tensors == TENSORS_ONE    ? "always"
                 : info->tensors == TENSORS_TEXT ? "unless given: another one of greta's"
@@ -288,7 +302,7 @@ static int64_t layer_of(const char *name) {
 }
 
 static enum rc place_shot(inject *i, struct shot *s, struct err *e) {
-    const struct inject_info *info = &inject_info[s->kind];
+    const struct info *info = &inject_info[s->kind];
     const char *name = *s->tensor ? without_alias(s->tensor) : info->tensor;
     int64_t named = layer_of(name), layers = i->scene.config->layers;
     s->layer = s->layer >= 0 ? s->layer : named >= 0 ? named : 0;

@@ -13,23 +13,6 @@ enum inject_kind {
     INJECT_KINDS
 };
 
-enum inject_tensors {
-    TENSORS_ANY,
-    TENSORS_FILLED,
-    TENSORS_WRITTEN,
-    TENSORS_READ,
-    TENSORS_ONE,
-    TENSORS_TEXT
-};
-
-struct inject_info {
-    const char *name, *hypothesis;
-    enum inject_when when;
-    enum inject_tensors tensors;
-    const char *tensor, *text;
-};
-extern const struct inject_info inject_info[INJECT_KINDS];
-
 enum { INJECT_MAX = 16, INJECT_NAME_MAX = 96 };
 
 /* One --inject. */

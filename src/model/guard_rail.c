@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/grow.h"
 
 const struct guard_rail_limits guard_rail_default_limits = {
     .head_size_multiple = 8,
@@ -17,16 +18,12 @@ const struct guard_rail_limits guard_rail_default_limits = {
 /* expected_found: the two texts, with a '\n' between them. */
 static void __attribute__((format(printf, 3, 4)))
 add_row(struct guard_rail_report *r, const char *subject, const char *expected_found, ...) {
-    if (r->count == r->room) {
-        size_t room = r->room ? r->room * 2 : 16;
-        struct guard_rail_row *bigger = realloc(r->rows, room * sizeof *bigger);
-        if (!bigger) {
-            r->incomplete = true;
-            return;
-        }
-        r->rows = bigger;
-        r->room = room;
+    struct guard_rail_row *bigger = grow_array(r->rows, &r->room, r->count, sizeof *bigger);
+    if (!bigger) {
+        r->incomplete = true;
+        return;
     }
+    r->rows = bigger;
     char text[200];
     va_list ap;
     va_start(ap, expected_found);

@@ -3,18 +3,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 static bool add(struct extents *x, uint64_t from, uint64_t to) {
     if (x->count && x->at[x->count - 1].to == from) {
         x->at[x->count - 1].to = to;
     } else {
-        if (x->count == x->room) {
-            size_t room = x->room ? 2 * x->room : 16;
-            struct extent *at = realloc(x->at, room * sizeof *at);
-            if (!at)
-                return false;
-            x->at = at;
-            x->room = room;
-        }
+        struct extent *at = grow_array(x->at, &x->room, x->count, sizeof *at);
+        if (!at)
+            return false;
+        x->at = at;
         x->at[x->count++] = (struct extent){ from, to };
     }
     x->bytes += to - from;

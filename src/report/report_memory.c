@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum { FAMILIES = REPORT_FAMILIES };
 
 /* What is alive in one process. Values of the maps are indices into blocks, plus one; UNLISTED for
@@ -49,16 +51,12 @@ static void *add_block(struct report_memory *m, const struct report_block *b) {
         m->omitted++;
         return UNLISTED;
     }
-    if (m->count == m->room) {
-        size_t room = m->room ? 2 * m->room : 256;
-        struct report_block *all = realloc(m->blocks, room * sizeof *all);
-        if (!all) {
-            m->out_of_memory = true;
-            return UNLISTED;
-        }
-        m->blocks = all;
-        m->room = room;
+    struct report_block *all = grow_array(m->blocks, &m->room, m->count, sizeof *all);
+    if (!all) {
+        m->out_of_memory = true;
+        return UNLISTED;
     }
+    m->blocks = all;
     m->blocks[m->count++] = *b;
     return (void *)(uintptr_t)m->count;
 }

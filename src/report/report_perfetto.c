@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/json.h"
 #include "hip/hip_api.h"
 #include "record/format.h"
@@ -258,16 +259,12 @@ static bool is_wanted(const struct trace *t) {
 }
 
 static void remember(struct trace *t, const struct placed *p) {
-    if (t->placed_count == t->placed_room) {
-        size_t room = t->placed_room ? 2 * t->placed_room : 256;
-        struct placed *all = realloc(t->placed, room * sizeof *all);
-        if (!all) {
-            t->out_of_memory = true;
-            return;
-        }
-        t->placed = all;
-        t->placed_room = room;
+    struct placed *all = grow_array(t->placed, &t->placed_room, t->placed_count, sizeof *all);
+    if (!all) {
+        t->out_of_memory = true;
+        return;
     }
+    t->placed = all;
     t->placed[t->placed_count++] = *p;
 }
 

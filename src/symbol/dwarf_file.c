@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/grow.h"
 
 struct range {
     Dwarf_Addr low, high;
@@ -142,14 +143,10 @@ static int by_low(const void *a, const void *b) {
 }
 
 static bool add_range(dwarf_file *f, Dwarf_Addr low, Dwarf_Addr high, Dwarf_Off unit) {
-    if (f->range_count == f->range_room) {
-        size_t room = f->range_room ? 2 * f->range_room : 64;
-        struct range *more = realloc(f->ranges, room * sizeof *more);
-        if (!more)
-            return false;
-        f->ranges = more;
-        f->range_room = room;
-    }
+    struct range *more = grow_array(f->ranges, &f->range_room, f->range_count, sizeof *more);
+    if (!more)
+        return false;
+    f->ranges = more;
     f->ranges[f->range_count++] = (struct range){ low, high, unit };
     return true;
 }

@@ -215,7 +215,7 @@ void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *
         r->no_memory = true;
 }
 
-void before_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns) {
+static void wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns) {
     if (s->is_null)
         before_enter(r, s, t); /* it is done when the blocking streams are */
     before_wait_clock(r, t, &s->clock, end_ns);
@@ -295,7 +295,7 @@ void before_on_sync(struct replay *r, const struct reader_event *e, struct threa
     }
     struct stream *s = before_stream(r, e->event.stream, t);
     if (s)
-        before_wait_stream(r, t, s, event_end_ns(&e->event));
+        wait_stream(r, t, s, event_end_ns(&e->event));
 }
 
 /* ---- the host -------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "verdict/effort.h"
 #include "verdict/replay.h"
 
@@ -123,16 +124,12 @@ static struct failure *add_failure(struct replay *r, const struct reader_event *
         r->failures_left_out++;
         return NULL;
     }
-    if (r->failure_count == r->failure_room) {
-        size_t room = r->failure_room ? 2 * r->failure_room : 64;
-        struct failure *at = realloc(r->failures, room * sizeof *at);
-        if (!at) {
-            r->no_memory = true;
-            return NULL;
-        }
-        r->failures = at;
-        r->failure_room = room;
+    struct failure *at = grow_array(r->failures, &r->failure_room, r->failure_count, sizeof *at);
+    if (!at) {
+        r->no_memory = true;
+        return NULL;
     }
+    r->failures = at;
     struct failure *f = &r->failures[r->failure_count++];
     *f = (struct failure){
         .seq = e->seq,

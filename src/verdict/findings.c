@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/hash.h"
 #include "verdict/replay.h"
 
@@ -118,16 +119,12 @@ struct found *findings_add(struct replay *r, struct found *f) {
         all->left_out++;
         return NULL;
     }
-    if (all->count == all->room) {
-        size_t room = all->room ? 2 * all->room : 16;
-        struct found *at = realloc(all->at, room * sizeof *at);
-        if (!at) {
-            r->no_memory = true;
-            return NULL;
-        }
-        all->at = at;
-        all->room = room;
+    struct found *at = grow_array(all->at, &all->room, all->count, sizeof *at);
+    if (!at) {
+        r->no_memory = true;
+        return NULL;
     }
+    all->at = at;
     if (!table_set(&all->by_key, f->key, (void *)(uintptr_t)(all->count + 1))) {
         r->no_memory = true;
         return NULL;

@@ -35,7 +35,7 @@ static void judge_all(struct judge *j) {
     coverage_fill_blocks(j);
 }
 
-enum rc judge_make(struct replay *r, verdict **out, struct err *e) {
+static enum rc make_verdict(struct replay *r, verdict **out, struct err *e) {
     struct whole *w = calloc(1, sizeof *w);
     if (w) {
         struct judge j = { .r = r, .v = &w->v, .a = &w->arena };
@@ -65,7 +65,7 @@ enum rc verdict_open(verdict **out, const reader *recording, const struct verdic
     r->found.max = r->options->findings_max ? r->options->findings_max : FINDINGS_USUAL;
     replay_run(r);
     enum rc rc = r->no_memory ? err_set(e, RC_MEMORY, "out of memory while replaying the recording")
-                              : judge_make(r, out, e);
+                              : make_verdict(r, out, e);
     replay_free(r);
     free(r);
     return rc;

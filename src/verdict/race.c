@@ -10,7 +10,8 @@ static struct sentence_value verb(bool writes, bool reads) {
 }
 
 /* "4 KiB of tensor logits". */
-struct sentence_value race_amount(struct replay *r, const struct found *f) {
+/* "4 KiB of tensor logits". */
+static struct sentence_value amount_of(struct replay *r, const struct found *f) {
     const char *tensor = f->tensor ? reader_string(r->r, f->tensor) : NULL;
     if (!f->len && !tensor)
         return A_SENTENCE(sentence_plain(SENTENCE_MEMORY));
@@ -25,7 +26,7 @@ uint64_t race_host_len(uint64_t start, uint64_t end) {
 
 struct sentence_value race_host_amount(struct replay *r, const struct found *f) {
     if (f->len)
-        return race_amount(r, f);
+        return amount_of(r, f);
     if (!f->has_block)
         return A_SENTENCE(sentence_plain(SENTENCE_MEMORY_ADDRESS));
     bool named = f->address - f->name.at < f->name.bytes;
@@ -41,7 +42,7 @@ static void describe(const struct race *x, struct found *f, unsigned other) {
     struct replay *r = x->r;
     const struct sentence_value who = A_SENTENCE(findings_op(r, x->op)),
                                 they = A_SENTENCE(findings_replayed(r, f->other, f->other_replay)),
-                                what = race_amount(r, f),
+                                what = amount_of(r, f),
                                 does = verb(f->culprit_writes, x->use && x->use->access & USE_READ);
     if (x->me.what == SHADOW_FREE && other == SHADOW_ALLOC)
         f->said = SAY(&r->words, FREES_ALLOC, who, what, they);

@@ -47,8 +47,6 @@ bool race_cannot_tell(struct replay *r, const struct space *s, const struct vclo
                       const struct found *f);
 /* For shadow_access: is x (user, a struct race) unordered with an access that no clock covers? */
 bool race_is_unordered(const struct shadow_mark *other, void *user);
-/* "4 KiB of tensor logits". */
-struct sentence_value race_amount(struct replay *r, const struct found *f);
 /* The same of an access of the host. Of one that hit a protected page only the first byte is known:
  * "offset 12 of a block of 4 KiB"; its len is race_host_len()'s 0. */
 struct sentence_value race_host_amount(struct replay *r, const struct found *f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "verdict/effort.h"
 
 /* ---- work ------------------------------------------------------------------------------------ */
@@ -248,16 +249,12 @@ static void remember_gap(struct replay *r, uint64_t first, uint64_t end) {
         last->end = end;
         return;
     }
-    if (!r->gaps || r->gap_count == r->gap_room) {
-        size_t room = r->gap_room ? 2 * r->gap_room : 16;
-        struct gap *gaps = realloc(r->gaps, room * sizeof *gaps);
-        if (!gaps) {
-            r->no_memory = true;
-            return;
-        }
-        r->gaps = gaps;
-        r->gap_room = room;
+    struct gap *gaps = grow_array(r->gaps, &r->gap_room, r->gap_count, sizeof *gaps);
+    if (!gaps) {
+        r->no_memory = true;
+        return;
     }
+    r->gaps = gaps;
     r->gaps[r->gap_count++] = (struct gap){ first, end };
 }
 

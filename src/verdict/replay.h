@@ -372,7 +372,6 @@ struct failure *replay_failure(struct replay *r, uint64_t seq);
 /* Are events missing between the two, as far as the replay has come? */
 bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
-struct space *replay_space(struct replay *r, uint32_t process);
 struct thread *replay_thread(struct replay *r, uint32_t id);
 
 /* ---- peers.c --------------------------------------------------------------------------------- */
@@ -418,9 +417,8 @@ void before_done(struct replay *r, struct vclock *clock, uint32_t lane, uint64_t
 /* Marks that the stream has new work, for the default stream's rules. */
 void before_changed(struct replay *r, struct stream *s);
 
-/* The thread has waited: for a stream, for all streams of a device (negative: of all), for a clock.
- * end_ns: when. */
-void before_wait_stream(struct replay *r, struct thread *t, struct stream *s, uint64_t end_ns);
+/* The thread has waited: for all streams of a device (negative: of all), for a clock. end_ns: when.
+ */
 void before_wait_device(struct replay *r, struct thread *t, int device, uint64_t end_ns);
 void before_wait_clock(struct replay *r, struct thread *t, const struct vclock *clock,
                        uint64_t end_ns);
@@ -563,8 +561,6 @@ void handover_on_op(struct replay *r, const struct op *op, struct thread *t);
 /* ---- resources.c ----------------------------------------------------------------------------- */
 
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
-/* A failing call was given a handle that had been destroyed: enters that, and returns true. */
-bool resources_explain(struct replay *r, const struct reader_event *e, struct thread *t);
 /* After the last event. failed: the run ended on an error. */
 void resources_finish(struct replay *r, bool failed);
 void resources_free_space(struct space *s);
@@ -642,9 +638,5 @@ struct stale_facts {
     bool dirty;
 };
 void stale_describe(const struct replay *r, struct stale_facts *out);
-
-/* ---- judge.c --------------------------------------------------------------------------------- */
-
-NODISCARD enum rc judge_make(struct replay *r, verdict **out, struct err *e);
 
 #endif

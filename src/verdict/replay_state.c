@@ -6,7 +6,7 @@
 
 /* ---- processes and threads ------------------------------------------------------------------- */
 
-struct space *replay_space(struct replay *r, uint32_t process) {
+static struct space *space_of(struct replay *r, uint32_t process) {
     struct space *known = table_find(&r->space_of, process);
     if (known)
         return known;
@@ -34,7 +34,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     if (t->seen)
         return t;
     const struct thread_value *v = reader_thread(r->r, id);
-    t->space = replay_space(r, v ? v->process : 0);
+    t->space = space_of(r, v ? v->process : 0);
     if (!t->space)
         return NULL;
     t->seen = true;

@@ -192,13 +192,14 @@ static bool is_about_handles(unsigned status) {
            status == hipErrorInvalidValue || status == hipErrorInvalidContext;
 }
 
-bool resources_explain(struct replay *r, const struct reader_event *e, struct thread *t) {
+/* A failing call was given a handle that had been destroyed: enters that. */
+static void explain(struct replay *r, const struct reader_event *e, struct thread *t) {
     enum space_resource kind;
     const struct resource *x =
         is_about_handles(e->event.status) ? used_after(r, &e->event, t->space, &kind) : NULL;
     struct failure *failure = x ? replay_failure(r, e->seq) : NULL;
     if (!x || x->gone < r->gap)
-        return false;
+        return;
     struct found f = {
         .hypothesis = releases(e->event.kind) ? HYPOTHESIS_DOUBLE_FREE : HYPOTHESIS_USE_AFTER_FREE,
         .culprit = e->seq,
@@ -218,7 +219,6 @@ bool resources_explain(struct replay *r, const struct reader_event *e, struct th
     findings_add(r, &f);
     if (failure)
         failure->explained = true;
-    return true;
 }
 
 /* ---- one event after the other --------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static void on_call(struct replay *r, const struct reader_event *e, struct space
 
 void resources_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *s = t->space;
-    (void)resources_explain(r, e, t);
+    explain(r, e, t);
     switch (e->event.kind) {
     case EVENT_STREAM_CREATE:
         make(r, e, s, SPACE_RESOURCE_STREAM, e->event.dst);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/json_tree.h"
 #include "greta_build.h"
 #include "tools/audit/matrix.h"
@@ -72,14 +73,11 @@ static struct matrix_finding *find_finding(struct matrix_total *t, struct matrix
             return &t->findings[i];
     if (t->finding_count == FINDINGS_MAX)
         return NULL;
-    if (t->finding_count == t->finding_room) {
-        size_t room = t->finding_room ? 2 * t->finding_room : 16;
-        struct matrix_finding *more = realloc(t->findings, room * sizeof *more);
-        if (!more)
-            return NULL;
-        t->findings = more;
-        t->finding_room = room;
-    }
+    struct matrix_finding *more =
+        grow_array(t->findings, &t->finding_room, t->finding_count, sizeof *more);
+    if (!more)
+        return NULL;
+    t->findings = more;
     struct matrix_finding *new = &t->findings[t->finding_count++];
     *new = (struct matrix_finding){ .hypothesis = (enum verdict_hypothesis_id)hypothesis,
                                     .culprit = what,

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
+
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -61,14 +63,10 @@ static void read_all(struct list *l) {
         long pid = strtol(entry->d_name, NULL, 10);
         if (pid <= 0 || !read_process(&p, (pid_t)pid))
             continue;
-        if (l->count == l->room) {
-            size_t room = l->room ? 2 * l->room : 256;
-            struct process *at = realloc(l->at, room * sizeof *at);
-            if (!at)
-                break;
-            l->at = at;
-            l->room = room;
-        }
+        struct process *at = grow_array(l->at, &l->room, l->count, sizeof *at);
+        if (!at)
+            break;
+        l->at = at;
         l->at[l->count++] = p;
     }
     if (d)

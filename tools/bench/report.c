@@ -36,7 +36,9 @@ static unsigned peak_bits(const struct report *r) {
     return r->work.is_float ? 32 : 8;
 }
 
-double report_fraction(const struct report *r, const struct measure_run *run) {
+/* Of the bandwidth (decode) or of the multiplication peak (prompt: 8-bit, or float for a model of
+ * floats) of as many threads; NAN if there is nothing to compare with. */
+static double fraction_of(const struct report *r, const struct measure_run *run) {
     const struct machine *m = find_machine(r, run->threads);
     if (!r->host || !m || !run->count)
         return NAN;
@@ -79,7 +81,7 @@ static void print_machine(const struct machine *m, FILE *out) {
 
 static void print_run(const struct report *r, const struct measure_run *run, FILE *out) {
     char name[64], part[64] = "";
-    double fraction = report_fraction(r, run);
+    double fraction = fraction_of(r, run);
     report_name_run(run, name, sizeof name);
     if (!isnan(fraction))
         snprintf(part, sizeof part, "%5.1f%% of %s", fraction * 100,
@@ -175,12 +177,12 @@ static void write_run(const struct report *r, const struct measure_run *run, str
     if (prompt) {
         const struct machine *m = find_machine(r, run->threads);
         json_double(j, "gops", prompt_gops(r, run));
-        json_double(j, "peak_fraction", report_fraction(r, run));
+        json_double(j, "peak_fraction", fraction_of(r, run));
         json_double(j, "float_peak_fraction",
                     r->host ? prompt_gops(r, run) / best_gops(m, 32) : NAN);
     } else {
         json_double(j, "read_gbps", decode_gbps(r, run));
-        json_double(j, "read_fraction", report_fraction(r, run));
+        json_double(j, "read_fraction", fraction_of(r, run));
     }
     json_array_open(j, "samples");
     for (uint32_t i = 0; i < run->count; i++)

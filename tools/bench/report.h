@@ -31,9 +31,6 @@ struct report {
     bool interrupted;
 };
 
-/* Of the bandwidth (decode) or of the multiplication peak (prompt: 8-bit, or float for a model of
- * floats) of as many threads; NAN if there is nothing to compare with. */
-double report_fraction(const struct report *r, const struct measure_run *run);
 /* "decode 64 after 1800" */
 void report_name_run(const struct measure_run *run, char *text, size_t size);
 

@@ -143,7 +143,6 @@ NODISCARD enum rc gguf_get_array(const gguf *g, const char *key, enum gguf_type 
 NODISCARD enum rc gguf_try_u64(const gguf *g, const char *key, uint64_t *out, struct err *e);
 NODISCARD enum rc gguf_try_u32(const gguf *g, const char *key, uint32_t *out, struct err *e);
 NODISCARD enum rc gguf_try_f64(const gguf *g, const char *key, double *out, struct err *e);
-NODISCARD enum rc gguf_try_bool(const gguf *g, const char *key, bool *out, struct err *e);
 NODISCARD enum rc gguf_try_string(const gguf *g, const char *key, struct gguf_string *out,
                                   struct err *e);
 

@@ -30,7 +30,7 @@ enum rc gguf_try_f64(const gguf *g, const char *key, double *out, struct err *e)
     return k ? gguf_value_f64(gguf_path(g), k, out, e) : RC_OK;
 }
 
-enum rc gguf_try_bool(const gguf *g, const char *key, bool *out, struct err *e) {
+static enum rc try_bool(const gguf *g, const char *key, bool *out, struct err *e) {
     const struct gguf_key *k = gguf_find_key(g, key);
     if (!k)
         return RC_OK;
@@ -63,7 +63,7 @@ enum rc gguf_get_f64(const gguf *g, const char *key, double *out, struct err *e)
 }
 
 enum rc gguf_get_bool(const gguf *g, const char *key, bool *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_bool(g, key, out, e) : absent(g, key, e);
+    return gguf_find_key(g, key) ? try_bool(g, key, out, e) : absent(g, key, e);
 }
 
 enum rc gguf_get_string(const gguf *g, const char *key, struct gguf_string *out, struct err *e) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/grow.h"
 
 struct buffer {
     uint8_t *data; /* owned */
@@ -279,15 +280,9 @@ void gguf_writer_copy_key(gguf_writer *w, const struct gguf_key *key) {
 }
 
 static bool grow_tensors(gguf_writer *w) {
-    if (w->tensor_count < w->tensor_room)
-        return true;
-    uint64_t room = w->tensor_room ? w->tensor_room * 2 : 64;
-    struct tensor *bigger = realloc(w->tensors, room * sizeof *bigger);
-    if (!bigger)
-        return false;
-    w->tensors = bigger;
-    w->tensor_room = room;
-    return true;
+    struct tensor *more = grow_array(w->tensors, &w->tensor_room, w->tensor_count, sizeof *more);
+    w->tensors = more ? more : w->tensors;
+    return more;
 }
 
 uint64_t gguf_writer_add_tensor(gguf_writer *w, const char *name, enum tensor_type type,

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum {
     CHAT_TRIM = 1,
     CHAT_INSIDE = 2,
@@ -103,14 +105,10 @@ enum rc chat_template_detect(enum chat_template *out, const tokenizer *t, struct
 
 static enum rc pieces_add(struct chat_pieces *p, enum chat_piece_kind kind, const char *text,
                           size_t len, struct err *e) {
-    if (p->count == p->room) {
-        size_t room = p->room ? 2 * p->room : 32;
-        struct chat_piece *items = realloc(p->items, room * sizeof *items);
-        if (!items)
-            return err_set(e, RC_MEMORY, "no memory for a conversation");
-        p->items = items;
-        p->room = room;
-    }
+    struct chat_piece *items = grow_array(p->items, &p->room, p->count, sizeof *items);
+    if (!items)
+        return err_set(e, RC_MEMORY, "no memory for a conversation");
+    p->items = items;
     p->items[p->count++] = (struct chat_piece){ kind, text, len };
     return RC_OK;
 }

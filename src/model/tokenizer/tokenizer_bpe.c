@@ -5,9 +5,9 @@
 #include "model/tokenizer/tokenizer_internal.h"
 #include "model/tokenizer/tokenizer_merge.h"
 
-/* The alphabet: printable Latin-1 bytes stand for themselves; the 68 others, in order, for U+0100
- * and following. */
-uint32_t tokenizer_bpe_character(uint8_t byte) {
+/* GPT-2's alphabet has a printable character for every byte: printable Latin-1 bytes stand for
+ * themselves; the 68 others, in order, for U+0100 to U+0143. */
+static uint32_t character_of(uint8_t byte) {
     if ((byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD))
         return byte;
     if (byte <= 0x20)
@@ -19,7 +19,7 @@ uint32_t tokenizer_bpe_character(uint8_t byte) {
 
 int tokenizer_bpe_byte(uint32_t character) {
     if (character < 0x100)
-        return tokenizer_bpe_character((uint8_t)character) == character ? (int)character : -1;
+        return character_of((uint8_t)character) == character ? (int)character : -1;
     if (character <= 0x120)
         return (int)(character - 0x100);
     if (character <= 0x142)
@@ -127,7 +127,7 @@ enum rc tokenizer_bpe_build(tokenizer *t, const struct vocab_source *s, struct e
         return rc;
     for (unsigned b = 0; b < 256; b++) {
         char bytes[4];
-        size_t n = utf8_encode(tokenizer_bpe_character((uint8_t)b), bytes);
+        size_t n = utf8_encode(character_of((uint8_t)b), bytes);
         int32_t id = vocab_table_find(&t->tokens, bytes, n);
         int32_t extra = id < 0 ? vocab_table_find(&t->bpe.extra, bytes, n) : -1;
         t->bpe.bytes[b] = id >= 0      ? (uint32_t)id
@@ -197,7 +197,7 @@ static int32_t bpe_whole_word(const struct bpe_run *run, const char *word, uint3
     for (uint32_t i = 0; i < len; i++) {
         if (n >= tokens->longest)
             return -1;
-        n += utf8_encode(tokenizer_bpe_character((uint8_t)word[i]), run->spelling + n);
+        n += utf8_encode(character_of((uint8_t)word[i]), run->spelling + n);
     }
     return vocab_table_find(tokens, run->spelling, n);
 }

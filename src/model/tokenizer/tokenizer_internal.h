@@ -105,8 +105,7 @@ void fragments_close(struct fragment_list *list);
 /* Decodes all pieces (tokenizer_decode.c). */
 NODISCARD enum rc tokenizer_build_pieces(tokenizer *t, struct err *e);
 
-/* GPT-2's alphabet: every byte as a printable character, U+0021 to U+0143. */
-uint32_t tokenizer_bpe_character(uint8_t byte);
-int tokenizer_bpe_byte(uint32_t character); /* -1: none */
+/* The byte that a character of GPT-2's alphabet stands for; -1: none. */
+int tokenizer_bpe_byte(uint32_t character);
 
 #endif

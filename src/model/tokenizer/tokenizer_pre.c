@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "model/tokenizer/utf8.h"
 
 enum { PRE_MAX_EXPRESSIONS = 4 };
@@ -223,14 +224,10 @@ struct pre_ends {
 };
 
 static bool pre_ends_add(struct pre_ends *list, uint32_t end) {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 64;
-        uint32_t *grown = realloc(list->end, room * sizeof *grown);
-        if (!grown)
-            return false;
-        list->end = grown;
-        list->room = room;
-    }
+    uint32_t *grown = grow_array(list->end, &list->room, list->count, sizeof *grown);
+    if (!grown)
+        return false;
+    list->end = grown;
     list->end[list->count++] = end;
     return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "model/tokenizer/tokenizer_internal.h"
 
 static uint32_t special_length(const tokenizer *t, uint32_t id) {
@@ -98,14 +99,10 @@ static bool specials_mark(const tokenizer *t, const char *text, uint32_t len, ui
 }
 
 static bool fragments_add(struct fragment_list *list, uint32_t start, uint32_t len, int32_t token) {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 16;
-        struct fragment *items = realloc(list->items, room * sizeof *items);
-        if (!items)
-            return false;
-        list->items = items;
-        list->room = room;
-    }
+    struct fragment *items = grow_array(list->items, &list->room, list->count, sizeof *items);
+    if (!items)
+        return false;
+    list->items = items;
     list->items[list->count++] = (struct fragment){ start, len, token };
     return true;
 }

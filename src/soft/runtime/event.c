@@ -63,7 +63,8 @@ static struct soft_event *new_event(unsigned flags) {
 
 enum { PAGE = 4096, POLL_NS = 50000 };
 
-bool soft_event_map(struct soft_event *ev, int file) {
+/* Maps the counters of an interprocess event from the file, which the event owns from now on. */
+static bool map_counters(struct soft_event *ev, int file) {
     void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (page == MAP_FAILED)
         return false;
@@ -81,7 +82,7 @@ static bool share(struct soft_event *ev) {
     int file = memfd_create("greta-event", MFD_CLOEXEC);
     if (file < 0)
         return false;
-    if (!ftruncate(file, PAGE) && soft_event_map(ev, file))
+    if (!ftruncate(file, PAGE) && map_counters(ev, file))
         return true;
     close(file);
     return false;
@@ -89,7 +90,7 @@ static bool share(struct soft_event *ev) {
 
 struct soft_event *soft_event_import(int file) {
     struct soft_event *ev = new_event(hipEventInterprocess | hipEventDisableTiming);
-    if (!ev || soft_event_map(ev, file))
+    if (!ev || map_counters(ev, file))
         return ev;
     soft_handle_free(soft_events(), ev);
     return NULL;
@@ -168,7 +169,7 @@ hipError_t soft_event_record_locked(struct soft_event *ev, struct soft_stream *s
     return r;
 }
 
-hipError_t soft_event_record(struct soft_event *ev, struct soft_stream *st) {
+static hipError_t record(struct soft_event *ev, struct soft_stream *st) {
     struct soft_op *op = soft_op_new(SOFT_OP_RECORD, "hipEventRecord");
     if (!op)
         return hipErrorOutOfMemory;
@@ -195,7 +196,7 @@ hipError_t soft_hipEventRecord(hipEvent_t event, hipStream_t stream) {
         return r;
     if (ev->device != st->device)
         return hipErrorInvalidHandle;
-    return st->capture ? soft_capture_record(st, ev) : soft_event_record(ev, st);
+    return st->capture ? soft_capture_record(st, ev) : record(ev, st);
 }
 
 hipError_t soft_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) {

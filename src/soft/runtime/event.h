@@ -38,16 +38,13 @@ struct soft_event {
 struct soft_handles *soft_events(void);
 void soft_event_completed(struct soft_event *event, uint64_t generation,
                           struct soft_event_shared *shared, uint64_t number);
-/* Maps the counters of an interprocess event from the file, which the event owns from now on. */
-bool soft_event_map(struct soft_event *event, int file);
 /* An event with those counters; NULL without memory. */
 struct soft_event *soft_event_import(int file);
-/* hipEventRecord and hipStreamWaitEvent on streams that do not capture. */
-hipError_t soft_event_record(struct soft_event *event, struct soft_stream *stream);
-/* The same with op, a new SOFT_OP_RECORD, for a caller that holds the scheduler's lock. On failure
- * op is still the caller's. */
+/* hipEventRecord on a stream that does not capture, with op, a new SOFT_OP_RECORD, for a caller
+ * that holds the scheduler's lock. On failure op is still the caller's. */
 hipError_t soft_event_record_locked(struct soft_event *event, struct soft_stream *stream,
                                     struct soft_op *op);
+/* hipStreamWaitEvent on a stream that does not capture. */
 hipError_t soft_event_wait(struct soft_event *event, struct soft_stream *stream);
 
 #endif

@@ -48,7 +48,6 @@ static const uint64_t guard_min = 64u << 10, guard_max = 1u << 30;
 struct soft_layout soft_layout;
 
 struct spin soft_memory_lock;
-_Atomic uint64_t soft_memory_generation;
 struct rangemap soft_memory_table; /* address -> struct soft_block */
 static struct {
     struct soft_block *oldest, *newest; /* freed blocks */
@@ -300,15 +299,9 @@ struct soft_block *soft_memory_new_block(int device, enum soft_block_kind kind, 
     return b;
 }
 
-/* What soft_memory_find() answers has changed. Under soft_memory_lock. */
-void soft_memory_note_change(void) {
-    atomic_fetch_add_explicit(&soft_memory_generation, 1, memory_order_release);
-}
-
 bool soft_memory_insert(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     bool ok = rangemap_insert(&soft_memory_table, b->addr, b->size, b, NULL) == RC_OK;
-    soft_memory_note_change();
     spin_unlock(&soft_memory_lock);
     return ok;
 }
@@ -326,7 +319,6 @@ bool soft_memory_place(struct soft_block *b) {
         }
         if (ok)
             used[b->device] += cost(b);
-        soft_memory_note_change();
     }
     spin_unlock(&soft_memory_lock);
     return ok;
@@ -335,7 +327,6 @@ bool soft_memory_place(struct soft_block *b) {
 void soft_memory_displace(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     rangemap_remove(&soft_memory_table, b->addr, NULL);
-    soft_memory_note_change();
     used[b->device] -= cost(b);
     spin_unlock(&soft_memory_lock);
     free(b);
@@ -390,7 +381,6 @@ hipError_t soft_memory_commit(struct soft_block *b) {
     soft_slack_fill(b);
     spin_lock(&soft_memory_lock);
     b->state = SOFT_LIVE;
-    soft_memory_note_change();
     spin_unlock(&soft_memory_lock);
     return hipSuccess;
 }
@@ -400,7 +390,6 @@ static void free_host(struct soft_block *b) {
     soft_tensor_forget(b->addr, b->size);
     spin_lock(&soft_memory_lock);
     rangemap_remove(&soft_memory_table, b->addr, NULL);
-    soft_memory_note_change();
     spin_unlock(&soft_memory_lock);
     soft_slack_look(b, 0, &found);
     soft_slack_tell(&found);
@@ -419,7 +408,6 @@ static bool withdraw(struct soft_block *b) {
         b->state = SOFT_PENDING;
         b->claimed = false;
         graph_used[b->device] -= b->size;
-        soft_memory_note_change();
     }
     spin_unlock(&soft_memory_lock);
     if (is_in_use) {
@@ -444,7 +432,6 @@ void soft_memory_free(struct soft_block *b) {
         soft_slack_look(b, 0, &found);
     if (mine) {
         b->state = SOFT_FREED;
-        soft_memory_note_change();
         used[b->device] -= cost(b);
     }
     spin_unlock(&soft_memory_lock);

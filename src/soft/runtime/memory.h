@@ -112,10 +112,6 @@ hipError_t soft_memory_import(int device, int file, uint64_t offset, uint64_t si
 /* Frees everything of a device but module variables (hipDeviceReset). */
 void soft_memory_reset(int device);
 
-/* Changes whenever an answer of soft_memory_find() may have: code that remembers answers asks this
- * first.
- */
-extern _Atomic uint64_t soft_memory_generation;
 /* A copy of the block that contains addr and is not freed; false if there is none. */
 bool soft_memory_find(uint64_t addr, struct soft_block *out);
 /* The block that starts at addr, in any state but freed; NULL if none. */

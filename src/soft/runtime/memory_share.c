@@ -55,7 +55,6 @@ struct soft_block *soft_memory_adopt(int device, uint64_t addr, uint64_t size) {
 void soft_memory_disown(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     b->state = SOFT_FREED;
-    soft_memory_note_change();
     soft_memory_remember(b);
     spin_unlock(&soft_memory_lock);
 }
@@ -108,7 +107,6 @@ hipError_t soft_memory_import(int device, int file, uint64_t offset, uint64_t si
     }
     spin_lock(&soft_memory_lock);
     b->state = SOFT_LIVE;
-    soft_memory_note_change();
     spin_unlock(&soft_memory_lock);
     *out = b;
     return hipSuccess;

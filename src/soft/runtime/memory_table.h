@@ -22,9 +22,8 @@ bool soft_memory_place(struct soft_block *b);
 /* Undoes that and frees b. */
 void soft_memory_displace(struct soft_block *b);
 
-/* Under the lock: what soft_memory_find() answers has changed; a freed block enters the history; it
- * leaves it, and its addresses may be used again. */
-void soft_memory_note_change(void);
+/* Under the lock: a freed block enters the history; it leaves it, and its addresses may be used
+ * again. */
 void soft_memory_remember(struct soft_block *b);
 void soft_memory_forget(struct soft_block *b);
 

@@ -328,7 +328,8 @@ static struct batch run_and_pick(struct batch b, bool pick_next) {
     return retire_and_pick(b, pick_next);
 }
 
-void soft_schedule_complete(struct soft_op *op) {
+/* op was run outside the dispatcher (host.c) and is done. */
+static void complete_host_op(struct soft_op *op) {
     complete(op);
     retire_and_pick((struct batch){ op, op, 1 }, false);
     wake_dispatcher();
@@ -676,7 +677,7 @@ void soft_schedule_drain(int device) {
 
 enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e) {
     s.run = run;
-    soft_host_init(run, soft_schedule_complete);
+    soft_host_init(run, complete_host_op);
     s.spin_ns = cpu_count() > 1 ? SPIN_NS : 0;
     s.random = soft_settings()->seed * 0x9E3779B97F4A7C15ull + 0x1234567ull;
     s.random += s.random == 0;

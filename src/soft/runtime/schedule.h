@@ -29,8 +29,6 @@ void soft_schedule_wait(struct soft_stream *stream, uint64_t seq);
 bool soft_schedule_poll(struct soft_stream *stream, uint64_t seq);
 /* Waits for all queued work of a device; negative: of all. */
 void soft_schedule_drain(int device);
-/* op was run outside the dispatcher (host.c) and is done. */
-void soft_schedule_complete(struct soft_op *op);
 /* A number from the schedule's random stream, for choices that HIP leaves open. */
 uint64_t soft_schedule_random(void);
 

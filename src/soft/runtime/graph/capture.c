@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/event.h"
 #include "soft/runtime/graph/capture.h"
@@ -84,14 +85,10 @@ static void guard_legacy(const struct soft_stream *st, bool begin) {
 
 /* st becomes part of c. NULL: no memory. */
 static struct branch *join(struct soft_capture *c, struct soft_stream *st) {
-    if (c->branch_count == c->branch_room) {
-        size_t room = c->branch_room ? 2 * c->branch_room : 4;
-        struct branch *more = realloc(c->branches, room * sizeof *more);
-        if (!more)
-            return NULL;
-        c->branches = more;
-        c->branch_room = room;
-    }
+    struct branch *more = grow_array(c->branches, &c->branch_room, c->branch_count, sizeof *more);
+    if (!more)
+        return NULL;
+    c->branches = more;
     struct branch *b = &c->branches[c->branch_count++];
     *b = (struct branch){ .stream = st };
     st->capture = c;
@@ -126,14 +123,10 @@ static void clear_event(struct soft_event *ev) {
 }
 
 static bool remember_event(struct soft_capture *c, struct soft_event *ev) {
-    if (c->event_count == c->event_room) {
-        size_t room = c->event_room ? 2 * c->event_room : 4;
-        struct soft_event **more = realloc(c->events, room * sizeof *more);
-        if (!more)
-            return false;
-        c->events = more;
-        c->event_room = room;
-    }
+    struct soft_event **more = grow_array(c->events, &c->event_room, c->event_count, sizeof *more);
+    if (!more)
+        return false;
+    c->events = more;
     c->events[c->event_count++] = ev;
     return true;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "soft/runtime/graph/graph.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/op.h"
@@ -11,14 +12,10 @@
 /* ---- lists --------------------------------------------------------------------------------- */
 
 bool node_list_add(struct node_list *list, struct graph_node *node) {
-    if (list->count == list->room) {
-        size_t room = list->room ? 2 * list->room : 4;
-        struct graph_node **more = realloc(list->at, room * sizeof *more);
-        if (!more)
-            return false;
-        list->at = more;
-        list->room = room;
-    }
+    struct graph_node **more = grow_array(list->at, &list->room, list->count, sizeof *more);
+    if (!more)
+        return false;
+    list->at = more;
     list->at[list->count++] = node;
     return true;
 }

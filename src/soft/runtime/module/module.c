@@ -327,21 +327,6 @@ void soft_module_set_pointer(struct soft_module *module, const char *name, uint6
     pthread_mutex_unlock(&lock);
 }
 
-bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_module_part *out) {
-    if (!module->block || addr - module->block->addr >= module->extent.bytes)
-        return false;
-    uint64_t bias = module->block->addr - module->extent.first;
-    const struct codeobj_variable *v = codeobj_list_variable_at(module->list, addr - bias);
-    const struct codeobj_function *f = codeobj_list_function_at(module->list, addr - bias);
-    *out = (struct soft_module_part){ .addr = addr };
-    if (v)
-        *out =
-            (struct soft_module_part){ v->name, v->address + bias, v->size, !v->constant, false };
-    else if (f)
-        *out = (struct soft_module_part){ f->name, f->address + bias, f->size, false, true };
-    return true;
-}
-
 /* What headers of HIP do was asked for by the function that they are inlined into. */
 static bool is_of_a_header(const struct codeobj_place *p) {
     return p->inlined &&
@@ -368,16 +353,6 @@ static bool place(const struct soft_function *function, uint64_t pc, char *out, 
                  p->line);
     codeobj_lines_close(&lines);
     return known;
-}
-
-void soft_module_code(struct soft_module *module, struct soft_module_code *out) {
-    *out = (struct soft_module_code){
-        .list = module->list,
-        .extent = &module->extent,
-        .base = module->block ? module->block->addr : 0,
-        .image = module->image.bytes,
-        .image_bytes = module->image.size,
-    };
 }
 
 /* ---- HIP ----------------------------------------------------------------------------------- */

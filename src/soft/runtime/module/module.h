@@ -69,25 +69,6 @@ void soft_module_prepare(void);
 pthread_mutex_t *soft_module_lock(void);
 pthread_mutex_t *soft_symbol_lock(void);
 
-/* What lies at a device address of a loaded module: a variable, static ones too, or a function. */
-struct soft_module_part {
-    const char *name; /* NULL: something without a name; lives as long as the module */
-    uint64_t addr, size;
-    bool writable, code;
-};
-/* False if the address is not the module's. */
-bool soft_module_part(struct soft_module *module, uint64_t addr, struct soft_module_part *out);
-
-/* For those who run its code. Lives as long as the module; list is NULL for native modules. */
-struct soft_module_code {
-    const struct codeobj_list *list;
-    const struct codeobj_extent *extent;
-    uint64_t base; /* device address of extent->first */
-    const unsigned char *image;
-    size_t image_bytes;
-};
-void soft_module_code(struct soft_module *module, struct soft_module_code *out);
-
 /* Where in the sources an instruction of the function's module is: "saxpy at saxpy.hip:12", where
  * it was compiled with -g and libdw is installed; false if that is not known. Slow. */
 static inline bool soft_module_place(const struct soft_function *function, uint64_t pc, char *out,
