@@ -116,8 +116,7 @@ static void print_end(const reader *r, const struct reader_counts *c, uint64_t s
            c->whole, shown, c->extras, i->lost, c->overwritten, c->torn, c->truncated,
            i->lost_definitions);
     if (i->clean)
-        printf("# closed cleanly: %u of %u processes ended their recording\n", i->ended,
-               i->attached);
+        printf("# closed cleanly: all %u processes ended their recording\n", i->attached);
     else
         printf("# not closed: %u of %u processes ended their recording\n", i->ended, i->attached);
 }
