@@ -9,8 +9,8 @@ void *grow_array(void *array, size_t *room, size_t count, size_t size) {
         return array;
     while (more <= count && more < 2 * more)
         more *= 2;
-    array = more > count ? reallocarray(array, more, size) : NULL;
-    if (array)
+    void *moved = more > count ? reallocarray(array, more, size) : NULL;
+    if (moved)
         *room = more;
-    return array;
+    return moved;
 }

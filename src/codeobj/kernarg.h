@@ -10,7 +10,7 @@
 
 #include "codeobj/codeobj.h"
 
-/* What hidden arguments tell. Addresses are device addresses, 0 for what there is not. */
+/* What hidden arguments contain. Addresses are device addresses, 0 for what there is not. */
 struct codeobj_dispatch {
     uint32_t grid[3];  /* work-items */
     uint32_t block[3]; /* work-items per workgroup */

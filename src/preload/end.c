@@ -1,7 +1,7 @@
 /* end.c - ends of a process at which no exit handler runs: _exit, _Exit, quick_exit.
  *
  * Forked children usually end this way, and that is an orderly end: the recording says so. What
- * vfork makes shares our memory and is not this process; it is told by its number. */
+ * vfork makes shares our memory and is not this process; it is recognised by its process id. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* host.h - host memory that unfinished copies use.
  *
- * The audit tells about every asynchronous copy with a side in host memory; it is unfinished until
+ * The audit reports every asynchronous copy with a side in host memory; it is unfinished until
  * the program waited for it. What is freed or unmapped in that time, or is on the stack of a
  * function that returns, is recorded as HOST_FREE; with
  * GCORE_WATCH_HOST=1 also the first access, see watch.h. Thread-safe; a signal handler that

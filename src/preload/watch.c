@@ -15,7 +15,8 @@
  * a number of accesses the watch ends, because a loop over a large buffer would take too long.
  *
  * Two threads can fault on one page at once. The second then finds a page that is open again, and
- * is told by the list of those that were opened last; a fault that repeats is somebody else's. */
+ * recognises it by the list of those that were opened last; a fault that repeats is somebody
+ * else's. */
 #include "preload/watch.h"
 
 #include <greta/soft.h>

@@ -6,7 +6,7 @@
  * A chunk holds either events or definitions. event_chunk[i] says where the chunk with the ring
  * positions i * events_per_chunk and up is, definition_chunk[i] the same for the definition stream:
  * the number of the file chunk plus one, 0 if there is none yet. Every number below is in the byte
- * order of the machine that wrote it (byte_order tells).
+ * order of the machine that wrote it (byte_order says which).
  *
  * Nobody holds a lock on the file: a process can be killed at any instruction and must not stop
  * the others. A chunk is taken by counting file_chunks up and published by a compare-and-swap on

@@ -491,7 +491,7 @@ static void copy_extras(const reader *r, struct reader_event *out) {
         memcpy(out->extra, d + 1, d->key_bytes);
 }
 
-/* Reads the extras of out->event, which is at out->seq, from the slots after it. Each tells its
+/* Reads the extras of out->event, which is at out->seq, from the slots after it. Each holds its
  * place and their number, so that those after a torn one are found. */
 static void read_extras(const reader *r, struct reader_event *out) {
     union event_slot slot;

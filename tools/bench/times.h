@@ -1,5 +1,5 @@
 /* times.h - for --explain: where the time of a run's last sample goes, per kernel and per thread.
- * Only the software device tells. Not thread-safe. */
+ * Only the software device reports them. Not thread-safe. */
 #ifndef TOOLS_BENCH_TIMES_H
 #define TOOLS_BENCH_TIMES_H
 
