@@ -510,6 +510,12 @@ static void fused_matmuls_of_whole_tiles_agree(void **state) {
         struct kern_matmul_gate_up b = example_matmul_gate_up(&x, types, tokens, 128, 32);
         assert_twins(KERN_matmul_gate_up, &b, SUMS, "whole tiles", tokens, 0, 0);
     }
+    for (uint32_t tokens = 1; tokens <= 65; tokens += 64) { /* one row and one token more */
+        struct kern_matmul_qkv a = example_matmul_qkv(&x, types, tokens, 129, 129, 32, false);
+        assert_twins(KERN_matmul_qkv, &a, SUMS, "tiles and one", tokens, 0, 0);
+        struct kern_matmul_gate_up b = example_matmul_gate_up(&x, types, tokens, 129, 32);
+        assert_twins(KERN_matmul_gate_up, &b, SUMS, "tiles and one", tokens, 0, 0);
+    }
 }
 
 static void assert_activate(const enum tensor_type types[2], uint32_t tokens, uint32_t hidden,
@@ -749,6 +755,8 @@ static void attention_of_a_step_agrees(void **state) {
             if (b == 1 || (b == 3 && shapes[h].heads <= 8))
                 assert_step(&steps[b], &shapes[h], type, way + way / 4, true);
         }
+    const struct heads many = { 72, 1, 64, 0, 0 }; /* more to quantise than a group has threads */
+    assert_step(&steps[0], &many, TENSOR_TYPE_F16, 1, false);
 }
 
 static void turns_agree_up_to_distant_positions(void **state) {
