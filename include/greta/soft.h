@@ -214,6 +214,10 @@ enum greta_soft_caught_kind {
     /* At the end of the program: `count` blocks, `bytes` together, that malloc() in this kernel
      * returned at at[0] are not freed. */
     GRETA_SOFT_CAUGHT_LEAK = 11,
+    /* An instruction that is for one variable of the kernel's stack only has come into two: now at
+     * `address` of the thread's scratch, before in one that is further on if `all` is 1.
+     * at[1].place names both, "a[40] = b[0]". */
+    GRETA_SOFT_CAUGHT_ARRAYS = 12,
 };
 enum greta_soft_space {
     GRETA_SOFT_SPACE_GLOBAL = 1,

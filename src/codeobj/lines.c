@@ -32,6 +32,10 @@
     F(dwarf_attr)                                                                                  \
     F(dwarf_attr_integrate)                                                                        \
     F(dwarf_formstring)                                                                            \
+    F(dwarf_formref_die)                                                                           \
+    F(dwarf_getlocation)                                                                           \
+    F(dwarf_aggregate_size)                                                                        \
+    F(dwarf_peel_type)                                                                             \
     F(dwarf_formudata)
 
 static struct {
@@ -239,4 +243,70 @@ unsigned codeobj_lines_parameters(codeobj_lines *l, const char *function, const 
         count++;
     } while (!dw.dwarf_siblingof(&child, &child));
     return count;
+}
+
+/* ---- variables ----------------------------------------------------------------------------- */
+
+struct variables {
+    struct codeobj_local *out;
+    unsigned room, count;
+};
+
+/* The type of a variable or of an element, without its name and qualifiers. */
+static bool type_of(Dwarf_Die *die, Dwarf_Die *out) {
+    Dwarf_Attribute a;
+    return dw.dwarf_attr_integrate(die, DW_AT_type, &a) && dw.dwarf_formref_die(&a, out) &&
+           !dw.dwarf_peel_type(out, out);
+}
+
+/* Where it is as long as the function runs; false if that is not one place in the frame. */
+static bool frame_offset(Dwarf_Die *die, uint64_t *out) {
+    Dwarf_Attribute a;
+    Dwarf_Op *ops;
+    size_t count;
+    if (!dw.dwarf_attr(die, DW_AT_location, &a) || a.form != DW_FORM_exprloc ||
+        dw.dwarf_getlocation(&a, &ops, &count) || count != 1 || ops[0].atom != DW_OP_fbreg ||
+        (int64_t)ops[0].number < 0)
+        return false;
+    *out = ops[0].number;
+    return true;
+}
+
+static void add_variable(struct variables *all, Dwarf_Die *die) {
+    struct codeobj_local v = { .name = name_of(die) };
+    Dwarf_Die type, element;
+    Dwarf_Word bytes;
+    if (!frame_offset(die, &v.offset) || !type_of(die, &type) ||
+        dw.dwarf_aggregate_size(&type, &bytes) || !bytes)
+        return;
+    v.bytes = bytes;
+    if (dw.dwarf_tag(&type) == DW_TAG_array_type && type_of(&type, &element) &&
+        !dw.dwarf_aggregate_size(&element, &bytes))
+        v.element = bytes;
+    if (all->count < all->room)
+        all->out[all->count] = v;
+    all->count++;
+}
+
+static void find_variables(struct variables *all, Dwarf_Die *parent, unsigned depth) {
+    enum { DEPTH_MAX = 64 };
+    Dwarf_Die die;
+    if (depth == DEPTH_MAX || dw.dwarf_child(parent, &die))
+        return;
+    do {
+        int tag = dw.dwarf_tag(&die);
+        if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter)
+            add_variable(all, &die);
+        if (tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine)
+            find_variables(all, &die, depth + 1);
+    } while (!dw.dwarf_siblingof(&die, &die));
+}
+
+unsigned codeobj_lines_locals(codeobj_lines *l, const char *function, struct codeobj_local *out,
+                              unsigned room) {
+    struct variables all = { .out = out, .room = room };
+    Dwarf_Die die;
+    if (find_function(l, function, &die))
+        find_variables(&all, &die, 0);
+    return all.count;
 }

@@ -42,4 +42,18 @@ unsigned codeobj_lines_find(codeobj_lines *lines, uint64_t address, struct codeo
 unsigned codeobj_lines_parameters(codeobj_lines *lines, const char *function, const char **names,
                                   unsigned room);
 
+/* A variable that has a place of its own on the stack of a function. */
+struct codeobj_local {
+    const char *name; /* NULL: unknown */
+    uint64_t offset;  /* in the function's frame */
+    uint64_t bytes;
+    uint64_t element; /* bytes of an element of an array, of the innermost; else 0 */
+};
+
+/* The variables, also of functions inlined into it, of the function that the linker knows by that
+ * name; how many there are, of which at most room are stored. Those that are in registers, in
+ * parts, or in parts of others are not among them. */
+unsigned codeobj_lines_locals(codeobj_lines *lines, const char *function, struct codeobj_local *out,
+                              unsigned room);
+
 #endif

@@ -135,9 +135,13 @@ static bool act_scratch(struct isa_wave *w, const struct isa_insn *i, const stru
                             .lanes = ISA_WAVE_EXEC(w) };
     uint32_t swizzled[ISA_LANES];
     if (!is_scratch(b) || b->index_stride != ISA_LANES || b->records < ISA_LANES ||
-        i->memory & ISA_MEM_IDXEN || !act->apply_near)
+        i->memory & ISA_MEM_IDXEN)
         return false;
     uint64_t base = b->base + isa_scalar32(w, i, i->src[2]);
+    if (w->memory->frame && base == w->scratch_base)
+        w->memory->frame(w->memory->context, &a, offset);
+    if (!act->apply_near)
+        return false;
     uint8_t *near = isa_reach_scratch_near(&a, base, offset, swizzled);
     if (near)
         act->apply_near(r, a.lanes, near, swizzled);

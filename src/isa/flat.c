@@ -153,6 +153,8 @@ static enum isa_result act_scratch(struct isa_wave *w, const struct isa_insn *i,
     struct isa_access a = access_of(w, i, act, ISA_SPACE_SCRATCH, lanes);
     uint8_t element[ISA_LANES][ELEMENT_MAX], *memory = NULL;
     void *host[ISA_LANES];
+    if (w->memory->frame)
+        w->memory->frame(w->memory->context, &a, offset);
     if (act_scratch_near(&a, act, r, offset))
         return ISA_CONTINUE;
     for (ISA_EACH_LANE(l, lanes)) {

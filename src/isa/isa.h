@@ -65,6 +65,9 @@ struct isa_memory {
     /* Accesses of scratch instructions, after bounds were checked: offsets in the lane's scratch.
      * May be NULL. */
     void (*scratch)(void *context, const struct isa_access *a, const uint32_t offset[ISA_LANES]);
+    /* The same of every access to scratch, also by way of a buffer, before bounds are checked. May
+     * be NULL. */
+    void (*frame)(void *context, const struct isa_access *a, const uint32_t offset[ISA_LANES]);
     /* LDS accesses, after bounds were checked; address is relative to the group's LDS. May be NULL.
      * false is a fault as above. */
     bool (*lds)(void *context, const struct isa_access *a, const uint32_t address[ISA_LANES],

@@ -1,10 +1,10 @@
-/* through.c - an abstract interpretation of a kernel; see through.h.
+/* through.c - pointer arguments along the paths of a kernel (paths.h); see through.h.
  *
  * A vector register written while some lanes are off is the new value's only as long as no other
  * lanes come back: when EXEC grows, pointers in such registers are nobody's. */
 #include "isa/through.h"
 
-#include "isa/code.h"
+#include "isa/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,28 +18,16 @@ enum value {
     KERNARG,
     ARGUMENT
 };
-enum { REGISTERS = ISA_SGPRS + ISA_VGPRS, STEPS_MAX = 1 << 22 };
+enum { REGISTERS = ISA_PATHS_REGISTERS };
 
 struct state {
     uint8_t value[REGISTERS]; /* by register: SGPRs by code, then vector registers */
-    bool in_part[ISA_VGPRS];  /* written while lanes may have been off */
-    bool is_partial;          /* lanes may be off */
-};
-
-struct block {
-    struct state before;
-    bool is_leader, is_seen, is_queued;
+    struct isa_paths_lanes lanes;
 };
 
 struct finder {
     const struct isa_through_kernel *k;
-    struct isa_code *code;
-    size_t words;
-    struct block **at; /* by dword; NULL where no block begins */
-    size_t *queue, queued;
     uint8_t *found;
-    uint64_t steps;
-    bool failed;
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -72,66 +60,36 @@ static uint8_t blend(uint8_t a, uint8_t b) {
     return is_pointer(s) ? (uint8_t)NOBODY : s;
 }
 
-static int slot_of(unsigned code) {
-    if (code < ISA_SGPRS)
-        return (int)code;
-    if (code >= ISA_VGPR0 && code < ISA_VGPR0 + ISA_VGPRS)
-        return (int)(ISA_SGPRS + code - ISA_VGPR0);
-    return -1;
-}
-
 static uint8_t get(const struct state *s, unsigned code) {
-    int slot = slot_of(code);
+    int slot = isa_paths_register(code);
     if (slot < 0)
         return code >= ISA_SHARED_BASE && code <= ISA_PRIVATE_LIMIT ? LOADED : NUMBER;
     return s->value[slot];
 }
 
 static void set(struct state *s, unsigned code, uint8_t value) {
-    int slot = slot_of(code);
+    int slot = isa_paths_register(code);
     if (slot < 0)
         return;
     s->value[slot] = value;
     if (slot >= ISA_SGPRS)
-        s->in_part[slot - ISA_SGPRS] = s->is_partial;
+        s->lanes.in_part[slot - ISA_SGPRS] = s->lanes.is_partial;
 }
 
 /* Dword d of source n: constants have none. */
 static uint8_t source(const struct state *s, const struct isa_insn *i, unsigned n, unsigned d) {
     unsigned code = i->src[n];
     return isa_type_dwords(isa_info[i->op].type[n + 1]) > d
-               ? get(s, code + (slot_of(code) < 0 ? 0 : d))
+               ? get(s, code + (isa_paths_register(code) < 0 ? 0 : d))
                : (uint8_t)NUMBER;
 }
 
 /* ---- EXEC ------------------------------------------------------------------------------------ */
 
-static void narrow(struct state *s) {
-    s->is_partial = true;
-}
-
 static void widen(struct state *s) {
     for (unsigned r = 0; r < ISA_VGPRS; r++)
-        if (s->in_part[r] && is_pointer(s->value[ISA_SGPRS + r]))
+        if (s->lanes.in_part[r] && is_pointer(s->value[ISA_SGPRS + r]))
             s->value[ISA_SGPRS + r] = NOBODY;
-    s->is_partial = true;
-}
-
-static void follow_exec(struct state *s, const struct isa_insn *i) {
-    bool ands = i->op == ISA_OP_s_and_b64, removes = i->op == ISA_OP_s_andn2_b64;
-    bool of_exec = i->src[0] == ISA_EXEC || (ands && i->src[1] == ISA_EXEC);
-    if (i->op == ISA_OP_s_and_saveexec_b64 || ((ands || removes) && of_exec))
-        narrow(s);
-    else
-        widen(s);
-}
-
-static bool writes_exec(const struct isa_insn *i) {
-    unsigned encoding = isa_info[i->op].encoding;
-    if (strstr(isa_info[i->op].name, "saveexec") || strstr(isa_info[i->op].name, "wrexec"))
-        return true;
-    return encoding <= ISA_ENC_SOP1 && isa_info[i->op].type[0] != ISA_TYPE_NONE &&
-           (i->dst == ISA_EXEC || i->dst == ISA_EXEC + 1);
 }
 
 /* ---- instructions ---------------------------------------------------------------------------- */
@@ -260,14 +218,12 @@ static void follow_arithmetic(struct state *s, const struct isa_insn *i) {
     if (strstr(info->name, "saveexec") || strstr(info->name, "wrexec"))
         for (unsigned d = 0; d < 2; d++)
             set(s, i->dst + d, NUMBER);
-    if (mask && strstr(info->name, "v_cmpx"))
-        narrow(s);
 }
 
 /* The argument that both halves of an address come from, else 0. */
 static uint8_t pair(const struct state *s, unsigned code) {
     uint8_t low = get(s, code);
-    return slot_of(code) >= 0 && low >= ARGUMENT && get(s, code + 1) == low
+    return isa_paths_register(code) >= 0 && low >= ARGUMENT && get(s, code + 1) == low
                ? (uint8_t)(low - ARGUMENT)
                : 0;
 }
@@ -309,130 +265,41 @@ static void follow_memory(const struct finder *f, struct state *s, const struct 
         set(s, i->dst + d, v[d]);
 }
 
-static void follow(const struct finder *f, struct state *s, const struct isa_insn *i) {
+static void follow(void *context, void *state, const struct isa_insn *i, size_t word) {
+    const struct finder *f = context;
+    struct state *s = state;
     unsigned encoding = isa_info[i->op].encoding;
+    f->found[word] = argument_of(s, i);
     if (encoding == ISA_ENC_SMEM || encoding >= ISA_ENC_DS)
         follow_memory(f, s, i);
     else if (encoding != ISA_ENC_SOPP)
         follow_arithmetic(s, i);
-    if (writes_exec(i))
-        follow_exec(s, i);
+    enum isa_paths_exec exec = isa_paths_exec_of(i);
+    if (exec == ISA_PATHS_WIDENS)
+        widen(s);
+    s->lanes.is_partial |= exec != ISA_PATHS_SAME;
     if (i->op == ISA_OP_s_swappc_b64 || i->op == ISA_OP_s_call_b64) {
         memset(s->value, NOBODY, sizeof s->value);
-        s->is_partial = true;
+        s->lanes.is_partial = true;
     }
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static const struct isa_insn *insn_at(const struct finder *f, size_t word) {
-    uint64_t address = f->k->entry + 4 * (uint64_t)word;
-    const struct isa_page *p = isa_code_page(f->code, address);
-    return p ? &p->insn[(address - p->address) / 4] : NULL;
-}
-
-static bool is_branch(const struct isa_insn *i) {
-    return i->op == ISA_OP_s_branch ||
-           (i->op >= ISA_OP_s_cbranch_scc0 && i->op <= ISA_OP_s_cbranch_execnz);
-}
-
-static bool ends(const struct isa_insn *i) {
-    return i->op == ISA_OP_s_endpgm || i->op == ISA_OP_s_endpgm_saved || i->op == ISA_OP_NONE;
-}
-
-/* Instructions after which nothing here holds. */
-static bool is_beyond(const struct isa_insn *i) {
-    const char *name = isa_info[i->op].name;
-    return i->op == ISA_OP_s_setpc_b64 || i->op == ISA_OP_s_cbranch_g_fork ||
-           i->op == ISA_OP_s_cbranch_i_fork || i->op == ISA_OP_s_cbranch_join ||
-           i->op == ISA_OP_v_swap_b32 ||
-           (i->op != ISA_OP_NONE && (strstr(name, "gpr_idx") || strstr(name, "movrel") ||
-                                     strstr(name, "s_rfe") || strstr(name, "cdbg")));
-}
-
-static size_t target_of(const struct isa_insn *i, size_t word) {
-    return word + i->words + (size_t)(ptrdiff_t)(int16_t)i->imm;
-}
-
-static bool lead(struct finder *f, size_t word) {
-    if (word >= f->words)
-        return false; /* a jump out of the kernel */
-    if (!f->at[word])
-        f->at[word] = calloc(1, sizeof **f->at);
-    return f->at[word] != NULL;
-}
-
-/* Blocks begin at the entry, where branches lead, and after them. */
-static bool find_blocks(struct finder *f) {
-    if (!lead(f, f->k->skip / 4))
-        return false;
-    for (size_t word = f->k->skip / 4; word < f->words;) {
-        const struct isa_insn *i = insn_at(f, word);
-        if (!i || is_beyond(i))
-            return false;
-        size_t next = word + i->words;
-        if (is_branch(i) && !lead(f, target_of(i, word)))
-            return false;
-        if ((is_branch(i) || ends(i)) && next < f->words && !lead(f, next))
-            return false;
-        word = next;
-    }
-    return true;
-}
-
-static void enter(struct finder *f, size_t word, const struct state *s) {
-    struct block *b = word < f->words ? f->at[word] : NULL;
-    bool changed = b && !b->is_seen;
-    if (!b) {
-        f->failed = true;
-        return;
-    }
+static bool meet(void *context, void *before, const void *from, size_t word, bool back) {
+    struct state *b = before;
+    const struct state *s = from;
+    bool changed = isa_paths_join_lanes(&b->lanes, &s->lanes);
+    (void)context, (void)word, (void)back;
     for (unsigned r = 0; r < REGISTERS; r++) {
-        uint8_t v = join(b->before.value[r], s->value[r]);
-        changed |= v != b->before.value[r];
-        b->before.value[r] = v;
+        uint8_t v = join(b->value[r], s->value[r]);
+        changed |= v != b->value[r];
+        b->value[r] = v;
     }
-    for (unsigned r = 0; r < ISA_VGPRS; r++) {
-        changed |= s->in_part[r] && !b->before.in_part[r];
-        b->before.in_part[r] |= s->in_part[r];
-    }
-    changed |= s->is_partial && !b->before.is_partial;
-    b->before.is_partial |= s->is_partial;
-    b->is_seen = true;
-    if (changed && !b->is_queued) {
-        b->is_queued = true;
-        f->queue[f->queued++] = word;
-    }
+    return changed;
 }
 
-/* One block from its beginning; what follows it is entered. */
-static void walk(struct finder *f, size_t word) {
-    struct state s = f->at[word]->before;
-    for (;;) {
-        const struct isa_insn *i = insn_at(f, word);
-        if (!i || ++f->steps > STEPS_MAX) {
-            f->failed = true;
-            return;
-        }
-        if (ends(i))
-            return;
-        f->found[word] = argument_of(&s, i);
-        follow(f, &s, i);
-        size_t next = word + i->words;
-        if (is_branch(i))
-            enter(f, target_of(i, word), &s);
-        if (i->op == ISA_OP_s_branch || f->failed)
-            return;
-        if (is_branch(i) || next >= f->words || f->at[next]) {
-            enter(f, next, &s);
-            return;
-        }
-        word = next;
-    }
-}
-
-static void start(const struct finder *f, struct state *s) {
-    const struct isa_through_kernel *k = f->k;
+static void start(const struct isa_through_kernel *k, struct state *s) {
     memset(s, 0, sizeof *s);
     memset(s->value, NUMBER, sizeof s->value);
     for (unsigned r = 0; r < ISA_SGPRS; r++)
@@ -446,34 +313,21 @@ static void start(const struct finder *f, struct state *s) {
     }
 }
 
-static void free_blocks(struct finder *f) {
-    for (size_t w = 0; f->at && w < f->words; w++)
-        free(f->at[w]);
-    free(f->at);
-    free(f->queue);
-}
-
 uint8_t *isa_through_find(struct isa_code *code, const struct isa_through_kernel *k) {
-    struct finder f = { .k = k, .code = code };
-    if (k->end <= k->entry || k->entry % 4)
+    struct finder f = { .k = k };
+    struct state first;
+    const struct isa_paths paths = { .code = code,
+                                     .entry = k->entry,
+                                     .end = k->end,
+                                     .skip = k->skip,
+                                     .state_bytes = sizeof first,
+                                     .context = &f,
+                                     .join = meet,
+                                     .follow = follow };
+    if (k->end <= k->entry || !(f.found = calloc((size_t)(k->end - k->entry) / 4 + 1, 1)))
         return NULL;
-    f.words = (size_t)(k->end - k->entry) / 4;
-    f.at = calloc(f.words + 1, sizeof(struct block *));
-    f.queue = calloc(f.words + 1, sizeof *f.queue); /* a block is in it once at most */
-    f.found = calloc(f.words + 1, 1);
-    f.failed = !f.at || !f.queue || !f.found || !find_blocks(&f);
-    if (!f.failed) {
-        struct state first;
-        start(&f, &first);
-        enter(&f, k->skip / 4, &first);
-    }
-    while (!f.failed && f.queued) {
-        size_t word = f.queue[--f.queued];
-        f.at[word]->is_queued = false;
-        walk(&f, word);
-    }
-    free_blocks(&f);
-    if (f.failed) {
+    start(k, &first);
+    if (!isa_paths_follow(&paths, &first)) {
         free(f.found);
         return NULL;
     }

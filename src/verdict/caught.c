@@ -102,6 +102,16 @@ static struct sentence_value through(const struct caught *c) {
                            : SAY(&r->words, THROUGH_NUMBER, A_NUMBER(c->at.count)));
 }
 
+static struct sentence_value did(const struct caught *c) {
+    return A_SENTENCE(
+        sentence_plain(c->at.access[0] == DETAIL_ACCESS_READ ? SENTENCE_READS : SENTENCE_WRITES));
+}
+
+/* "a[40] = b[0]", as the device says it. */
+static struct sentence_value elements(const struct caught *c) {
+    return A_NAME(c->at.place[1] ? reader_string(c->r->r, c->at.place[1]) : "?");
+}
+
 /* An access that left the block or the tensor of its argument and came into another one. */
 static const struct sentence *astray(const struct caught *c, struct space *space,
                                      enum verdict_hypothesis_id *id) {
@@ -109,9 +119,7 @@ static const struct sentence *astray(const struct caught *c, struct space *space
     const bool before = c->at.all;
     const struct space_name meant = thing_at(space, before ? e->dst + e->len : e->dst - e->len - 1);
     *id = before ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
-    return SAY(&c->r->words, CAUGHT_ASTRAY, A_SENTENCE(c->call),
-               A_SENTENCE(sentence_plain(c->at.access[0] == DETAIL_ACCESS_READ ? SENTENCE_READS
-                                                                               : SENTENCE_WRITES)),
+    return SAY(&c->r->words, CAUGHT_ASTRAY, A_SENTENCE(c->call), did(c),
                e->len ? A_BYTES(e->len) : A_SENTENCE(sentence_plain(SENTENCE_JUST)),
                A_NUMBER(before), call_it(c, &meant), through(c), memory(c), A_NUMBER(offset_of(c)),
                triple(c->r, c->at.thread[0]), triple(c->r, c->at.block[0]), place(c, 0));
@@ -134,6 +142,10 @@ static const struct sentence *say(const struct caught *c, struct space *space,
         return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
     case DETAIL_CAUGHT_ASTRAY:
         return astray(c, space, id);
+    case DETAIL_CAUGHT_ARRAYS:
+        *id = c->at.all ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
+        return SAY(words, CAUGHT_ARRAYS, call, did(c), elements(c), place(c, 0),
+                   triple(c->r, c->at.thread[0]), block);
     case DETAIL_CAUGHT_LEAK:
         *id = HYPOTHESIS_LEAK;
         return SAY(words, CAUGHT_LEAK, call, count, A_BYTES(c->e->event.len), place(c, 0));

@@ -160,6 +160,24 @@ check "pointers of tables, chosen ones and those that start elsewhere are in ord
     status 1 grep -E "in_order[^ ]* .* through" astray-BUG.out/report.txt
 check "nothing is said of the twin" clean judge astray-FIXED
 
+# ---- from one private array into the next ----
+# private PROGRAM ARCHITECTURE: both overflows are named, with array, element, line and thread
+private() {
+    finds "SIZE_MISMATCH: kernel bins.* (reads|writes) sum\[83\] = count\[3\] in bins.* at .*locals.hip:12: .*thread 37,0,0 of block 0,0,0" \
+        with "GRETA_SOFT_ARCH=$2" "$audit" run --device soft --out "$1.out" -- "./$1" &&
+        finds "kernel fill.* first\[80\] = second\[0\] in fill.* at .*locals.hip:24" cat "$1.out/report.txt"
+}
+for level in 0 2; do
+    for variant in BUG FIXED; do
+        check "locals compiles as $variant at -O$level" \
+            hipcc -g -O$level -D$variant --offload-arch=gfx90a "$sources/locals.hip" -o locals-$variant-$level
+    done
+    check "an index that comes into the next private array is named" private locals-BUG-$level gfx90a
+    check "pointers that are chosen, exchanged or kept in tables are in order, at -O$level" \
+        status 1 grep -q "kernel in_order .* = " locals-BUG-$level.out/report.txt
+    check "nothing is said of the twin at -O$level" clean judge locals-FIXED-$level
+done
+
 # ---- past a tensor into the next one of the same block ----
 tensors() {
     "${CC:-cc}" -std=gnu11 "-I$SOURCE_DIR/include" "$sources/tensors.c" -o tensors "-L$BUILD_DIR/lib" -lgcore \
@@ -247,7 +265,9 @@ if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
         with GRETA_SOFT_ARCH=gfx942 "$audit" run --device soft --out races-942.out -- ./races-BUG-942
     check "with a missing fence among them" finds \
         "last_block.* has a data race .*races.hip:47.*races.hip:55" cat races-942.out/report.txt
-    for program in races undefined; do
+    check "locals compiles for gfx942" compile_942 locals BUG
+    check "private arrays are told apart there, too" private locals-BUG-942 gfx942
+    for program in races undefined locals; do
         check "the twin of $program compiles for gfx942" compile_942 $program FIXED
         check "and is clean" clean with GRETA_SOFT_ARCH=gfx942 \
             "$audit" run --device soft --out $program-942.out -- ./$program-FIXED-942

@@ -250,6 +250,7 @@ static void print_caught(const struct soft_op *op, const struct greta_soft_caugh
         [GRETA_SOFT_CAUGHT_UNDEFINED_STORE] = "undefined value stored to device memory",
         [GRETA_SOFT_CAUGHT_RACES_UNFOLLOWED] = "too many accesses to look for races to the end",
         [GRETA_SOFT_CAUGHT_ASTRAY] = "access through an argument into other memory",
+        [GRETA_SOFT_CAUGHT_ARRAYS] = "one instruction reaches two private variables",
     };
     const struct greta_soft_caught_at *a = &c->at[0], *b = &c->at[1];
     if (c->kind == GRETA_SOFT_CAUGHT_RACE_HARMLESS)
@@ -267,6 +268,8 @@ static void print_caught(const struct soft_op *op, const struct greta_soft_caugh
         fprintf(stderr, "; block %u,%u,%u thread %u,%u,%u%s%s", b->block[0], b->block[1],
                 b->block[2], b->thread[0], b->thread[1], b->thread[2], b->place ? ", " : "",
                 b->place ? b->place : "");
+    else if (b->place)
+        fprintf(stderr, ": %s", b->place);
     fputc('\n', stderr);
 }
 

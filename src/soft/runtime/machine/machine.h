@@ -11,6 +11,7 @@
  *   machine_check.c   what checks find in a kernel: races, barriers
  *   machine_follow.c  through which argument a kernel's instructions go
  *   machine_through.c accesses through an argument that leave its memory
+ *   machine_frame.c   accesses of the stack that come from one variable into another
  *   machine_touch.c   which bytes a launch has read and written
  *
  * All functions are thread-safe. */
@@ -40,6 +41,7 @@ struct soft_machine {
      * isa/through.h); NULL: nothing is known. */
     uint8_t *through;
     size_t through_words;
+    struct soft_frame *frame; /* variables on its stack; NULL: nothing is known */
 };
 
 /* Why a launch ended early: the first stop of any of its waves. */
@@ -62,6 +64,9 @@ hipError_t soft_machine_pack(const struct soft_machine *m, void **params, void *
 /* Fills `through` of a kernel whose code ends at that device address; frees it. */
 void soft_machine_find_through(struct soft_machine *m, uint64_t end);
 void soft_machine_forget_through(struct soft_machine *m);
+/* The same for `frame`, from the debug information of the code object. */
+void soft_machine_find_frame(struct soft_machine *m, uint64_t end, const void *image, size_t bytes);
+void soft_machine_forget_frame(struct soft_machine *m);
 
 /* Runs the launch on all cores; false if a wave was stopped. */
 bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,

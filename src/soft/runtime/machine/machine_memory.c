@@ -10,6 +10,7 @@
 #include "soft/runtime/machine/machine_check.h"
 #include "soft/runtime/machine/machine_copies.h"
 #include "soft/runtime/machine/machine_count.h"
+#include "soft/runtime/machine/machine_frame.h"
 #include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/machine/machine_touch.h"
 #include "soft/runtime/memory.h"
@@ -284,6 +285,8 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
         w->memory.row = touching_row;
         w->memory.lanes = touching_lanes;
     }
+    if (l->machine->frame && !l->again)
+        w->memory.frame = machine_frame_check;
 }
 
 void machine_memory_forget(struct machine_worker *w) {

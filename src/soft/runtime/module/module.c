@@ -176,6 +176,7 @@ static void free_function(struct soft_module_function *f) {
     f->function.module = NULL;
     f->function.place = NULL;
     soft_machine_forget_through(&f->machine);
+    soft_machine_forget_frame(&f->machine);
     f->kernel = NULL;
     atomic_store(&f->max_dynamic_shared, 0);
     soft_handle_free(soft_functions(), f);
@@ -266,9 +267,11 @@ static struct soft_module_function *make_function(struct soft_module *m,
     f->kernel = k;
     f->function.machine = make_machine(m, k, &f->machine);
     const struct codeobj_function *code = codeobj_list_function_at(m->list, k->entry);
-    if (f->function.machine && code)
-        soft_machine_find_through(&f->machine,
-                                  f->machine.entry + code->size - (k->entry - code->address));
+    if (f->function.machine && code) {
+        uint64_t end = f->machine.entry + code->size - (k->entry - code->address);
+        soft_machine_find_through(&f->machine, end);
+        soft_machine_find_frame(&f->machine, end, m->image.bytes, m->image.size);
+    }
     atomic_store(&f->max_dynamic_shared, 0);
     if (!f->function.name) {
         free_function(f);
