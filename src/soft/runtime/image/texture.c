@@ -213,6 +213,17 @@ static hipError_t check_modes(const hipResourceDesc *r, const hipTextureDesc *t)
     return hipSuccess;
 }
 
+/* What ROCm asks of memory that is no array: the device's textureAlignment and
+ * texturePitchAlignment. References are more lenient: they tell an offset. */
+static bool is_aligned(const hipResourceDesc *r) {
+    enum { PITCH_ALIGNMENT = 256 };
+    if (r->resType == hipResourceTypeLinear)
+        return (uintptr_t)r->res.linear.devPtr % BASE_ALIGNMENT == 0;
+    return r->resType != hipResourceTypePitch2D ||
+           ((uintptr_t)r->res.pitch2D.devPtr % BASE_ALIGNMENT == 0 &&
+            r->res.pitch2D.pitchInBytes % PITCH_ALIGNMENT == 0);
+}
+
 /* Views that show an element as it is. Another format would need a descriptor of its own. The
  * numbers of formats count 1, 2 and 4 channels of unsigned and signed integers of 8, 16 and 32
  * bits, then of floats of 16 and 32. */
@@ -302,7 +313,7 @@ hipError_t soft_hipCreateTextureObject(hipTextureObject_t *pTexObject,
     uint64_t addr;
     if (!pTexObject || !pResDesc || !pTexDesc)
         return hipErrorInvalidValue;
-    if (pResViewDesc && pResDesc->resType != hipResourceTypeArray)
+    if ((pResViewDesc && pResDesc->resType != hipResourceTypeArray) || !is_aligned(pResDesc))
         return hipErrorInvalidValue; /* only arrays have views */
     if (pResViewDesc && !is_plain_view(pResDesc, (unsigned)pResViewDesc->format))
         return hipErrorNotSupported;
