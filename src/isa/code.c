@@ -1,13 +1,13 @@
 /* code.c - machine code, decoded page by page. */
 #include "isa/code.h"
 
-#include "isa/exec.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct isa_code {
+    const struct isa_code_binding *binding;
     enum isa_gpu gpu;
     uint64_t address;
     size_t words, pages;
@@ -16,14 +16,15 @@ struct isa_code {
     _Atomic(struct isa_page *) *page;
 };
 
-enum rc isa_code_open(struct isa_code **out, enum isa_gpu gpu, const void *bytes, size_t size,
-                      uint64_t address, struct err *e) {
+enum rc isa_code_make(struct isa_code **out, enum isa_gpu gpu, const void *bytes, size_t size,
+                      uint64_t address, const struct isa_code_binding *binding, struct err *e) {
     if (size == 0 || size % 4 != 0 || address % 4 != 0)
         return err_set(e, RC_RANGE, "machine code at 0x%llx, %zu bytes: not whole dwords",
                        (unsigned long long)address, size);
     struct isa_code *c = calloc(1, sizeof *c);
     if (!c)
         return err_set(e, RC_MEMORY, "no memory for decoded code");
+    c->binding = binding;
     c->gpu = gpu;
     c->address = address;
     c->words = size / 4;
@@ -65,10 +66,10 @@ static void decode_page(const struct isa_code *c, size_t index, struct isa_page 
         struct isa_insn *i = &p->insn[s];
         if (s < ISA_PAGE_SLOTS && first + s < c->words) {
             isa_decode(c->gpu, &c->word[first + s], c->words - first - s, i);
-            isa_bind(i);
+            c->binding->bind(i);
         } else {
             memset(i, 0, sizeof *i);
-            i->exec = isa_exec_next_page;
+            i->exec = c->binding->next_page;
         }
     }
 }

@@ -15,6 +15,17 @@ struct isa_page {
     struct isa_insn insn[ISA_PAGE_SLOTS + 2];
 };
 
+/* What decoded instructions are given to be executed with: pages know nothing of the groups. */
+struct isa_code_binding {
+    void (*bind)(struct isa_insn *i); /* isa_bind() */
+    isa_exec_fn next_page;            /* of the slots that lead on */
+};
+
+/* isa_code_open() with that; the binding is kept. */
+NODISCARD enum rc isa_code_make(struct isa_code **out, enum isa_gpu gpu, const void *bytes,
+                                size_t size, uint64_t address,
+                                const struct isa_code_binding *binding, struct err *e);
+
 /* The page that holds a device address, decoded; NULL outside the code. */
 struct isa_page *isa_code_page(struct isa_code *c, uint64_t address);
 

@@ -16,11 +16,6 @@ static enum isa_result exec_unsupported(struct isa_wave *w, const struct isa_ins
     return isa_stop_unsupported(w, i, NULL);
 }
 
-enum isa_result isa_exec_next_page(struct isa_wave *w, const struct isa_insn *i) {
-    w->executed--; /* this was no instruction */
-    return isa_wave_jump(w, w->page->address + 4 * (uint64_t)(i - w->page->insn));
-}
-
 static isa_exec_fn find(enum isa_op op) {
 #define GROUP_POINTER(name) name,
     static const isa_exec_fn *const groups[] = { ISA_GROUPS(GROUP_POINTER) };
@@ -104,44 +99,10 @@ void isa_bind(struct isa_insn *i) {
         i->exec = fn ? fn : exec_unsupported;
 }
 
-enum isa_result isa_wave_jump(struct isa_wave *w, uint64_t address) {
-    struct isa_page *p = address % 4 ? NULL : isa_code_page(w->code, address);
-    if (!p) {
-        w->stop = (struct isa_stop){ .pc = address, .address = address };
-        w->ip = NULL;
-        return ISA_BAD_PC;
-    }
-    w->page = p;
-    w->ip = &p->insn[(address - p->address) / 4];
-    return ISA_CONTINUE;
-}
-
-static uint64_t address_of(const struct isa_wave *w, const struct isa_insn *i) {
-    return w->page->address + 4 * (uint64_t)(i - w->page->insn);
-}
-
-uint64_t isa_wave_pc(const struct isa_wave *w) {
-    return w->ip ? address_of(w, w->ip) : w->stop.pc;
-}
-
-void isa_wave_restart(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
-                      const struct isa_memory *memory, const struct isa_host *host, unsigned vgprs,
-                      unsigned agprs) {
-    enum { EACH = ISA_VGPRS / 2 };
-    memset(w, 0, offsetof(struct isa_wave, vgpr));
-    memset(w->vgpr[0], 0, (vgprs < EACH ? vgprs : EACH) * sizeof w->vgpr[0]);
-    memset(w->vgpr[EACH], 0, (agprs < EACH ? agprs : EACH) * sizeof w->vgpr[0]);
-    w->code = code;
-    w->group = group;
-    w->memory = memory;
-    w->host = host;
-    w->mode = ISA_MODE_DEFAULT;
-    ISA_WAVE_EXEC(w) = ~UINT64_C(0);
-}
-
-void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
-                    const struct isa_memory *memory, const struct isa_host *host) {
-    isa_wave_restart(w, code, group, memory, host, ISA_VGPRS / 2, ISA_VGPRS / 2);
+enum rc isa_code_open(struct isa_code **out, enum isa_gpu gpu, const void *bytes, size_t size,
+                      uint64_t address, struct err *e) {
+    static const struct isa_code_binding binding = { isa_bind, isa_exec_next_page };
+    return isa_code_make(out, gpu, bytes, size, address, &binding, e);
 }
 
 /* Completes w->stop for the instruction that returned r; the parts that only it knows are there. */

@@ -29,7 +29,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "soft/runtime/defined.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/memory_table.h"
@@ -53,6 +52,7 @@ static struct {
     struct soft_block *oldest, *newest; /* freed blocks */
     unsigned count;
 } history;
+static const struct soft_memory_beside *beside;
 static uint64_t cursor[SOFT_DEVICES_MAX]; /* where the next block goes, if there is room */
 static uint64_t used[SOFT_DEVICES_MAX];   /* bytes in whole pages */
 static uint64_t graph_used[SOFT_DEVICES_MAX], graph_high[SOFT_DEVICES_MAX]; /* blocks of graphs */
@@ -81,9 +81,10 @@ static uint64_t first_span(uint64_t memory) {
     return span;
 }
 
-enum rc soft_memory_init(struct err *e) {
+enum rc soft_memory_init(const struct soft_memory_beside *kept, struct err *e) {
     const struct soft_settings *s = soft_settings();
     unsigned devices = s->devices ? s->devices : 1;
+    beside = kept;
     for (uint64_t span = first_span(s->memory); span >= s->memory; span /= 2) {
         uint64_t total = span * (devices + 1);
         void *program = reserve(total + huge_page), *alias = reserve(total + huge_page);
@@ -343,7 +344,7 @@ static hipError_t alloc_host(struct soft_block *b, struct soft_block **out) {
     }
     b->map = (uint64_t)(uintptr_t)at + PAGE;
     b->addr = block_address(b->map, b->map_size, b->size);
-    soft_slack_fill(b);
+    beside->fill(b);
     if (!soft_memory_insert(b)) {
         munmap(at, whole);
         free(b);
@@ -378,7 +379,7 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
 hipError_t soft_memory_commit(struct soft_block *b) {
     if (!map_block(b))
         return hipErrorOutOfMemory;
-    soft_slack_fill(b);
+    beside->fill(b);
     spin_lock(&soft_memory_lock);
     b->state = SOFT_LIVE;
     spin_unlock(&soft_memory_lock);
@@ -391,8 +392,8 @@ static void free_host(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     rangemap_remove(&soft_memory_table, b->addr, NULL);
     spin_unlock(&soft_memory_lock);
-    soft_slack_look(b, 0, &found);
-    soft_slack_tell(&found);
+    beside->look(b, 0, &found);
+    beside->tell(&found);
     if (b->kind == SOFT_PINNED)
         munmap((void *)(uintptr_t)(b->map - PAGE), b->map_size + 2 * PAGE);
     free(b);
@@ -404,15 +405,15 @@ static bool withdraw(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     bool is_in_use = b->of_graph && b->state == SOFT_LIVE;
     if (is_in_use) {
-        soft_slack_look(b, 0, &found);
+        beside->look(b, 0, &found);
         b->state = SOFT_PENDING;
         b->claimed = false;
         graph_used[b->device] -= b->size;
     }
     spin_unlock(&soft_memory_lock);
     if (is_in_use) {
-        soft_slack_tell(&found);
-        soft_defined_forget(b->addr);
+        beside->tell(&found);
+        beside->forget(b->addr);
         unmap_block(b);
     }
     return is_in_use;
@@ -429,7 +430,7 @@ void soft_memory_free(struct soft_block *b) {
     spin_lock(&soft_memory_lock);
     bool mine = b->state != SOFT_FREED;
     if (b->state == SOFT_LIVE)
-        soft_slack_look(b, 0, &found);
+        beside->look(b, 0, &found);
     if (mine) {
         b->state = SOFT_FREED;
         used[b->device] -= cost(b);
@@ -438,8 +439,8 @@ void soft_memory_free(struct soft_block *b) {
     if (!mine)
         return;
     soft_tensor_forget(b->addr, b->size);
-    soft_slack_tell(&found);
-    soft_defined_forget(b->addr);
+    beside->tell(&found);
+    beside->forget(b->addr);
     unmap_block(b);
     spin_lock(&soft_memory_lock); /* only now may its addresses be given away */
     soft_memory_remember(b);
@@ -598,45 +599,6 @@ void soft_memory_reset(int device) {
         leave_graph(b);
         spin_unlock(&soft_memory_lock);
         soft_memory_free(b);
-    }
-}
-
-/* ---- slack ---------------------------------------------------------------------------------- */
-
-static bool is_in_pages(const struct range *r, uint64_t addr) {
-    const struct soft_block *b = r ? r->value : NULL;
-    return b && addr - b->map < b->map_size;
-}
-
-void soft_memory_look(uint64_t addr, uint64_t tag) {
-    struct soft_slacks found = { 0 };
-    spin_lock(&soft_memory_lock);
-    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, addr);
-    if (!is_in_pages(r, addr))
-        r = rangemap_find_last_before(&soft_memory_table, addr);
-    struct soft_block *b = is_in_pages(r, addr) ? r->value : NULL;
-    if (b && b->state == SOFT_LIVE)
-        soft_slack_look(b, tag, &found);
-    spin_unlock(&soft_memory_lock);
-    soft_slack_tell(&found);
-}
-
-void soft_memory_look_at_all(bool fill) {
-    struct soft_slacks found = { 0 };
-    uint64_t at = 0;
-    for (bool more = true; more;) {
-        spin_lock(&soft_memory_lock);
-        struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, at);
-        struct soft_block *b = r ? r->value : NULL;
-        found.count = 0;
-        if (b && b->state == SOFT_LIVE && fill)
-            soft_slack_fill(b);
-        else if (b && b->state == SOFT_LIVE)
-            soft_slack_look(b, 0, &found);
-        more = b && b->addr + b->size > at;
-        at = b ? b->addr + b->size : at;
-        spin_unlock(&soft_memory_lock);
-        soft_slack_tell(&found);
     }
 }
 

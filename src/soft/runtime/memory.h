@@ -58,8 +58,17 @@ struct soft_block {
     uint64_t good_tag, good_runs; /* the last look that found it whole: after which launch */
 };
 
-/* Reserves the address ranges; called once. */
-enum rc soft_memory_init(struct err *e);
+/* What is kept beside the table about its blocks (slack.h, defined.h). */
+struct soft_slacks;
+struct soft_memory_beside {
+    void (*fill)(struct soft_block *block);
+    void (*look)(struct soft_block *block, uint64_t tag, struct soft_slacks *out);
+    void (*tell)(const struct soft_slacks *found);
+    void (*forget)(uint64_t address);
+};
+
+/* Reserves the address ranges; called once. What is beside the table is kept. */
+enum rc soft_memory_init(const struct soft_memory_beside *beside, struct err *e);
 
 /* A new block of size > 0 bytes; *out is its address. hipErrorOutOfMemory when the device is full.
  * pending: reserve only, soft_memory_commit() makes it accessible later. */
@@ -123,10 +132,6 @@ bool soft_memory_nearest(uint64_t addr, struct soft_block *out);
 /* True for every address of the device ranges, allocated or not. */
 bool soft_memory_is_device_address(uint64_t addr);
 void soft_memory_info(int device, uint64_t *free_bytes, uint64_t *total);
-/* Looks at the slack of the block in whose pages addr lies, after the launch with that tag. */
-void soft_memory_look(uint64_t addr, uint64_t tag);
-/* The same for all blocks (tag 0), or gives them a pattern if fill. */
-void soft_memory_look_at_all(bool fill);
 
 /* The address at which host code (kernels, copies) reaches a program address. */
 static inline void *soft_reach(uint64_t addr);

@@ -1,4 +1,5 @@
-/* memory_table.h - the table of blocks, shared by memory.c, which keeps it, and memory_share.c. */
+/* memory_table.h - the table of blocks, shared by memory.c, which keeps it, memory_share.c and
+ * slack.c. */
 #ifndef SOFT_RUNTIME_MEMORY_TABLE_H
 #define SOFT_RUNTIME_MEMORY_TABLE_H
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "soft/runtime/defined.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/event.h"
 #include "soft/runtime/fault_signal.h"
@@ -15,6 +16,7 @@
 #include "soft/runtime/op_run.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
+#include "soft/runtime/slack.h"
 #include "soft/runtime/start.h"
 #include "soft/runtime/stream.h"
 
@@ -29,8 +31,10 @@ static void make_pools(void) {
 }
 
 static hipError_t start(void) {
+    static const struct soft_memory_beside beside = { soft_slack_fill, soft_slack_look,
+                                                      soft_slack_tell, soft_defined_forget };
     struct err e = { 0 };
-    if (soft_settings_read(&e) || soft_memory_init(&e) || soft_fault_init(&e) ||
+    if (soft_settings_read(&e) || soft_memory_init(&beside, &e) || soft_fault_init(&e) ||
         soft_schedule_init(soft_op_run, &e)) {
         fprintf(stderr, "greta: the software device cannot start: %s\n", e.msg);
         return hipErrorNotInitialized;

@@ -22,6 +22,7 @@
 #include "soft/runtime/heap.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/memory.h"
+#include "soft/runtime/memory_table.h"
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/settings.h"
@@ -39,6 +40,45 @@ static bool is_observed(void) {
     return atomic_load_explicit(&observer, memory_order_acquire) != NULL && !soft_is_forked();
 }
 
+static bool is_in_pages(const struct range *r, uint64_t addr) {
+    const struct soft_block *b = r ? r->value : NULL;
+    return b && addr - b->map < b->map_size;
+}
+
+/* Looks at the block in whose pages addr lies, after the launch with that tag. */
+static void look_at(uint64_t addr, uint64_t tag) {
+    struct soft_slacks found = { 0 };
+    spin_lock(&soft_memory_lock);
+    struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, addr);
+    if (!is_in_pages(r, addr))
+        r = rangemap_find_last_before(&soft_memory_table, addr);
+    struct soft_block *b = is_in_pages(r, addr) ? r->value : NULL;
+    if (b && b->state == SOFT_LIVE)
+        soft_slack_look(b, tag, &found);
+    spin_unlock(&soft_memory_lock);
+    soft_slack_tell(&found);
+}
+
+/* The same for all blocks (tag 0), or gives them a pattern if fill. */
+static void look_at_all(bool fill) {
+    struct soft_slacks found = { 0 };
+    uint64_t at = 0;
+    for (bool more = true; more;) {
+        spin_lock(&soft_memory_lock);
+        struct range *r = rangemap_find_first_at_or_after(&soft_memory_table, at);
+        struct soft_block *b = r ? r->value : NULL;
+        found.count = 0;
+        if (b && b->state == SOFT_LIVE && fill)
+            soft_slack_fill(b);
+        else if (b && b->state == SOFT_LIVE)
+            soft_slack_look(b, 0, &found);
+        more = b && b->addr + b->size > at;
+        at = b ? b->addr + b->size : at;
+        spin_unlock(&soft_memory_lock);
+        soft_slack_tell(&found);
+    }
+}
+
 void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, void *user) {
     if (o && !is_observed()) {
         uint32_t x = 0x9E3779B9u;
@@ -50,7 +90,7 @@ void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, voi
     atomic_store(&observer_user, user);
     atomic_store(&observer, o);
     if (o && !soft_is_forked())
-        soft_memory_look_at_all(true); /* blocks from before */
+        look_at_all(true); /* blocks from before */
 }
 
 /* What is alive on a device that failed need not be a leak. */
@@ -73,7 +113,7 @@ static void tell_leak(const struct soft_heap_site *site) {
 void greta_soft_look_at_slack(void) {
     if (!is_observed())
         return;
-    soft_memory_look_at_all(false);
+    look_at_all(false);
     soft_heap_each_leak(tell_leak);
 }
 
@@ -196,7 +236,7 @@ static void look_at_arguments(const struct soft_op *op) {
         if (!soft_slack_is_looked_at(&k->params[i]))
             continue;
         memcpy(&pointer, op->data + from, sizeof pointer);
-        soft_memory_look(pointer, op->tag);
+        look_at(pointer, op->tag);
     }
 }
 
