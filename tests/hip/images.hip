@@ -1,5 +1,5 @@
 // Textures of arrays, of pitched and of linear memory, in one to three dimensions and in layers, with every
-// address mode, filtered, normalised; texture references; surfaces. Results are compared with the host's.
+// address mode, filtered, normalised; texture references; surfaces of every integer format. Results are compared with the host's.
 #include "check.h"
 
 #include <algorithm>
@@ -36,6 +36,17 @@ __global__ void copy_surface(hipSurfaceObject_t from, hipSurfaceObject_t to) {
     float v;
     surf2Dread(&v, from, (int)threadIdx.x * 4, (int)threadIdx.y);
     surf2Dwrite(v + 1.0f, to, (int)threadIdx.x * 4, (int)threadIdx.y);
+}
+
+// Image instructions as they are: surf2Dwrite() of HIP 5.2 makes floats of integers first, which no integer format can hold. out gets
+// what the channels of a texel become.
+__global__ void copy_channels(hipSurfaceObject_t from, hipSurfaceObject_t to, uint4 *out) {
+    unsigned ADDRESS_SPACE_CONSTANT *f = (unsigned ADDRESS_SPACE_CONSTANT *)from, *t = (unsigned ADDRESS_SPACE_CONSTANT *)to;
+    int2::Native_vec_ at = {(int)threadIdx.x, (int)threadIdx.y};
+    float4::Native_vec_ v = __ockl_image_load_2D(f, at);
+    __ockl_image_store_2D(t, at, v);
+    out[threadIdx.y * blockDim.x + threadIdx.x] =
+        make_uint4(__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w));
 }
 
 texture<float, 2, hipReadModeElementType> reference;
@@ -186,6 +197,56 @@ static void volumes() {
     }
 }
 
+// Channels of a texel: integers are extended by their sign, or without one; absent ones are 0, 0 and 1.
+static unsigned channel(const unsigned char *texel, int bits, int count, bool is_signed, int c) {
+    if (c >= count)
+        return c == 3;
+    if (bits == 8)
+        return is_signed ? (unsigned)(signed char)texel[c] : texel[c];
+    unsigned whole = 0;
+    memcpy(&whole, texel + c * (bits / 8), bits / 8);
+    return bits == 32 ? whole : is_signed ? (unsigned)(short)whole : whole;
+}
+
+// Every integer format of surfaces: what is loaded, and that storing it gives the same bytes.
+static void formats() {
+    for (int bits : {8, 16, 32})
+        for (int count : {1, 2, 4})
+            for (bool is_signed : {false, true}) {
+                const size_t texel = bits * count / 8, row = W * texel;
+                hipChannelFormatDesc desc = hipCreateChannelDesc(bits, count > 1 ? bits : 0, count > 2 ? bits : 0, count > 2 ? bits : 0,
+                                                                 is_signed ? hipChannelFormatKindSigned : hipChannelFormatKindUnsigned);
+                std::vector<unsigned char> in(row * H), out(row * H);
+                for (size_t i = 0; i < in.size(); i++)
+                    in[i] = (unsigned char)(i * 89 + (i >> 3));
+                hipArray_t array[2];
+                hipSurfaceObject_t surface[2];
+                for (int k = 0; k < 2; k++) {
+                    hipResourceDesc r = {};
+                    CHECK(hipMallocArray(&array[k], &desc, W, H, hipArraySurfaceLoadStore));
+                    r.resType = hipResourceTypeArray;
+                    r.res.array.array = array[k];
+                    CHECK(hipCreateSurfaceObject(&surface[k], &r));
+                }
+                Buffer<uint4> channels(W * H);
+                CHECK(hipMemcpy2DToArray(array[0], 0, 0, in.data(), row, row, H, hipMemcpyHostToDevice));
+                copy_channels<<<1, dim3(W, H)>>>(surface[0], surface[1], channels.device);
+                CHECK(hipMemcpy2DFromArray(out.data(), row, array[1], 0, 0, row, H, hipMemcpyDeviceToHost));
+                EXPECT(in == out, "%d bits, %d channels, signed %d: a copy differs", bits, count, is_signed);
+                std::vector<uint4> got = channels.host();
+                for (int i = 0; i < W * H; i++)
+                    for (int c = 0; c < 4; c++) {
+                        unsigned want = channel(&in[i * texel], bits, count, is_signed, c), is = (&got[i].x)[c];
+                        EXPECT(is == want, "%d bits, %d channels, signed %d, texel %d, channel %d: %x, not %x", bits, count, is_signed, i,
+                               c, is, want);
+                    }
+                for (int k = 0; k < 2; k++) {
+                    CHECK(hipDestroySurfaceObject(surface[k]));
+                    CHECK(hipFreeArray(array[k]));
+                }
+            }
+}
+
 int main() {
     std::vector<float> image(W * H), got(W * H);
     for (int i = 0; i < W * H; i++)
@@ -194,6 +255,7 @@ int main() {
     modes(image, array);
     others(image);
     volumes();
+    formats();
     CHECK(hipBindTextureToArray(reference, array));
     Buffer<float> out(W * H);
     read_reference<<<1, dim3(W, H)>>>(out.device);
