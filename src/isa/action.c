@@ -41,8 +41,11 @@
         NEAR_LANES((memcpy(&value, base + offset[l], sizeof value),                                \
                     r->dst[0][l] = (uint32_t)(int32_t)value));                                     \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL,      \
-                                                  near_##name };
+    static void row_##name(const struct isa_rows *r, uint8_t *base) {                              \
+        isa_reach_load_small(r->dst[0], base, sizeof(type), (type)-1 < (type)1);                   \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type),            \
+                                                  row_##name, near_##name };
 LOAD(load_ubyte, uint8_t)
 LOAD(load_sbyte, int8_t)
 LOAD(load_ushort, uint16_t)
@@ -91,35 +94,6 @@ static inline void store_dwords(const struct isa_rows *r, uint64_t lanes,
 /* Elements of 8 bytes are read and written at once, as GPUs do: programs keep two values in one,
  * and groups on other threads are at the same memory. Longer ones are pieces of 8. */
 
-static inline void load_row(const struct isa_rows *r, const uint8_t *base, unsigned n) {
-    if (n == 1) {
-        memcpy(r->dst[0], base, sizeof r->dst[0]);
-        return;
-    }
-    for (unsigned d = 0; d < n; d += 2)
-        for (unsigned l = 0; l < ISA_LANES; l++) {
-            uint64_t pair = 0;
-            memcpy(&pair, base + 4 * (l * n + d), n - d > 1 ? 8 : 4);
-            r->dst[d][l] = (uint32_t)pair;
-            if (n - d > 1)
-                r->dst[d + 1][l] = (uint32_t)(pair >> 32);
-        }
-}
-
-static inline void store_row(const struct isa_rows *r, uint8_t *base, unsigned n) {
-    if (n == 1) {
-        memcpy(base, r->data[0], sizeof r->data[0]);
-        return;
-    }
-    for (unsigned d = 0; d < n; d += 2)
-        for (unsigned l = 0; l < ISA_LANES; l++) {
-            uint64_t pair = r->data[d][l];
-            if (n - d > 1)
-                pair |= (uint64_t)r->data[d + 1][l] << 32;
-            memcpy(base + 4 * (l * n + d), &pair, n - d > 1 ? 8 : 4);
-        }
-}
-
 static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uint8_t *base,
                              const uint32_t offset[ISA_LANES], unsigned n) {
     unsigned d = 0;
@@ -150,7 +124,7 @@ static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t 
         load_dwords(r, lanes, host, n);                                                            \
     }                                                                                              \
     static void row_##load(const struct isa_rows *r, uint8_t *base) {                              \
-        load_row(r, base, n);                                                                      \
+        isa_reach_load_row(r->dst[0], base, n);                                                    \
     }                                                                                              \
     NEAR_FN(near_##load) {                                                                         \
         near_load(r, lanes, base, offset, n);                                                      \
@@ -162,7 +136,7 @@ static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t 
         store_dwords(r, lanes, host, n);                                                           \
     }                                                                                              \
     static void row_##store(const struct isa_rows *r, uint8_t *base) {                             \
-        store_row(r, base, n);                                                                     \
+        isa_reach_store_row(base, r->data[0], n);                                                  \
     }                                                                                              \
     NEAR_FN(near_##store) {                                                                        \
         near_store(r, lanes, base, offset, n);                                                     \
@@ -188,8 +162,11 @@ DWORDS(load_dwordx4, store_dwordx4, 4)
             memcpy(base + offset[l], &value, sizeof value);                                        \
         }                                                                                          \
     }                                                                                              \
-    const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type), NULL,     \
-                                                  near_##name };
+    static void row_##name(const struct isa_rows *r, uint8_t *base) {                              \
+        isa_reach_store_small(base, r->data[0], sizeof(type));                                     \
+    }                                                                                              \
+    const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type),           \
+                                                  (shift) ? NULL : row_##name, near_##name };
 STORE(store_byte, uint8_t, 0)
 STORE(store_byte_d16_hi, uint8_t, 16)
 STORE(store_short, uint16_t, 0)

@@ -22,9 +22,7 @@ static struct isa_access access_of(struct isa_wave *w, const struct isa_insn *i,
 
 static void offsets(struct isa_wave *w, const struct isa_insn *i, uint32_t add,
                     uint32_t offset[ISA_LANES]) {
-    const uint32_t *base = isa_row(w, i->src[0]);
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        offset[l] = base[l] + add;
+    isa_reach_offsets(offset, isa_row(w, i->src[0]), add);
 }
 
 /* One action at offset[lane]. */
@@ -54,7 +52,7 @@ static const uint32_t (*data_rows(struct isa_wave *w, unsigned code))[ISA_LANES]
 static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
                            const struct isa_action *action) {
     const struct isa_info *info = &isa_info[i->op];
-    uint32_t offset[ISA_LANES];
+    _Alignas(64) uint32_t offset[ISA_LANES];
     struct isa_rows r = { 0 };
     if (info->type[0] != ISA_TYPE_NONE)
         r.dst = isa_rows_at(w, i->dst);
@@ -70,7 +68,7 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
  * DATA1 stored. */
 static enum isa_result run_compare(struct isa_wave *w, const struct isa_insn *i,
                                    const struct isa_action *action) {
-    uint32_t offset[ISA_LANES];
+    _Alignas(64) uint32_t offset[ISA_LANES];
     struct isa_rows r = { .data = data_rows(w, i->src[2]), .data1 = data_rows(w, i->src[1]) };
     if (isa_info[i->op].type[0] != ISA_TYPE_NONE)
         r.dst = isa_rows_at(w, i->dst);
@@ -86,7 +84,7 @@ static enum isa_result run_two(struct isa_wave *w, const struct isa_insn *i,
                                const struct isa_action *action, uint32_t unit) {
     struct isa_access a = access_of(w, i, action);
     unsigned rows = action->bytes / 4;
-    uint32_t offset[2][ISA_LANES];
+    _Alignas(64) uint32_t offset[2][ISA_LANES];
     void *host[2][ISA_LANES];
     uint8_t *near[2] = { NULL, NULL };
     enum isa_result result = not_gds(w, i);
@@ -127,20 +125,6 @@ static unsigned swizzle_source(unsigned l, uint32_t pattern) {
     return ISA_LANES;
 }
 
-/* Every lane that is on takes the value of from[lane]; of one that is off, 0. */
-static void take(struct isa_wave *w, const struct isa_insn *i, const uint32_t *row,
-                 const uint32_t from[ISA_LANES]) {
-    uint32_t taken[ISA_LANES], *dst = isa_row(w, i->dst);
-    uint64_t exec = ISA_WAVE_EXEC(w);
-    isa_reach_exchange(taken, row, from);
-    if (exec == ~UINT64_C(0)) {
-        memcpy(dst, taken, sizeof taken);
-        return;
-    }
-    for (ISA_EACH_LANE(l, exec))
-        dst[l] = exec >> from[l] & 1 ? taken[l] : 0;
-}
-
 EXEC_FN(ds_swizzle_b32) {
     uint32_t from[ISA_LANES];
     for (unsigned l = 0; l < ISA_LANES; l++) {
@@ -148,7 +132,7 @@ EXEC_FN(ds_swizzle_b32) {
         if (from[l] == ISA_LANES)
             return isa_stop_unsupported(w, i, "FFT pattern");
     }
-    take(w, i, isa_row(w, i->src[0]), from);
+    isa_reach_exchange(isa_row(w, i->dst), isa_row(w, i->src[0]), from, ISA_WAVE_EXEC(w));
     return ISA_CONTINUE;
 }
 
@@ -165,11 +149,9 @@ EXEC_FN(ds_permute_b32) {
 }
 
 EXEC_FN(ds_bpermute_b32) {
-    uint32_t from[ISA_LANES];
-    offsets(w, i, (uint32_t)i->imm, from);
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        from[l] = from[l] / 4 % ISA_LANES;
-    take(w, i, isa_row(w, i->src[1]), from);
+    _Alignas(64) uint32_t byte[ISA_LANES];
+    offsets(w, i, (uint32_t)i->imm, byte);
+    isa_reach_exchange_bytes(isa_row(w, i->dst), isa_row(w, i->src[1]), byte, ISA_WAVE_EXEC(w));
     return ISA_CONTINUE;
 }
 
@@ -182,7 +164,7 @@ EXEC_FN(ds_nop) {
 
 static enum isa_result run_addtid(struct isa_wave *w, const struct isa_insn *i,
                                   const struct isa_action *action) {
-    uint32_t offset[ISA_LANES];
+    _Alignas(64) uint32_t offset[ISA_LANES];
     struct isa_rows r = { .dst = isa_rows_at(w, i->dst), .data = data_rows(w, i->src[1]) };
     for (uint32_t l = 0; l < ISA_LANES; l++)
         offset[l] = (ISA_WAVE_M0(w) & 0xffff) + (uint32_t)i->imm + 4 * l;

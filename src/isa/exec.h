@@ -64,6 +64,9 @@ void isa_reach_addresses(uint64_t address[ISA_LANES], const uint32_t *low, const
  * differ in it. */
 bool isa_reach_upper(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t *upper);
 
+/* The lower halves. */
+void isa_reach_lower(uint32_t low[ISA_LANES], const uint64_t address[ISA_LANES]);
+
 /* Device addresses of a global access to host addresses: one span() if the lanes are contiguous or
  * close together, lanes() otherwise. On ISA_CONTINUE host[l] is set for all lanes in a->lanes. */
 enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA_LANES],
@@ -86,8 +89,21 @@ void isa_reach_load(uint32_t *d, const uint8_t *base, const uint32_t *offset, ui
 void isa_reach_load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
 void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
 
-/* d[l] = s[from[l]] for all lanes; d is not s. */
-void isa_reach_exchange(uint32_t d[ISA_LANES], const uint32_t *s, const uint32_t from[ISA_LANES]);
+/* Elements of all lanes one after the other: dwords by the number of rows, bytes and halves. */
+void isa_reach_load_row(uint32_t *d, const uint8_t *base, unsigned dwords);
+void isa_reach_store_row(uint8_t *base, const uint32_t *s, unsigned dwords);
+void isa_reach_load_small(uint32_t *d, const uint8_t *base, unsigned bytes, bool sign);
+void isa_reach_store_small(uint8_t *base, const uint32_t *s, unsigned bytes);
+
+/* offset[l] = s[l] + add. What reads whole rows next waits if they were not written as such. */
+void isa_reach_offsets(uint32_t offset[ISA_LANES], const uint32_t *s, uint32_t add);
+
+/* d[l] = s[from[l]] for lanes that are on, 0 if that one is not. from[l] is taken modulo 64. */
+void isa_reach_exchange(uint32_t *d, const uint32_t *s, const uint32_t from[ISA_LANES],
+                        uint64_t lanes);
+/* The same of lane byte[l] / 4. */
+void isa_reach_exchange_bytes(uint32_t *d, const uint32_t *s, const uint32_t byte[ISA_LANES],
+                              uint64_t lanes);
 
 /* The group's LDS if all elements of a load or store lie in it and nobody else is to be asked; NULL
  * otherwise: ask isa_reach_lds(). */

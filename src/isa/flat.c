@@ -133,8 +133,7 @@ static bool act_scratch_near(const struct isa_access *a, const struct isa_action
     }
     one.bytes = 4;
     for (uint32_t d = 0; d < act->bytes / 4u; d++) {
-        for (unsigned l = 0; l < ISA_LANES; l++)
-            at[l] = offset[l] + 4 * d;
+        isa_reach_offsets(at, offset, 4 * d);
         uint8_t *near = isa_reach_scratch_near(&one, a->wave->scratch_base, at, swizzled);
         if (!near)
             return false;
@@ -182,9 +181,8 @@ static void scratch_offsets(struct isa_wave *w, const struct isa_insn *i,
     uint32_t base = (uint32_t)i->imm;
     if (i->src[2] != ISA_OFF)
         base += isa_scalar32(w, i, i->src[2]);
-    const uint32_t *v = i->src[0] != ISA_OFF ? isa_row(w, i->src[0]) : NULL;
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        offset[l] = base + (v ? v[l] : 0);
+    static const uint32_t zeros[ISA_LANES];
+    isa_reach_offsets(offset, i->src[0] != ISA_OFF ? isa_row(w, i->src[0]) : zeros, base);
 }
 
 static enum isa_result run_scratch(struct isa_wave *w, const struct isa_insn *i,
@@ -215,10 +213,16 @@ static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
-/* The lanes whose address has that upper half, if it is that of an aperture at all. */
-static uint64_t lanes_in(const uint64_t address[ISA_LANES], uint64_t aperture) {
+/* Those of the lanes whose address has that upper half, if it is that of an aperture at all;
+ * *alike: the upper half that all of them have, NULL if they differ. */
+static uint64_t lanes_in(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t aperture,
+                         const uint64_t *alike) {
     uint64_t in = 0;
-    for (uint64_t l = 0; aperture && l < ISA_LANES; l++)
+    if (!aperture)
+        return 0;
+    if (alike)
+        return *alike == aperture >> 32 ? lanes : 0;
+    for (ISA_EACH_LANE(l, lanes))
         in |= (uint64_t)(address[l] >> 32 == aperture >> 32) << l;
     return in;
 }
@@ -226,19 +230,17 @@ static uint64_t lanes_in(const uint64_t address[ISA_LANES], uint64_t aperture) {
 static enum isa_result run_flat(struct isa_wave *w, const struct isa_insn *i,
                                 const struct isa_action *act) {
     uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w), upper;
-    uint32_t low[ISA_LANES];
+    _Alignas(64) uint32_t low[ISA_LANES];
     struct isa_rows r = rows_of(w, i, act);
     if (!lanes)
         return ISA_CONTINUE;
     global_addresses(w, i, address);
-    bool alike = isa_reach_upper(address, lanes, &upper);
-    if (alike && upper != w->shared_base >> 32 && upper != w->private_base >> 32)
-        return act_global(w, i, act, &r, lanes, address);
-    uint64_t lds = lanes & lanes_in(address, w->shared_base);
-    uint64_t scratch = lanes & lanes_in(address, w->private_base);
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        low[l] = (uint32_t)address[l];
+    const uint64_t *alike = isa_reach_upper(address, lanes, &upper) ? &upper : NULL;
+    uint64_t lds = lanes_in(address, lanes, w->shared_base, alike);
+    uint64_t scratch = lanes_in(address, lanes, w->private_base, alike);
     enum isa_result result = ISA_CONTINUE;
+    if (lds | scratch)
+        isa_reach_lower(low, address);
     if (lanes & ~(lds | scratch))
         result = act_global(w, i, act, &r, lanes & ~(lds | scratch), address);
     if (result == ISA_CONTINUE && lds)

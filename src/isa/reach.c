@@ -48,6 +48,10 @@ bool isa_reach_upper(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t
     return low >> 32 == high >> 32;
 }
 
+void isa_reach_lower(uint32_t low[ISA_LANES], const uint64_t address[ISA_LANES]) {
+    isa_rows_chosen->distances(low, address, 0);
+}
+
 void isa_reach_load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
     isa_rows_chosen->load(d, base, offset, lanes);
 }
@@ -61,8 +65,51 @@ void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, u
     isa_rows_chosen->store(base, offset, s, lanes);
 }
 
-void isa_reach_exchange(uint32_t d[ISA_LANES], const uint32_t *s, const uint32_t from[ISA_LANES]) {
-    isa_rows_chosen->gather(d, s, from, ~UINT64_C(0));
+void isa_reach_load_row(uint32_t *d, const uint8_t *base, unsigned dwords) {
+    isa_rows_chosen->load_row(d, base, dwords);
+}
+
+void isa_reach_store_row(uint8_t *base, const uint32_t *s, unsigned dwords) {
+    isa_rows_chosen->store_row(base, s, dwords);
+}
+
+void isa_reach_load_small(uint32_t *d, const uint8_t *base, unsigned bytes, bool sign) {
+    isa_rows_chosen->load_small(d, base, bytes, sign);
+}
+
+void isa_reach_store_small(uint8_t *base, const uint32_t *s, unsigned bytes) {
+    isa_rows_chosen->store_small(base, s, bytes);
+}
+
+void isa_reach_offsets(uint32_t offset[ISA_LANES], const uint32_t *s, uint32_t add) {
+    isa_rows_chosen->sum(offset, s, add);
+}
+
+/* Lane numbers are `bits` of from[], from bit `at` on. */
+static void exchange(uint32_t *d, const uint32_t *s, const uint32_t from[ISA_LANES], uint64_t lanes,
+                     unsigned at) {
+    enum { BITS = 6 };
+    const struct isa_rows *rows = isa_rows_chosen;
+    _Alignas(64) uint32_t taken[ISA_LANES], lane[ISA_LANES], on[ISA_LANES], valid[ISA_LANES];
+    rows->extract(lane, from, 32 - BITS - at, 32 - BITS, false);
+    if (lanes == ~UINT64_C(0)) {
+        rows->gather(taken, s, lane, lanes);
+    } else {
+        rows->expand(on, lanes);
+        rows->gather(valid, on, lane, lanes);
+        rows->gather(taken, s, lane, rows->collect(valid));
+    }
+    rows->merge(d, taken, lanes);
+}
+
+void isa_reach_exchange(uint32_t *d, const uint32_t *s, const uint32_t from[ISA_LANES],
+                        uint64_t lanes) {
+    exchange(d, s, from, lanes, 0);
+}
+
+void isa_reach_exchange_bytes(uint32_t *d, const uint32_t *s, const uint32_t byte[ISA_LANES],
+                              uint64_t lanes) {
+    exchange(d, s, byte, lanes, 2);
 }
 
 void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
@@ -121,11 +168,7 @@ uint8_t *isa_reach_scratch_near(const struct isa_access *a, uint64_t base,
     uint64_t size = (uint64_t)w->scratch_bytes * ISA_LANES, skipped = base - w->scratch_base;
     if (a->kind == ISA_ATOMIC || m->scratch || !m->span || !size || skipped > size)
         return NULL;
-    uint32_t odd = 0;
-    for (uint32_t l = 0; l < ISA_LANES; l++) {
-        odd |= offset[l] % 4;
-        swizzled[l] = offset[l] / 4 * (4 * ISA_LANES) + 4 * l + offset[l] % 4;
-    }
+    uint32_t odd = isa_rows_chosen->swizzle(swizzled, offset);
     uint64_t last = isa_rows_chosen->highest(offset, a->lanes) / 4;
     if (odd + a->bytes > 4 || (last + 1) * 4 * ISA_LANES > size - skipped)
         return NULL;

@@ -51,6 +51,10 @@ struct isa_rows {
     void (*bounds)(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high);
     void (*distances)(uint32_t *d, const uint64_t *address, uint64_t base);
     uint32_t (*highest)(const uint32_t *s, uint64_t lanes);
+    void (*sum)(uint32_t *d, const uint32_t *s, uint32_t add);
+    /* Where byte s[l] of each lane's scratch is in that of the wave. The lowest two bits of all s,
+     * joined, are returned. */
+    uint32_t (*swizzle)(uint32_t *d, const uint32_t *s);
     /* Does every address lie `bytes` after the one of the lane before? */
     bool (*is_row)(const uint64_t *address, uint64_t bytes);
     /* One dword of memory per lane, at base + offset[l] (below 2 GiB), in those lanes only. Where
@@ -59,6 +63,13 @@ struct isa_rows {
     void (*store)(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
     /* Two dwords per lane, into two rows. Each pair is read at once: other threads may write it. */
     void (*load_pairs)(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
+    /* Elements of all lanes one after the other, from and to 1 to 4 rows. Two dwords are read and
+     * written at once. */
+    void (*load_row)(uint32_t *d, const uint8_t *base, unsigned dwords);
+    void (*store_row)(uint8_t *base, const uint32_t *s, unsigned dwords);
+    /* The same of bytes and halves, one row: `bytes` is 1 or 2. */
+    void (*load_small)(uint32_t *d, const uint8_t *base, unsigned bytes, bool sign);
+    void (*store_small)(uint8_t *base, const uint32_t *s, unsigned bytes);
     /* d[l] = s[from[l]], or 0 for lanes that are not valid; d is not s. */
     void (*gather)(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid);
     /* The elements of a register in the order of lanes: floats, of I8 int32_t, of F64 (a pair of

@@ -51,6 +51,12 @@ static void store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint
             memcpy(base + offset[l], &s[l], sizeof s[l]);
 }
 
+/* d[l] = s[from[l]]; d is not s. */
+static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
+    for (int l = 0; l < ISA_LANES; l++)
+        d[l] = s[from[l]];
+}
+
 /* f16 in a row, 128 of them: as many at a time as `halves` holds. */
 typedef float halves;
 enum { HALVES = 1 };

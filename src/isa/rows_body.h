@@ -232,6 +232,100 @@ static uint32_t highest(const uint32_t *s, uint64_t lanes) {
     return most;
 }
 
+static void sum(uint32_t *d, const uint32_t *s, uint32_t add) {
+    LANES d[l] = s[l] + add;
+}
+
+static uint32_t swizzle(uint32_t *d, const uint32_t *s) {
+    uint32_t odd = 0;
+    LANES d[l] = s[l] / 4 * (4 * ISA_LANES) + 4 * (uint32_t)l + s[l] % 4;
+    for (int l = 0; l < ISA_LANES; l++)
+        odd |= s[l];
+    return odd % 4;
+}
+
+/* Elements of memory, which may have any address and are of any type. */
+typedef uint8_t byte_of_memory __attribute__((may_alias));
+typedef int8_t sbyte_of_memory __attribute__((may_alias));
+typedef uint16_t half_of_memory __attribute__((aligned(1), may_alias));
+typedef int16_t shalf_of_memory __attribute__((aligned(1), may_alias));
+typedef uint64_t pair_of_memory __attribute__((aligned(1), may_alias));
+
+static void load_row(uint32_t *d, const uint8_t *base, unsigned dwords) {
+    const pair_of_memory *pair = (const void *)base;
+    uint32_t *second = d + (size_t)2 * ISA_LANES;
+    switch (dwords) {
+    case 1:
+        memcpy(d, base, ISA_LANES * sizeof *d);
+        break;
+    case 2:
+        LANES put64(d, l, pair[l]);
+        break;
+    case 4:
+        LANES {
+            put64(d, l, pair[2 * l]);
+            put64(second, l, pair[2 * l + 1]);
+        }
+        break;
+    default:
+        for (int l = 0; l < ISA_LANES; l++) {
+            uint64_t two;
+            memcpy(&two, base + (size_t)12 * l, sizeof two);
+            put64(d, l, two);
+            memcpy(&second[l], base + (size_t)12 * l + 8, sizeof *second);
+        }
+    }
+}
+
+static void store_row(uint8_t *base, const uint32_t *s, unsigned dwords) {
+    pair_of_memory *pair = (void *)base;
+    const uint32_t *second = s + (size_t)2 * ISA_LANES;
+    switch (dwords) {
+    case 1:
+        memcpy(base, s, ISA_LANES * sizeof *s);
+        break;
+    case 2:
+        LANES pair[l] = GET_u64(s);
+        break;
+    case 4:
+        LANES {
+            pair[2 * l] = GET_u64(s);
+            pair[2 * l + 1] = GET_u64(second);
+        }
+        break;
+    default:
+        for (int l = 0; l < ISA_LANES; l++) {
+            uint64_t two = GET_u64(s);
+            memcpy(base + (size_t)12 * l, &two, sizeof two);
+            memcpy(base + (size_t)12 * l + 8, &second[l], sizeof *second);
+        }
+    }
+}
+
+static void load_small(uint32_t *d, const uint8_t *base, unsigned bytes, bool sign) {
+    const byte_of_memory *byte = (const void *)base;
+    const sbyte_of_memory *sbyte = (const void *)base;
+    const half_of_memory *half = (const void *)base;
+    const shalf_of_memory *shalf = (const void *)base;
+    if (bytes == 1 && sign)
+        LANES d[l] = (uint32_t)(int32_t)sbyte[l];
+    else if (bytes == 1)
+        LANES d[l] = byte[l];
+    else if (sign)
+        LANES d[l] = (uint32_t)(int32_t)shalf[l];
+    else
+        LANES d[l] = half[l];
+}
+
+static void store_small(uint8_t *base, const uint32_t *s, unsigned bytes) {
+    byte_of_memory *byte = (void *)base;
+    half_of_memory *half = (void *)base;
+    if (bytes == 1)
+        LANES byte[l] = (uint8_t)s[l];
+    else
+        LANES half[l] = (uint16_t)s[l];
+}
+
 static bool is_row(const uint64_t *address, uint64_t bytes) {
     uint64_t astray = 0, first = address[0];
     for (uint64_t l = 0; l < ISA_LANES; l++)
@@ -240,9 +334,8 @@ static bool is_row(const uint64_t *address, uint64_t bytes) {
 }
 
 static void gather(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid) {
-    _Alignas(64) uint32_t offset[ISA_LANES], on[ISA_LANES];
-    LANES offset[l] = 4 * from[l];
-    load(d, (const uint8_t *)s, offset, ~UINT64_C(0));
+    _Alignas(64) uint32_t on[ISA_LANES];
+    permute(d, s, from);
     expand(on, valid);
     LANES d[l] &= on[l];
 }
@@ -258,10 +351,16 @@ const struct isa_rows ROWS = {
     .bounds = bounds,
     .distances = distances,
     .highest = highest,
+    .sum = sum,
+    .swizzle = swizzle,
     .is_row = is_row,
     .load = load,
     .store = store,
     .load_pairs = load_pairs,
+    .load_row = load_row,
+    .store_row = store_row,
+    .load_small = load_small,
+    .store_small = store_small,
     .gather = gather,
     .widen = widen,
     .multiply = { multiply_small, multiply_f32, multiply_i8, multiply_f64 },

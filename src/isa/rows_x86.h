@@ -72,6 +72,20 @@ static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset,
     }
 }
 
+/* d[l] = s[from[l]]; d is not s. */
+static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
+    __m512i row[4];
+    for (int n = 0; n < 4; n++)
+        row[n] = _mm512_loadu_si512(s + 16 * n);
+    for (int l = 0; l < ISA_LANES; l += 16) {
+        __m512i at = _mm512_loadu_si512(from + l);
+        __m512i low = _mm512_permutex2var_epi32(row[0], at, row[1]);
+        __m512i high = _mm512_permutex2var_epi32(row[2], at, row[3]);
+        __mmask16 upper = _mm512_test_epi32_mask(at, _mm512_set1_epi32(32));
+        _mm512_storeu_si512(d + l, _mm512_mask_mov_epi32(low, upper, high));
+    }
+}
+
 static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {
     for (int l = 0; l < ISA_LANES; l += 16) {
         __mmask16 on = (__mmask16)(lanes >> l);
@@ -154,6 +168,12 @@ static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset,
         d[l] = (uint32_t)pair;
         d[ISA_LANES + l] = (uint32_t)(pair >> 32);
     }
+}
+
+/* d[l] = s[from[l]]; d is not s. */
+static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
+    for (int l = 0; l < ISA_LANES; l++)
+        d[l] = s[from[l]];
 }
 
 static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {

@@ -56,6 +56,51 @@ __global__ void bitonic(int *data, int j, int k) {
     }
 }
 
+// Every thread goes to a buffer of its own choice, of which there are many, with elements of one byte,
+// two and sixteen bytes side by side, and to LDS through a pointer that may be anything.
+__global__ void gather(unsigned char *const *table, int tables, const short *add, float4 *out) {
+    __shared__ int tile[256];
+    int x = threadIdx.x, *at = &tile[255 - x];
+    asm volatile("" : "+v"(at)); // LDS or not: the compiler cannot know
+    *at = add[x];
+    __syncthreads();
+    unsigned char *bytes = table[blockIdx.x % tables];
+    bytes[x] += 1;
+    int sum = tile[x];
+    for (int i = 0; i < tables; i++)
+        sum += table[i][(x + i) % 256 + 256];
+    out[blockIdx.x * 256 + x] = float4{ float(sum), float(bytes[x]), float(x), float(tile[x]) };
+}
+
+static void check_buffers() {
+    const int buffers = 100;
+    std::vector<unsigned char *> table;
+    std::vector<unsigned char> bytes(512);
+    std::vector<short> add(256);
+    for (int x = 0; x < 256; x++)
+        add[x] = short(100 - x), bytes[x] = bytes[256 + x] = (unsigned char)(x * 7);
+    for (int i = 0; i < buffers; i++) {
+        table.push_back(nullptr);
+        CHECK(hipMalloc(&table[i], 512));
+        CHECK(hipMemcpy(table[i], bytes.data(), 512, hipMemcpyHostToDevice));
+    }
+    Buffer<unsigned char *> d(table);
+    Buffer<short> da(add);
+    Buffer<float4> out(256 * buffers);
+    gather<<<buffers, 256>>>(d.device, buffers, da.device, out.device);
+    auto got = out.host();
+    for (int i = 0; i < 256 * buffers; i++) {
+        int x = i % 256, sum = add[255 - x];
+        for (int n = 0; n < buffers; n++)
+            sum += (unsigned char)((x + n) % 256 * 7);
+        float4 g = got[i];
+        EXPECT(g.x == sum && g.y == (unsigned char)(x * 7 + 1) && g.z == x && g.w == add[255 - x],
+               "buffers %d: %g %g %g %g", i, g.x, g.y, g.z, g.w);
+    }
+    for (auto p : table)
+        CHECK(hipFree(p));
+}
+
 static void check_gemm() {
     const int n = 64;
     std::vector<float> a(n * n), b(n * n);
@@ -118,5 +163,6 @@ int main() {
     check_scan();
     check_histogram();
     check_sort();
+    check_buffers();
     return finish();
 }

@@ -257,6 +257,94 @@ static void the_plain_set_moves_dwords_of_lanes_that_are_on(void **state) {
     assert_int_equal(word_at(bytes + 40), 63); /* the highest wins */
 }
 
+/* ---- rows of elements side by side ---- */
+
+/* Element l is `bytes` long; what is not in memory is the sign's, or 0. */
+static void compare_loads(const struct isa_rows *rows, const char *name, const uint8_t *from) {
+    uint32_t d[4 * ISA_LANES], expected;
+    for (unsigned dwords = 1; dwords <= 4; dwords++) {
+        rows->load_row(d, from, dwords);
+        for (unsigned n = 0; n < dwords * ISA_LANES; n++)
+            if (word_at(from + 4 * (size_t)dwords * (n % ISA_LANES) + 4 * (n / ISA_LANES)) != d[n])
+                fail_msg("load of a row of %u dwords by %s", dwords, name);
+    }
+    for (unsigned kind = 0; kind < 4; kind++) {
+        unsigned bytes = 1 + kind % 2, sign = kind / 2;
+        rows->load_small(d, from, bytes, sign);
+        for (unsigned l = 0; l < ISA_LANES; l++) {
+            expected = bytes == 1 ? from[l] : from[2 * l] | (uint32_t)from[2 * l + 1] << 8;
+            if (sign && expected >> (8 * bytes - 1))
+                expected |= ~0u << 8 * bytes;
+            if (d[l] != expected)
+                fail_msg("load of a row of %u bytes by %s", bytes, name);
+        }
+    }
+}
+
+static void compare_stores(const struct isa_rows *rows, const char *name, const uint32_t *s) {
+    uint8_t to[1200];
+    for (unsigned bytes = 1; bytes <= 16; bytes = bytes < 4 ? 2 * bytes : bytes + 4) {
+        memset(to, 0xee, sizeof to);
+        if (bytes < 4)
+            rows->store_small(to + 3, s, bytes);
+        else
+            rows->store_row(to + 3, s, bytes / 4);
+        for (unsigned n = 0; n < bytes * ISA_LANES; n++) {
+            uint32_t word = s[n % bytes / 4 * ISA_LANES + n / bytes];
+            if (to[3 + n] != (uint8_t)(word >> n % bytes % 4 * 8))
+                fail_msg("store of a row of %u bytes by %s", bytes, name);
+        }
+        assert_int_equal(to[2], 0xee);
+        assert_int_equal(to[3 + bytes * ISA_LANES], 0xee);
+    }
+}
+
+/* Lanes that read other lanes, and where bytes of scratch are. */
+static void compare_places(const struct isa_rows *rows, const char *name, const uint32_t *s) {
+    uint32_t from[ISA_LANES], d[ISA_LANES], at[ISA_LANES], odd = 0;
+    uint64_t valid = random64();
+    for (unsigned l = 0; l < ISA_LANES; l++) {
+        from[l] = (uint32_t)(random64() % ISA_LANES);
+        at[l] = (uint32_t)random64() % 4096 & ~(valid % 2 ? 3u : 1u);
+        odd |= at[l] & 3;
+    }
+    rows->gather(d, s, from, valid);
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        if (d[l] != (valid >> l & 1 ? s[from[l]] : 0))
+            fail_msg("lanes of others by %s", name);
+    rows->sum(d, s, 77);
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        assert_int_equal(d[l], s[l] + 77);
+    assert_int_equal(rows->swizzle(d, at), odd);
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        assert_int_equal(d[l], (at[l] / 4 * ISA_LANES + l) * 4 + at[l] % 4);
+}
+
+static void compare_rows_of_memory(const struct isa_rows *rows, const char *name) {
+    uint8_t from[16 * ISA_LANES + 16];
+    uint32_t s[4 * ISA_LANES];
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned n = 0; n < sizeof from; n++)
+            from[n] = (uint8_t)random64();
+        for (unsigned n = 0; n < 4 * ISA_LANES; n++)
+            s[n] = (uint32_t)random64();
+        compare_loads(rows, name, from + round % 16);
+        compare_stores(rows, name, s);
+        compare_places(rows, name, s);
+    }
+}
+
+static void instruction_sets_move_rows_of_any_element(void **state) {
+    (void)state;
+    compare_rows_of_memory(&isa_rows_base, "base");
+#if defined(__x86_64__)
+    if (cpu_features() & CPU_AVX2)
+        compare_rows_of_memory(&isa_rows_avx2, "avx2");
+    if (cpu_features() & CPU_AVX512)
+        compare_rows_of_memory(&isa_rows_avx512, "avx512");
+#endif
+}
+
 static void instruction_sets_move_the_same_dwords(void **state) {
     (void)state;
 #if defined(__x86_64__)
@@ -350,6 +438,7 @@ int main(void) {
         T(scratch_is_the_same_with_and_without_a_look_at_each_lane),
         T(the_plain_set_moves_dwords_of_lanes_that_are_on),
         T(instruction_sets_move_the_same_dwords),
+        T(instruction_sets_move_rows_of_any_element),
         T(pairs_of_dwords_are_read_and_written_at_once),
     };
     isa_rows_choose();

@@ -77,7 +77,8 @@ bool soft_machine_run(const struct soft_op *op, const struct soft_machine *m,
 enum {
     MACHINE_WAVES_MAX = 16,
     MACHINE_LDS_MAX = 64 << 10,
-    MACHINE_RANGES = 8,
+    MACHINE_RANGES = 64, /* a kernel of physics has dozens of arrays */
+    MACHINE_HINTS = 128,
     MACHINE_TOLD_MAX = 16,
     MACHINE_SUSPECTS_MAX = 64
 };
@@ -112,8 +113,9 @@ struct machine_worker {
     unsigned char *lds;
     struct soft_block *scratch; /* of all waves of a group; NULL: none yet */
     struct machine_range ranges[MACHINE_RANGES];
-    unsigned next_range;
-    struct machine_range piece; /* of a kernel's own heap, which may be freed at any time */
+    unsigned range_count, next_range;
+    uint8_t hints[MACHINE_HINTS]; /* by instruction: the range in which it was last */
+    struct machine_range piece;   /* of a kernel's own heap, which may be freed at any time */
     struct isa_memory memory;
     struct isa_group group;
     struct machine_touches *touches; /* of the launch; NULL: nobody wants to know */

@@ -18,11 +18,27 @@
 
 #include <string.h>
 
-static const struct machine_range *recall(const struct machine_worker *w, uint64_t address) {
-    for (unsigned i = 0; i < MACHINE_RANGES; i++)
-        if (address - w->ranges[i].start < w->ranges[i].bytes)
+/* An instruction mostly returns to the buffer it was in before. */
+static const struct machine_range *recall(struct machine_worker *w, const struct isa_insn *insn,
+                                          uint64_t address) {
+    uint8_t *hint = &w->hints[(uintptr_t)insn / sizeof *insn % MACHINE_HINTS];
+    const struct machine_range *r = &w->ranges[*hint];
+    if (address - r->start < r->bytes)
+        return r;
+    for (unsigned i = 0; i < w->range_count; i++)
+        if (address - w->ranges[i].start < w->ranges[i].bytes) {
+            *hint = (uint8_t)i;
             return &w->ranges[i];
+        }
     return NULL;
+}
+
+/* A place for one more; the oldest if there is none. */
+static struct machine_range *next_range(struct machine_worker *w) {
+    unsigned i = w->next_range++ % MACHINE_RANGES;
+    if (w->range_count <= i)
+        w->range_count = i + 1;
+    return &w->ranges[i];
 }
 
 /* Memory that the program has made, or the variables of the kernel's module; the rest is the
@@ -42,9 +58,10 @@ static bool reach_copy(const struct machine_again *again, struct machine_range *
     return copy;
 }
 
-static const struct machine_range *look_up(struct machine_worker *w, uint64_t address) {
+static const struct machine_range *look_up(struct machine_worker *w, const struct isa_insn *insn,
+                                           uint64_t address) {
     struct soft_block b;
-    const struct machine_range *known = recall(w, address);
+    const struct machine_range *known = recall(w, insn, address);
     if (known)
         return known;
     if (!soft_memory_find(address, &b) || b.state != SOFT_LIVE)
@@ -53,7 +70,7 @@ static const struct machine_range *look_up(struct machine_worker *w, uint64_t ad
     bool of_heap = soft_heap_find(address, &piece);
     if (of_heap && (piece.freed || address - piece.start >= piece.bytes))
         return NULL;
-    struct machine_range *r = of_heap ? &w->piece : &w->ranges[w->next_range++ % MACHINE_RANGES];
+    struct machine_range *r = of_heap ? &w->piece : next_range(w);
     *r = (struct machine_range){ piece.start, piece.bytes, soft_reach(piece.start), NULL,
                                  is_the_programs(w->launch, &b) };
     bool is_scratch = w->scratch && w->scratch->addr == b.addr;
@@ -74,7 +91,7 @@ static bool is_astray(const struct machine_worker *w, const struct isa_access *a
 }
 
 static void *span(void *context, const struct isa_access *a, uint64_t address, uint64_t bytes) {
-    const struct machine_range *r = look_up(context, address);
+    const struct machine_range *r = look_up(context, a->insn, address);
     if (!r || bytes > r->bytes - (address - r->start) || is_astray(context, a, address, bytes))
         return NULL;
     return r->host + (address - r->start);
@@ -94,7 +111,7 @@ static const struct machine_range *look_up_all(struct machine_worker *w, const s
         high = at > high ? at : high;
         *row &= at == begin + count++ * a->bytes;
     }
-    const struct machine_range *r = a->lanes ? look_up(w, low) : NULL;
+    const struct machine_range *r = a->lanes ? look_up(w, a->insn, low) : NULL;
     uint64_t bytes = high - low + a->bytes;
     *first = low;
     return !r || bytes > r->bytes - (low - r->start) || is_astray(w, a, low, bytes) ? NULL : r;
@@ -112,7 +129,7 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
                   void *host[ISA_LANES], unsigned *lane, uint64_t *at) {
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctzll(left);
-        const struct machine_range *r = look_up(context, address[l]);
+        const struct machine_range *r = look_up(context, a->insn, address[l]);
         uint64_t inside = r ? r->bytes - (address[l] - r->start) : 0;
         if (!r || inside < a->bytes) {
             *lane = l;
@@ -130,7 +147,7 @@ static bool lanes(void *context, const struct isa_access *a, const uint64_t addr
 
 static void *touching_row(void *context, const struct isa_access *a, uint64_t address,
                           uint64_t bytes) {
-    const struct machine_range *r = look_up(context, address);
+    const struct machine_range *r = look_up(context, a->insn, address);
     if (!r || bytes > r->bytes - (address - r->start) || is_astray(context, a, address, bytes))
         return NULL;
     if (r->touch)
@@ -174,7 +191,7 @@ static bool touching_lanes(void *context, const struct isa_access *a,
         return false;
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctzll(left);
-        const struct machine_range *r = look_up(context, address[l]);
+        const struct machine_range *r = look_up(context, a->insn, address[l]);
         if (r && r->touch)
             machine_touch_mark(r->touch, address[l], a->bytes, a->kind);
     }
@@ -205,7 +222,7 @@ static bool watching_lanes(void *context, const struct isa_access *a,
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctzll(left);
         if (!r || address[l] - r->start >= r->bytes)
-            r = look_up(w, address[l]);
+            r = look_up(w, a->insn, address[l]);
         if (!r || !r->is_the_programs)
             seen.lanes &= ~(UINT64_C(1) << l);
     }
@@ -290,5 +307,6 @@ void machine_memory_begin(struct machine_worker *w, struct machine_launch *l) {
 }
 
 void machine_memory_forget(struct machine_worker *w) {
-    memset(w->ranges, 0, sizeof w->ranges);
+    memset(w->ranges, 0, w->range_count * sizeof w->ranges[0]);
+    w->range_count = w->next_range = 0;
 }
