@@ -105,17 +105,11 @@ static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uin
 
 static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
                               const uint32_t offset[ISA_LANES], unsigned n) {
-    if (n == 1) {
-        isa_reach_store(base, offset, r->data[0], lanes);
-        return;
-    }
-    for (unsigned d = 0; d < n; d += 2)
-        for (ISA_EACH_LANE(l, lanes)) {
-            uint64_t pair = r->data[d][l];
-            if (n - d > 1)
-                pair |= (uint64_t)r->data[d + 1][l] << 32;
-            memcpy(base + offset[l] + (size_t)4 * d, &pair, n - d > 1 ? 8 : 4);
-        }
+    unsigned d = 0;
+    for (; n - d > 1; d += 2)
+        isa_reach_store_pairs(base + (size_t)4 * d, offset, r->data[d], lanes);
+    if (d < n)
+        isa_reach_store(base + (size_t)4 * d, offset, r->data[d], lanes);
 }
 
 #define DWORDS(load, store, n)                                                                     \

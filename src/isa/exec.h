@@ -88,6 +88,8 @@ void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANE
 void isa_reach_load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
 void isa_reach_load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
 void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
+void isa_reach_store_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s,
+                           uint64_t lanes);
 
 /* Elements of all lanes one after the other: dwords by the number of rows, bytes and halves. */
 void isa_reach_load_row(uint32_t *d, const uint8_t *base, unsigned dwords);

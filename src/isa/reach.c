@@ -65,6 +65,11 @@ void isa_reach_store(uint8_t *base, const uint32_t *offset, const uint32_t *s, u
     isa_rows_chosen->store(base, offset, s, lanes);
 }
 
+void isa_reach_store_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s,
+                           uint64_t lanes) {
+    isa_rows_chosen->store_pairs(base, offset, s, lanes);
+}
+
 void isa_reach_load_row(uint32_t *d, const uint8_t *base, unsigned dwords) {
     isa_rows_chosen->load_row(d, base, dwords);
 }

@@ -61,8 +61,10 @@ struct isa_rows {
      * several lanes store to one place, the highest wins. */
     void (*load)(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
     void (*store)(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
-    /* Two dwords per lane, into two rows. Each pair is read at once: other threads may write it. */
+    /* Two dwords per lane, in two rows. Each pair is read and written at once: other threads may be
+     * at it. */
     void (*load_pairs)(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes);
+    void (*store_pairs)(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes);
     /* Elements of all lanes one after the other, from and to 1 to 4 rows. Two dwords are read and
      * written at once. */
     void (*load_row)(uint32_t *d, const uint8_t *base, unsigned dwords);

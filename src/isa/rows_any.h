@@ -51,6 +51,14 @@ static void store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint
             memcpy(base + offset[l], &s[l], sizeof s[l]);
 }
 
+static void store_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l++)
+        if (lanes >> l & 1) {
+            uint64_t pair = s[l] | (uint64_t)s[ISA_LANES + l] << 32;
+            memcpy(base + offset[l], &pair, sizeof pair);
+        }
+}
+
 /* d[l] = s[from[l]]; d is not s. */
 static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
     for (int l = 0; l < ISA_LANES; l++)

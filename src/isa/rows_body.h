@@ -357,6 +357,7 @@ const struct isa_rows ROWS = {
     .load = load,
     .store = store,
     .load_pairs = load_pairs,
+    .store_pairs = store_pairs,
     .load_row = load_row,
     .store_row = store_row,
     .load_small = load_small,

@@ -35,42 +35,121 @@ static uint64_t collect(const uint32_t *s) {
     return mask;
 }
 
-/* Do the dwords of those lanes lie one after the other? */
-static inline bool is_run(const uint32_t *offset, uint64_t lanes) {
+/* Lanes of a block of 2 or 3 dimensions are mostly side by side, or all at one place, in groups of
+ * 16 (of pairs: 8), if not all of them. Of the group from lane l on, of which lanes are `on`: where
+ * the first of these is, and how far the others are from it. */
+struct near {
+    unsigned first;
+    uint32_t start;
+};
+
+static inline struct near near_of(const uint32_t *offset, int l, unsigned on) {
+    unsigned first = (unsigned)__builtin_ctz(on);
+    return (struct near){ first, offset[(unsigned)l + first] };
+}
+
+static inline bool is_run(__m512i away, unsigned first, __mmask16 on) {
     const __m512i step =
         _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60);
-    unsigned first = (unsigned)__builtin_ctzll(lanes);
-    uint32_t start = offset[first] - 4 * first;
-    uint64_t other = 0;
-    for (unsigned l = 0; l < ISA_LANES; l += 16) {
-        __m512i expected = _mm512_add_epi32(_mm512_set1_epi32((int)(start + 4 * l)), step);
-        other |= (uint64_t)_mm512_cmpneq_epi32_mask(_mm512_loadu_si512(offset + l), expected) << l;
-    }
-    return !(other & lanes);
+    __m512i from = _mm512_add_epi32(away, _mm512_set1_epi32((int)(4 * first)));
+    return !(_mm512_cmpneq_epi32_mask(from, step) & on);
+}
+
+static inline __m512i load_16(__m512i to, const uint8_t *base, const uint32_t *offset, int l,
+                              __mmask16 on) {
+    struct near n = near_of(offset, l, on);
+    __m512i at = _mm512_loadu_si512(offset + l);
+    __m512i away = _mm512_sub_epi32(at, _mm512_set1_epi32((int)n.start));
+    if (is_run(away, n.first, on))
+        return _mm512_mask_loadu_epi32(to, on, base + n.start - 4 * (size_t)n.first);
+    if (_mm512_test_epi32_mask(away, away) & on)
+        return _mm512_mask_i32gather_epi32(to, on, at, base, 1);
+    int one;
+    memcpy(&one, base + n.start, sizeof one);
+    return _mm512_mask_set1_epi32(to, on, one);
 }
 
 static void load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
-    unsigned first = (unsigned)__builtin_ctzll(lanes);
-    bool run = is_run(offset, lanes);
-    const uint8_t *from = base + offset[first] - 4 * (size_t)first;
     for (int l = 0; l < ISA_LANES; l += 16) {
         __mmask16 on = (__mmask16)(lanes >> l);
-        __m512i to = _mm512_loadu_si512(d + l), at = _mm512_loadu_si512(offset + l);
-        to = run ? _mm512_mask_loadu_epi32(to, on, from + 4 * (size_t)l)
-                 : _mm512_mask_i32gather_epi32(to, on, at, base, 1);
-        _mm512_storeu_si512(d + l, to);
+        if (on)
+            _mm512_storeu_si512(d + l, load_16(_mm512_loadu_si512(d + l), base, offset, l, on));
     }
+}
+
+static inline bool is_run_of_pairs(__m256i away, unsigned first, __mmask8 on) {
+    const __m256i step = _mm256_setr_epi32(0, 8, 16, 24, 32, 40, 48, 56);
+    __m256i from = _mm256_add_epi32(away, _mm256_set1_epi32((int)(8 * first)));
+    return !(_mm256_cmpneq_epi32_mask(from, step) & on);
+}
+
+static inline __m512i load_8_pairs(const uint8_t *base, const uint32_t *offset, int l,
+                                   __mmask8 on) {
+    struct near n = near_of(offset, l, on);
+    __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
+    __m256i away = _mm256_sub_epi32(at, _mm256_set1_epi32((int)n.start));
+    if (is_run_of_pairs(away, n.first, on))
+        return _mm512_maskz_loadu_epi64(on, base + n.start - 8 * (size_t)n.first);
+    if (_mm256_test_epi32_mask(away, away) & on)
+        return _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), on, at, base, 1);
+    long long one;
+    memcpy(&one, base + n.start, sizeof one);
+    return _mm512_set1_epi64(one);
+}
+
+/* Not by a masked store, as above. */
+static inline void put_8(uint32_t *d, __m256i value, __mmask8 on) {
+    __m256i *to = (__m256i *)(void *)d;
+    _mm256_storeu_si256(to, _mm256_mask_mov_epi32(_mm256_loadu_si256(to), on, value));
 }
 
 static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
     for (int l = 0; l < ISA_LANES; l += 8) {
         __mmask8 on = (__mmask8)(lanes >> l);
-        __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
-        __m512i pair = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), on, at, base, 1);
-        _mm512_mask_cvtepi64_storeu_epi32(d + l, on, pair);
-        _mm512_mask_cvtepi64_storeu_epi32(d + ISA_LANES + l, on, _mm512_srli_epi64(pair, 32));
+        if (!on)
+            continue;
+        __m512i pair = load_8_pairs(base, offset, l, on);
+        put_8(d + l, _mm512_cvtepi64_epi32(pair), on);
+        put_8(d + ISA_LANES + l, _mm512_cvtepi64_epi32(_mm512_srli_epi64(pair, 32)), on);
     }
 }
+
+/* Those dwords of a group if they lie side by side; false if they do not. */
+static inline bool store_group(uint8_t *base, const uint32_t *offset, const uint32_t *s, int l,
+                               uint64_t lanes) {
+    __mmask16 on = (__mmask16)(lanes >> l);
+    struct near n = near_of(offset, l, on);
+    __m512i away = _mm512_loadu_si512(offset + l), value = _mm512_loadu_si512(s + l);
+    if (!is_run(_mm512_sub_epi32(away, _mm512_set1_epi32((int)n.start)), n.first, on))
+        return false;
+    void *to = base + n.start - 4 * (size_t)n.first;
+    if (on == 0xffff)
+        _mm512_storeu_si512(to, value);
+    else
+        _mm512_mask_storeu_epi32(to, on, value);
+    return true;
+}
+
+static inline bool store_group_of_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s,
+                                        int l, uint64_t lanes) {
+    __mmask8 on = (__mmask8)(lanes >> l);
+    struct near n = near_of(offset, l, on);
+    __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
+    __m256i away = _mm256_sub_epi32(at, _mm256_set1_epi32((int)n.start));
+    if (!is_run_of_pairs(away, n.first, on))
+        return false;
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)(s + l));
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(s + ISA_LANES + l));
+    __m512i value = _mm512_or_si512(_mm512_cvtepu32_epi64(low),
+                                    _mm512_slli_epi64(_mm512_cvtepu32_epi64(high), 32));
+    void *to = base + n.start - 8 * (size_t)n.first;
+    if (on == 0xff)
+        _mm512_storeu_si512(to, value);
+    else
+        _mm512_mask_storeu_epi64(to, on, value);
+    return true;
+}
+enum { GROUP = 16, GROUP_OF_PAIRS = 8 };
 
 /* d[l] = s[from[l]]; d is not s. */
 static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
@@ -86,15 +165,6 @@ static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
     }
 }
 
-static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {
-    for (int l = 0; l < ISA_LANES; l += 16) {
-        __mmask16 on = (__mmask16)(lanes >> l);
-        if (on == 0xffff)
-            _mm512_storeu_si512(to + 4 * (size_t)l, _mm512_loadu_si512(s + l));
-        else
-            _mm512_mask_storeu_epi32(to + 4 * (size_t)l, on, _mm512_loadu_si512(s + l));
-    }
-}
 #else
 /* 0 or ~0 in 8 lanes, from the low 8 bits. */
 static inline __m256i lanes_of(uint32_t bits) {
@@ -126,37 +196,35 @@ static uint64_t collect(const uint32_t *s) {
     return mask;
 }
 
-/* Do the dwords of those lanes lie one after the other? */
-static inline bool is_run(const uint32_t *offset, uint64_t lanes) {
+/* Do the dwords of those lanes, 8 from lane l on, lie side by side? *start: where lane l's would
+ * be. */
+static inline bool is_run(const uint32_t *offset, int l, unsigned on, uint32_t *start) {
     const __m256i step = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    unsigned first = (unsigned)__builtin_ctzll(lanes);
-    uint32_t start = offset[first] - 4 * first;
-    uint64_t same = 0;
-    for (unsigned l = 0; l < ISA_LANES; l += 8) {
-        __m256i expected = _mm256_add_epi32(_mm256_set1_epi32((int)(start + 4 * l)), step);
-        __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
-        __m256 equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(at, expected));
-        same |= (uint64_t)(unsigned)_mm256_movemask_ps(equal) << l;
-    }
-    return !(~same & lanes);
+    unsigned first = (unsigned)__builtin_ctz(on);
+    *start = offset[(unsigned)l + first] - 4 * first;
+    __m256i expected = _mm256_add_epi32(_mm256_set1_epi32((int)*start), step);
+    __m256i at = _mm256_loadu_si256((const __m256i *)(const void *)(offset + l));
+    __m256 equal = _mm256_castsi256_ps(_mm256_cmpeq_epi32(at, expected));
+    return !(~(unsigned)_mm256_movemask_ps(equal) & on);
 }
 
-/* Gathers of AVX2 are no faster than this loop on many processors. */
+/* Gathers of AVX2 are no faster than the inner loop on many processors. */
 static void load(uint32_t *d, const uint8_t *base, const uint32_t *offset, uint64_t lanes) {
-    unsigned first = (unsigned)__builtin_ctzll(lanes);
-    const uint8_t *from = base + offset[first] - 4 * (size_t)first;
-    if (!is_run(offset, lanes)) {
-        for (uint64_t left = lanes; left; left &= left - 1) {
-            unsigned l = (unsigned)__builtin_ctzll(left);
-            memcpy(&d[l], base + offset[l], sizeof d[l]);
-        }
-        return;
-    }
     for (int l = 0; l < ISA_LANES; l += 8) {
-        __m256i on = lanes_of((uint32_t)(lanes >> l)), *row = (__m256i *)(void *)(d + l);
-        __m256i value =
-            _mm256_maskload_epi32((const int *)(const void *)(from + 4 * (size_t)l), on);
-        _mm256_storeu_si256(row, _mm256_blendv_epi8(_mm256_loadu_si256(row), value, on));
+        uint32_t start, on = (uint8_t)(lanes >> l);
+        if (!on)
+            continue;
+        if (is_run(offset, l, on, &start)) {
+            __m256i mask = lanes_of(on), *row = (__m256i *)(void *)(d + l);
+            const void *from = base + (int32_t)start;
+            __m256i value = _mm256_maskload_epi32(from, mask);
+            _mm256_storeu_si256(row, _mm256_blendv_epi8(_mm256_loadu_si256(row), value, mask));
+            continue;
+        }
+        for (uint32_t left = on; left; left &= left - 1) {
+            int n = l + __builtin_ctz(left);
+            memcpy(&d[n], base + offset[n], sizeof d[n]);
+        }
     }
 }
 
@@ -176,27 +244,55 @@ static void permute(uint32_t *d, const uint32_t *s, const uint32_t *from) {
         d[l] = s[from[l]];
 }
 
-static inline void store_run(uint8_t *to, const uint32_t *s, uint64_t lanes) {
-    for (int l = 0; l < ISA_LANES; l += 8) {
-        __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(s + l));
-        void *place = to + 4 * (size_t)l;
-        if ((uint8_t)(lanes >> l) == 0xff)
-            _mm256_storeu_si256(place, value);
-        else
-            _mm256_maskstore_epi32(place, lanes_of((uint32_t)(lanes >> l)), value);
-    }
+static inline bool store_group(uint8_t *base, const uint32_t *offset, const uint32_t *s, int l,
+                               uint64_t lanes) {
+    uint32_t start, on = (uint8_t)(lanes >> l);
+    if (!is_run(offset, l, on, &start))
+        return false;
+    __m256i value = _mm256_loadu_si256((const __m256i *)(const void *)(s + l));
+    void *to = base + (int32_t)start;
+    if (on == 0xff)
+        _mm256_storeu_si256(to, value);
+    else
+        _mm256_maskstore_epi32(to, lanes_of(on), value);
+    return true;
 }
+
+static inline bool store_group_of_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s,
+                                        int l, uint64_t lanes) {
+    (void)base, (void)offset, (void)s, (void)l, (void)lanes;
+    return false;
+}
+enum { GROUP = 8, GROUP_OF_PAIRS = 64 };
 #endif
 
+/* The lanes of a group, moved down to bit 0. */
+static inline uint64_t group_of(uint64_t lanes, int l, unsigned size) {
+    return lanes >> l & (size < 64 ? (UINT64_C(1) << size) - 1 : ~UINT64_C(0));
+}
+
 static void store(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
-    unsigned first = (unsigned)__builtin_ctzll(lanes);
-    if (is_run(offset, lanes)) {
-        store_run(base + offset[first] - 4 * (size_t)first, s, lanes);
-        return;
+    for (int l = 0; l < ISA_LANES; l += GROUP) {
+        uint64_t on = group_of(lanes, l, GROUP);
+        if (!on || store_group(base, offset, s, l, lanes))
+            continue;
+        for (uint64_t left = on; left; left &= left - 1) {
+            int n = l + __builtin_ctzll(left);
+            memcpy(base + offset[n], &s[n], sizeof s[n]);
+        }
     }
-    for (uint64_t left = lanes; left; left &= left - 1) {
-        unsigned l = (unsigned)__builtin_ctzll(left);
-        memcpy(base + offset[l], &s[l], sizeof s[l]);
+}
+
+static void store_pairs(uint8_t *base, const uint32_t *offset, const uint32_t *s, uint64_t lanes) {
+    for (int l = 0; l < ISA_LANES; l += GROUP_OF_PAIRS) {
+        uint64_t on = group_of(lanes, l, GROUP_OF_PAIRS);
+        if (!on || store_group_of_pairs(base, offset, s, l, lanes))
+            continue;
+        for (uint64_t left = on; left; left &= left - 1) {
+            int n = l + __builtin_ctzll(left);
+            uint64_t pair = s[n] | (uint64_t)s[ISA_LANES + n] << 32;
+            memcpy(base + offset[n], &pair, sizeof pair);
+        }
     }
 }
 

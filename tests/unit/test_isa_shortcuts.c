@@ -199,6 +199,9 @@ static void make_offsets(unsigned kind, uint64_t lanes, uint32_t offset[ISA_LANE
         offset[l] = kind == 0   ? start + 4 * l
                     : kind == 1 ? start
                     : kind == 2 ? start + 4 * (63 - l)
+                    : kind == 3 ? start + 8 * l
+                    : kind == 4 ? start + 4 * (l % 16) + 256 * (l / 16) /* rows of a tile */
+                    : kind == 5 ? start + 100 * (l / 8)
                                 : (uint32_t)random64() % 3000;
         if (!(lanes >> l & 1))
             offset[l] = (uint32_t)random64() | 0x40000000;
@@ -207,16 +210,18 @@ static void make_offsets(unsigned kind, uint64_t lanes, uint32_t offset[ISA_LANE
         offset[__builtin_ctzll(lanes)] += 4; /* nearly a row */
 }
 
+enum { KINDS = 7 };
+
 static void compare_dwords(const struct isa_rows *rows, const char *name) {
     static uint8_t from[4096], x[4096], y[4096];
     static uint32_t two[2][2 * ISA_LANES];
     uint32_t offset[ISA_LANES], a[ISA_LANES], b[ISA_LANES];
     for (unsigned n = 0; n < sizeof from; n++)
         from[n] = (uint8_t)random64();
-    for (unsigned round = 0; round < 400; round++) {
-        uint64_t lanes = round / 4 % 2 ? ~UINT64_C(0) : random64() & random64();
+    for (unsigned round = 0; round < 700; round++) {
+        uint64_t lanes = round / KINDS % 2 ? ~UINT64_C(0) : random64() & random64();
         lanes |= UINT64_C(1) << random64() % ISA_LANES;
-        make_offsets(round % 4, lanes, offset);
+        make_offsets(round % KINDS, lanes, offset);
         for (unsigned l = 0; l < ISA_LANES; l++)
             a[l] = b[l] = (uint32_t)random64();
         memcpy(x, from, sizeof x);
@@ -224,15 +229,19 @@ static void compare_dwords(const struct isa_rows *rows, const char *name) {
         isa_rows_base.store(x, offset, a, lanes);
         rows->store(y, offset, a, lanes);
         if (memcmp(x, y, sizeof x) != 0)
-            fail_msg("store of kind %u by %s", round % 4, name);
+            fail_msg("store of kind %u by %s", round % KINDS, name);
         isa_rows_base.load(a, from, offset, lanes);
         rows->load(b, from, offset, lanes);
         if (memcmp(a, b, sizeof a) != 0)
-            fail_msg("load of kind %u by %s", round % 4, name);
+            fail_msg("load of kind %u by %s", round % KINDS, name);
         isa_rows_base.load_pairs(two[0], from, offset, lanes);
         rows->load_pairs(two[1], from, offset, lanes);
         if (memcmp(two[0], two[1], sizeof two[0]) != 0)
-            fail_msg("load of pairs of kind %u by %s", round % 4, name);
+            fail_msg("load of pairs of kind %u by %s", round % KINDS, name);
+        isa_rows_base.store_pairs(x, offset, two[0], lanes);
+        rows->store_pairs(y, offset, two[0], lanes);
+        if (memcmp(x, y, sizeof x) != 0)
+            fail_msg("store of pairs of kind %u by %s", round % KINDS, name);
     }
 }
 

@@ -36,7 +36,7 @@
 #include "soft/runtime/thread.h"
 #include "soft/runtime/times.h"
 
-enum { WORKERS_MAX = 256, SPIN_NS = 50000, HOLD_NS = 2000000, LOOKS_A_CLOCK = 64 };
+enum { WORKERS_MAX = 256, SPIN_NS = 50000, HOLD_NS = 2000000, LOOKS_A_CLOCK = 64, PATIENCE = 2000 };
 
 static struct {
     struct spin owner;       /* held for the length of a job */
@@ -241,8 +241,11 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
         futex_wake(&pool.job, INT_MAX);
     work(0);
     atomic_fetch_add(&pool.job, 1);
-    while (atomic_load(&pool.inside))
-        spin_pause();
+    for (unsigned looks = 0; atomic_load(&pool.inside); looks++)
+        if (looks < PATIENCE)
+            spin_pause();
+        else
+            sched_yield(); /* whoever is inside may be waiting for this processor */
     if (timed)
         add_times(start, pool.workers, false);
     spin_unlock(&pool.owner);
