@@ -248,26 +248,42 @@ static enum rc compare(const struct bench *b, struct err *e) {
     return RC_OK;
 }
 
-/* What was measured while the model ran. */
-static void explain(FILE *out) {
+/* The ways of a type that were measured while the model ran; whether there are any. */
+static bool explain_type(FILE *out, const struct tensor_type_info *t) {
     bool any = false;
-    for (const struct tensor_type_info *t = NULL; (t = tensor_type_next(t));) {
+    for (unsigned kind = 0; kind < WAY_KINDS; kind++) {
+        const bool last = kind + 1 == WAY_KINDS;
+        const size_t tokens = way_kind_tokens(kind);
         struct way way;
-        const char *name = way_chosen(t->type, &way);
+        const char *name = way_chosen(t->type, tokens, &way);
         if (!name)
             continue;
-        if (!any)
-            fputs("\nWays to go through the weights: bits of a vector, rows side by side, bytes "
-                  "fetched ahead into the L2 cache and into the L1 cache:\n",
-                  out);
-        fprintf(out, "  %-7s %-15s %3u %2u %5u %5u\n", t->name, name, way.bits,
-                way.groups * PACK_ROWS, way.ahead.far, way.ahead.near);
+        fprintf(out, "  %-7s %4zu%s %-15s %3u bits, ", t->name, tokens, last ? "…" : " ", name,
+                way.bits);
+        if (!way.several)
+            fprintf(out, "%u rows side by side, %u and %u bytes ahead\n", way.groups * PACK_ROWS,
+                    way.ahead.far, way.ahead.near);
+        else if (way.shared)
+            fprintf(out, "weights shared as they are read\n");
+        else if (!way.turn)
+            fprintf(out, "panel by panel\n");
+        else
+            fprintf(out, "%u panels, %u tokens in turn\n", way.panels, way.turn);
         any = true;
     }
+    return any;
+}
+
+static void explain(FILE *out) {
+    bool any = false;
+    fputs(
+        "\nWays to go through the weights, for up to so many tokens at once (bytes ahead: into the "
+        "L2 cache and into the L1 cache):\n",
+        out);
+    for (const struct tensor_type_info *t = NULL; (t = tensor_type_next(t));)
+        any |= explain_type(out, t);
     if (!any)
-        fputs("\nWays to go through the weights: not measured, the matrices are too small for "
-              "memory to matter\n",
-              out);
+        fputs("  not measured, the matrices are too small for memory to matter\n", out);
 }
 
 static enum rc show(struct bench *b, struct err *e) {

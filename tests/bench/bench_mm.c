@@ -57,7 +57,8 @@ static void one_token_of_rows(void) {
 static void many_tokens(void) {
     for (int g = 0; g < MM_GROUPS; g++)
         set->unpack(type, m.packed, 0, MM_SLAB, (struct mm_ahead){ 0, 0 }, &m.tiles[g]);
-    set->multiply(m.tiles, m.level, m.ready, run(), TOKENS, m.sums);
+    set->multiply(m.tiles, m.level, m.ready, run(), TOKENS, &(struct mm_flow){ .first = false },
+                  m.sums);
 }
 
 static void one_token_of_floats(void) {

@@ -199,11 +199,12 @@ static void free_panel(struct panel *p) {
     free_rows(&p->r);
 }
 
+/* The sums; those of the last slab go where `last` says. */
 static void multiply(const struct mm_set *set, enum tensor_type type, const struct panel *p,
-                     struct input *in, unsigned run, float *sums) {
+                     struct input *in, unsigned run, const struct mm_flow *last, float *sums) {
     struct mm_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
     assert_non_null(tiles);
-    memset(sums, 0, TOKENS * MM_PANEL * sizeof *sums);
+    memset(sums, 0xff, TOKENS * MM_PANEL * sizeof *sums);
     for (size_t slab = 0; slab < K / MM_SLAB; slab++) {
         for (size_t g = 0; g < MM_GROUPS; g++)
             set->unpack(type, p->packed + g * PACK_ROWS * p->r.row_bytes, slab * MM_SLAB, MM_SLAB,
@@ -211,7 +212,9 @@ static void multiply(const struct mm_set *set, enum tensor_type type, const stru
         struct mm_row row = input_row(in, TOKENS, slab, 0);
         struct mm_ready ready[TOKENS];
         set->prepare(type, &row, TOKENS, run, ready);
-        set->multiply(tiles, row.level, ready, run, TOKENS, sums);
+        struct mm_flow flow = slab == K / MM_SLAB - 1 ? *last : (struct mm_flow){ 0 };
+        flow.first = slab == 0; /* what sums begin with does not count then */
+        set->multiply(tiles, row.level, ready, run, TOKENS, &flow, sums);
     }
     free(tiles);
 }
@@ -238,7 +241,7 @@ static void check_products(void (*check)(const struct products *m)) {
                 if (m->run > 16 && tensor_type_find(m->type)->block_elements < 256)
                     continue;
                 m->p = make_panel(m->type);
-                multiply(m->set, m->type, &m->p, m->in, m->run, m->sums);
+                multiply(m->set, m->type, &m->p, m->in, m->run, &(struct mm_flow){ 0 }, m->sums);
                 check(m);
                 free_panel(&m->p);
             }
@@ -252,6 +255,34 @@ static void check_sums(const struct products *m) {
         for (size_t j = 0; j < MM_PANEL; j++)
             assert_product(m->set->name, m->type, m->sums[t * MM_PANEL + j], m->p.r.floats + j * K,
                            m->in->x + t * K, K);
+}
+
+/* The same sums go to rows that lie apart, and are added to what is there, while something is
+ * fetched. */
+static void check_out(const struct products *m) {
+    enum { STRIDE = MM_PANEL + 5 };
+    float sums[TOKENS * MM_PANEL], out[TOKENS * STRIDE];
+    for (int added = 0; added < 2; added++) {
+        const struct mm_flow last = { .out = out,
+                                      .out_stride = STRIDE,
+                                      .added = added,
+                                      .fetch = { m->p.packed, m->p.packed + 64 },
+                                      .fetch_bytes = 500 };
+        for (size_t i = 0; i < TOKENS * STRIDE; i++)
+            out[i] = (float)i;
+        multiply(m->set, m->type, &m->p, m->in, m->run, &last, sums);
+        for (size_t i = 0; i < TOKENS * STRIDE; i++) {
+            const size_t t = i / STRIDE, j = i % STRIDE;
+            const float sum = j < MM_PANEL ? m->sums[t * MM_PANEL + j] : 0;
+            const float wanted = j >= MM_PANEL ? (float)i : added ? (float)i + sum : sum;
+            assert_memory_equal(&out[i], &wanted, sizeof wanted);
+        }
+    }
+}
+
+static void sums_go_where_they_are_wanted(void **state) {
+    (void)state;
+    check_products(check_out);
 }
 
 static void many_tokens_are_multiplied(void **state) {
@@ -629,6 +660,7 @@ int main(void) {
         cmocka_unit_test(every_set_packs_as_the_plain_code_does),
         cmocka_unit_test(rows_that_are_missing_become_zero),
         cmocka_unit_test(many_tokens_are_multiplied),
+        cmocka_unit_test(sums_go_where_they_are_wanted),
         cmocka_unit_test(one_token_gives_the_bits_that_many_give),
         cmocka_unit_test(tokens_together_give_the_bits_of_one_token),
         cmocka_unit_test(activations_are_rounded_to_the_nearest_level),

@@ -1,4 +1,5 @@
-/* Which way of multiplying with one token is chosen, and that the choice is kept. */
+/* Which way of multiplying with one token, or with several, is chosen, and that the choice is kept.
+ */
 #include "unit/test.h"
 
 #include <stdio.h>
@@ -8,10 +9,12 @@
 #include "kernels/cpu/way.h"
 
 static const enum tensor_type TYPE = TENSOR_TYPE_Q4_K;
+static size_t tokens = 1;
 
 static int fresh_folder(void **state) {
     char folder[300];
     (void)state;
+    tokens = state ? 1 : tokens;
     snprintf(folder, sizeof folder, "%s/way.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1))
         return -1;
@@ -23,30 +26,66 @@ static int fresh_folder(void **state) {
 static void note_all(enum way_id best) {
     for (int trial = 0; trial < WAY_TRIALS; trial++)
         for (int v = 0; v < WAY_COUNT; v++)
-            if (way_is_possible((enum way_id)v))
-                way_note(TYPE, (enum way_id)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
+            if (way_is_possible((enum way_id)v, tokens))
+                way_note(TYPE, tokens, (enum way_id)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
 }
 
 static void lowest_median_is_chosen_despite_outliers(void **state) {
     static const char *const names[] = {
-#define WAY(name, bits, groups, far, near) #name,
+#define WAY(name, bits, groups, far, near)     #name,
+#define PASS(name, bits, shared, panels, turn) #name,
 #include "kernels/cpu/way.def"
     };
     (void)state;
-    for (int best = 0; best < WAY_COUNT; best++) {
-        if (!way_is_possible((enum way_id)best))
-            continue;
-        assert_int_equal(fresh_folder(NULL), 0);
-        assert_null(way_chosen(TYPE, NULL));
-        note_all((enum way_id)best);
-        assert_string_equal(way_chosen(TYPE, NULL), names[best]);
+    for (unsigned kind = 0; kind < WAY_KINDS; kind++)
+        for (int best = 0; best < WAY_COUNT; best++) {
+            tokens = way_kind_tokens(kind);
+            if (!way_is_possible((enum way_id)best, tokens))
+                continue;
+            assert_int_equal(fresh_folder(NULL), 0);
+            assert_null(way_chosen(TYPE, tokens, NULL));
+            note_all((enum way_id)best);
+            assert_string_equal(way_chosen(TYPE, tokens, NULL), names[best]);
+        }
+}
+
+static void numbers_of_tokens_are_measured_apart(void **state) {
+    struct way way;
+    (void)state;
+    tokens = 128;
+    note_all(WAY_two_48);
+    assert_null(way_chosen(TYPE, 1, NULL));
+    assert_null(way_chosen(TYPE, 64, NULL));
+    assert_string_equal(way_chosen(TYPE, 512, &way), "two_48");
+    assert_true(way.several && !way.shared);
+    assert_int_equal(way.panels, 2);
+    assert_int_equal(way.turn, 48);
+    tokens = 8;
+    note_all(WAY_alone);
+    tokens = 128;
+    way_reset();
+    (void)way_begin(TYPE, 128, &TYPE, 1 << 20);
+    assert_string_equal(way_chosen(TYPE, 65, NULL), "two_48");
+    assert_string_equal(way_chosen(TYPE, 5, NULL), "alone");
+    assert_null(way_chosen(TYPE, 32, NULL));
+}
+
+static void until_there_is_a_choice_something_serves(void **state) {
+    (void)state;
+    for (unsigned kind = 0; kind < WAY_KINDS; kind++) {
+        struct way way = way_usual(TYPE, way_kind_tokens(kind));
+        assert_int_equal(way.several, kind > 0);
+        assert_true(!way.shared || mm()->dot_few);
     }
+    tokens = 200;
+    note_all(WAY_four_96);
+    assert_int_equal(way_usual(TYPE, 200).turn, 96);
 }
 
 static int possible_ways(void) {
     int count = 0;
     for (int v = 0; v < WAY_COUNT; v++)
-        count += way_is_possible((enum way_id)v);
+        count += way_is_possible((enum way_id)v, tokens);
     return count;
 }
 
@@ -54,12 +93,12 @@ static int possible_ways(void) {
 static int pieces_until_chosen(uint64_t bytes, uint64_t gap, int most) {
     const char *at = (const char *)&TYPE;
     for (int i = 0; i < most; i++, at += bytes + gap) {
-        if (way_chosen(TYPE, NULL))
+        if (way_chosen(TYPE, tokens, NULL))
             return i;
-        (void)way_begin(TYPE, at, bytes);
+        (void)way_begin(TYPE, tokens, at, bytes);
         way_end();
     }
-    return way_chosen(TYPE, NULL) ? most : -1;
+    return way_chosen(TYPE, tokens, NULL) ? most : -1;
 }
 
 static void long_pieces_are_a_trial_each(void **state) {
@@ -82,7 +121,7 @@ static void ways_take_turns(void **state) {
     bool none = false, far = false, near = false, pair = false, narrow = false;
     (void)state;
     for (int i = 0; i < possible_ways(); i++) {
-        struct way way = way_begin(TYPE, (const char *)&TYPE + i, WAY_LEAST);
+        struct way way = way_begin(TYPE, tokens, (const char *)&TYPE + i, WAY_LEAST);
         way_end();
         none |= !way.ahead.far && !way.ahead.near;
         far |= way.ahead.far == 12288;
@@ -98,24 +137,24 @@ static void ways_take_turns(void **state) {
 static void what_the_processor_lacks_is_never_chosen(void **state) {
     (void)state;
     for (int v = 0; v < WAY_COUNT; v++) {
-        if (way_is_possible((enum way_id)v))
+        if (way_is_possible((enum way_id)v, tokens))
             continue;
         for (int trial = 0; trial < WAY_TRIALS; trial++)
-            way_note(TYPE, (enum way_id)v, 1);
+            way_note(TYPE, tokens, (enum way_id)v, 1);
     }
     note_all(WAY_both);
-    assert_string_equal(way_chosen(TYPE, NULL), "both");
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "both");
 }
 
 static void choice_is_read_again(void **state) {
     (void)state;
     note_all(WAY_far);
-    assert_string_equal(way_chosen(TYPE, NULL), "far");
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "far");
     way_reset();
-    struct way way = way_begin(TYPE, &TYPE, 1 << 20);
-    assert_string_equal(way_chosen(TYPE, NULL), "far");
+    struct way way = way_begin(TYPE, tokens, &TYPE, 1 << 20);
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "far");
     assert_int_equal(way.ahead.far, 12288);
-    assert_null(way_chosen(TENSOR_TYPE_Q8_0, NULL));
+    assert_null(way_chosen(TENSOR_TYPE_Q8_0, tokens, NULL));
 }
 
 /* Replaces the file of the cache by these words. */
@@ -127,17 +166,17 @@ static void spoil(const char *words) {
 }
 
 static void spoilt_files_are_measured_again(void **state) {
-    static const char *const files[] = { "", "greta ways 1: other, avx2\\nQ4_K far\\n",
-                                         "\\377\\377", "Q4_K far\\n" };
+    static const char *const files[] = { "", "greta ways 2: other, avx2\\nQ4_K 1 far\\n",
+                                         "\\377\\377", "Q4_K 1 far\\n" };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         way_reset();
         note_all(WAY_far);
         spoil(files[i]);
         way_reset();
-        (void)way_begin(TYPE, &TYPE, 1 << 20);
+        (void)way_begin(TYPE, tokens, &TYPE, 1 << 20);
         way_end();
-        assert_null(way_chosen(TYPE, NULL));
+        assert_null(way_chosen(TYPE, tokens, NULL));
     }
 }
 
@@ -145,14 +184,16 @@ static void without_a_folder_the_choice_lasts_as_long_as_the_process(void **stat
     (void)state;
     setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
     note_all(WAY_both);
-    assert_string_equal(way_chosen(TYPE, NULL), "both");
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "both");
     way_reset();
-    assert_null(way_chosen(TYPE, NULL));
+    assert_null(way_chosen(TYPE, tokens, NULL));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(lowest_median_is_chosen_despite_outliers, fresh_folder),
+        cmocka_unit_test_setup(numbers_of_tokens_are_measured_apart, fresh_folder),
+        cmocka_unit_test_setup(until_there_is_a_choice_something_serves, fresh_folder),
         cmocka_unit_test_setup(long_pieces_are_a_trial_each, fresh_folder),
         cmocka_unit_test_setup(short_pieces_in_a_row_are_measured_together, fresh_folder),
         cmocka_unit_test_setup(short_pieces_here_and_there_are_not_measured, fresh_folder),

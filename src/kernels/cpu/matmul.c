@@ -50,7 +50,8 @@ struct input {
     void *levels; /* quantised or split, see run */
     size_t tokens;
     unsigned run;
-    const struct mm_ready *ready; /* few tokens, prepared for these weights; else NULL */
+    const struct mm_ready *ready; /* prepared for these weights; NULL: turn by turn */
+    struct way way;               /* how to go through them */
 };
 
 void cpu_quantize(const struct greta_soft_work *work, const struct kern_quantize *a) {
@@ -121,10 +122,18 @@ void cpu_embed(const struct greta_soft_work *work, const struct kern_embed *a) {
 
 /* ---- panels --------------------------------------------------------------------------------- */
 
+static size_t out_stride(const struct product *p) {
+    return p->stride ? p->stride : p->w.n;
+}
+
+static float *out_at(const struct product *p, uint64_t token, uint64_t row) {
+    return p->out + token * out_stride(p) + row - p->origin;
+}
+
 /* Rows [row, row + count) of a token: bias and what was there, as the launch asks. */
 static void put(const struct product *p, uint64_t token, uint64_t row, size_t count,
                 const float *values) {
-    float *restrict out = p->out + token * (p->stride ? p->stride : p->w.n) + row - p->origin;
+    float *restrict out = out_at(p, token, row);
     if (!p->added)
         memcpy(out, values, count * sizeof *out);
     for (size_t i = 0; p->added && i < count; i++)
@@ -152,10 +161,13 @@ static void float_group(const struct weight *w, uint64_t row, const float *x, si
     }
 }
 
+/* The set that levels are unpacked and multiplied with. */
+static const struct mm_set *set_of(const struct way *way) {
+    return way->bits < 512 && mm_narrow() ? mm_narrow() : mm();
+}
+
 /* out[r] = row `row` + r . the only token, of sixteen rows of levels. */
-static void level_group(const struct weight *w, uint64_t row, const struct input *in,
-                        struct way way, float *out) {
-    const struct mm_set *set = way.bits < 512 && mm_narrow() ? mm_narrow() : mm();
+static void level_group(const struct weight *w, uint64_t row, const struct input *in, float *out) {
     const int8_t *x = levels_row(in->levels, 1, w->k, 0, 0).level;
     if (!w->packed && w->n - row >= PACK_ROWS) {
         mm()->dot_rows(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, in->ready,
@@ -163,33 +175,35 @@ static void level_group(const struct weight *w, uint64_t row, const struct input
         return;
     }
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
-    set->dot(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run, way.ahead, out);
+    set_of(&in->way)->dot(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run,
+                          in->way.ahead, out);
 }
 
 /* Both groups of a whole panel at once, if that is the way. */
-static bool pair_for_one(const struct product *p, const struct input *in, struct way way,
-                         uint64_t from, uint64_t to) {
+static bool pair_for_one(const struct product *p, const struct input *in, uint64_t from,
+                         uint64_t to) {
     const struct weight *w = &p->w;
     float out[MM_PANEL];
-    if (way.groups < 2 || to - from < MM_PANEL || !w->packed || !mm()->dot_pair)
+    if (in->way.groups < 2 || to - from < MM_PANEL || !w->packed || !mm()->dot_pair)
         return false;
     mm()->dot_pair(w->type, w->bytes + from * w->row_bytes, w->k,
-                   levels_row(in->levels, 1, w->k, 0, 0).level, in->ready, in->run, way.ahead, out);
+                   levels_row(in->levels, 1, w->k, 0, 0).level, in->ready, in->run, in->way.ahead,
+                   out);
     put(p, 0, from, MM_PANEL, out);
     return true;
 }
 
-static void panel_for_one(const struct product *p, const struct input *in, struct way way,
-                          uint64_t from, uint64_t to) {
+static void panel_for_one(const struct product *p, const struct input *in, uint64_t from,
+                          uint64_t to) {
     const struct weight *w = &p->w;
-    if (pair_for_one(p, in, way, from, to))
+    if (pair_for_one(p, in, from, to))
         return;
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
         if (tensor_type_is_float(w->type))
             float_group(w, row, in->x, 1, out);
         else
-            level_group(w, row, in, way, out);
+            level_group(w, row, in, out);
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
     }
 }
@@ -246,46 +260,44 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
     }
 }
 
-/* Many tokens: panels that go through the activations together, and tokens of a turn. A slab of so
- * many tokens stays in the first cache while all those panels are multiplied with it, and all
- * activations come from the second cache or from behind it once for so many panels.
- *
- * Few tokens (are_few) go panel by panel instead: a single unpacked panel stays in the first cache
- * where several do not, and weights come as two streams that are easily fetched in time. Slabs of
- * all tokens, 448 bytes each with what they are prepared to, have to stay in the second cache. */
-enum { PASS_PANELS = 4, PASS_TOKENS = 48, FEW_TOKENS = 32, FEW_SLABS = 1024 };
+/* Several tokens go through the weights as the way says (way.def). With turns, a slab of so many
+ * tokens stays in the first cache while all panels of the pass are multiplied with it, and all
+ * activations come from the second cache or from behind it once for so many panels. Without, a
+ * single unpacked panel stays in the first cache where several do not, weights come as two streams
+ * that are easily fetched in time, and slabs of all tokens, 448 bytes each with what they are
+ * prepared to, have to stay in the second cache. */
 
-static bool are_few(const struct weight *w, size_t tokens) {
-    const bool small = tokens <= FEW_TOKENS && tokens * levels_slabs(w->k) <= FEW_SLABS;
-    return !tensor_type_is_float(w->type) && (tokens == 1 || small);
+/* Of a group of rows. */
+static size_t slab_bytes(const struct weight *w) {
+    const struct tensor_type_info *t = tensor_type_find(w->type);
+    return MM_SLAB / t->block_elements * t->block_bytes * PACK_ROWS;
 }
 
 /* Bytes from the slab at column `at` of a packed panel to the one that is unpacked `later` slabs
  * after it, in the same panel or in the next one. */
 static unsigned distance(const struct weight *w, size_t at, size_t later) {
-    const struct tensor_type_info *t = tensor_type_find(w->type);
-    const size_t slab = MM_SLAB / t->block_elements * t->block_bytes * PACK_ROWS;
-    const size_t slabs = levels_slabs(w->k);
+    const size_t slab = slab_bytes(w), slabs = levels_slabs(w->k);
     if (at / MM_SLAB + later < slabs)
         return (unsigned)(later * slab);
     return (unsigned)(MM_PANEL * w->row_bytes - (later < slabs ? slabs - later : 0) * slab);
 }
 
-/* What to fetch while that slab is unpacked. */
-static struct mm_ahead ahead_of(const struct weight *w, size_t at, size_t panels) {
-    if (panels > 1)
-        return (struct mm_ahead){ 8192, 2048 };
+/* What to fetch while that slab is unpacked: for few tokens. More tokens leave time to fetch while
+ * they are multiplied (flow_of_turn). */
+static struct mm_ahead ahead_of(const struct weight *w, size_t at, const struct input *in) {
+    if (!in->ready)
+        return (struct mm_ahead){ 0, 0 };
     return (struct mm_ahead){ distance(w, at, 4), distance(w, at, 1) };
 }
 
 /* Elements [at, at + count) of a panel. */
-static void unpack_panel(const struct weight *w, uint64_t from, size_t at, size_t count,
-                         struct mm_ahead ahead, struct mm_tile tiles[MM_GROUPS]) {
+static void unpack_panel(const struct mm_set *set, const struct weight *w, uint64_t from, size_t at,
+                         size_t count, struct mm_ahead ahead, struct mm_tile tiles[MM_GROUPS]) {
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
     for (unsigned g = 0; g < MM_GROUPS; g++) {
         uint64_t row = from + g * PACK_ROWS; /* a panel without a second group has it twice */
         const void *group = group_at(w, row < w->n ? row : from, at, count, room);
-        mm()->unpack(w->type, group, 0, count, ahead, &tiles[g]);
+        set->unpack(w->type, group, 0, count, ahead, &tiles[g]);
     }
 }
 
@@ -297,24 +309,75 @@ static const struct mm_ready *prepare(const struct input *in, const struct weigh
     return ready;
 }
 
-/* sums[panel][token][32 rows] of the panels from row `from` on. */
-static void panels_of_levels(const struct product *p, const struct input *in, uint64_t from,
-                             size_t panels, float *sums) {
+/* Whether the sums of a panel's last slab can go where they are wanted at once. */
+static bool is_direct(const struct product *p, uint64_t row) {
+    return !p->bias && row + MM_PANEL <= p->w.n;
+}
+
+/* A pass of panels from row `from` on, and a slab of it. */
+struct pass {
+    uint64_t from;
+    size_t panels, slab, slab_bytes;
+    bool last; /* slab */
+};
+
+/* Tokens [t, t + some) of a slab, for any panel: while they are multiplied, their share of what is
+ * unpacked next is fetched. */
+static struct mm_flow flow_of_turn(const struct product *p, const struct input *in,
+                                   const struct pass *pass, size_t t, size_t some) {
+    const size_t from = pass->slab_bytes * t / in->tokens / 64 * 64;
+    const size_t to = pass->slab_bytes * (t + some) / in->tokens;
+    return (struct mm_flow){ .first = pass->slab == 0,
+                             .added = p->added,
+                             .out_stride = out_stride(p),
+                             .fetch = { p->w.bytes + from },
+                             .fetch_bytes = to - from };
+}
+
+/* The same for a panel, whose next slab is fetched, or the first one of the next pass. */
+static struct mm_flow flow_of_panel(const struct product *p, const struct input *in,
+                                    const struct pass *pass, struct mm_flow flow, size_t panel,
+                                    size_t t) {
     const struct weight *w = &p->w;
-    struct mm_tile *tiles = scratch_need(SCRATCH_TILES, panels * MM_GROUPS * sizeof *tiles);
-    for (size_t slab = 0; slab < levels_slabs(w->k); slab++) {
-        const size_t at = slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
-        const struct mm_ahead ahead = ahead_of(w, at, panels);
-        for (size_t i = 0; i < panels; i++)
-            unpack_panel(w, from + i * MM_PANEL, at, count, ahead, tiles + i * MM_GROUPS);
-        for (size_t t = 0; t < in->tokens; t += PASS_TOKENS) {
-            const struct mm_row act = levels_row(in->levels, in->tokens, w->k, slab, t);
-            size_t some = in->tokens - t < PASS_TOKENS ? in->tokens - t : PASS_TOKENS;
+    const uint64_t row = pass->from + panel * MM_PANEL;
+    const uint64_t next = pass->last ? row + pass->panels * MM_PANEL : row;
+    const size_t slab = pass->last ? 0 : pass->slab + 1;
+    if (pass->last && is_direct(p, row))
+        flow.out = out_at(p, t, row);
+    if (!w->packed || in->ready || next + MM_PANEL > w->n) {
+        flow.fetch_bytes = 0;
+        return flow;
+    }
+    flow.fetch[0] += next * w->row_bytes + slab * pass->slab_bytes;
+    flow.fetch[1] = flow.fetch[0] + PACK_ROWS * w->row_bytes;
+    return flow;
+}
+
+/* sums[panel][token][32 rows] of the panels of a pass; those of direct ones are put already. */
+static void panels_of_levels(const struct product *p, const struct input *in, struct pass pass,
+                             float *sums) {
+    const struct weight *w = &p->w;
+    const struct mm_set *set = set_of(&in->way);
+    const size_t turn = in->way.turn ? in->way.turn : in->tokens, slabs = levels_slabs(w->k);
+    struct mm_tile *tiles = scratch_need(SCRATCH_TILES, pass.panels * MM_GROUPS * sizeof *tiles);
+    pass.slab_bytes = slab_bytes(w);
+    for (; pass.slab < slabs; pass.slab++) {
+        const size_t at = pass.slab * MM_SLAB, count = w->k - at < MM_SLAB ? w->k - at : MM_SLAB;
+        const struct mm_ahead ahead = ahead_of(w, at, in);
+        pass.last = pass.slab + 1 == slabs;
+        for (size_t i = 0; i < pass.panels; i++)
+            unpack_panel(set, w, pass.from + i * MM_PANEL, at, count, ahead, tiles + i * MM_GROUPS);
+        for (size_t t = 0; t < in->tokens; t += turn) {
+            const struct mm_row act = levels_row(in->levels, in->tokens, w->k, pass.slab, t);
+            size_t some = in->tokens - t < turn ? in->tokens - t : turn;
+            const struct mm_flow all = flow_of_turn(p, in, &pass, t, some);
             const struct mm_ready *ready =
-                in->ready ? in->ready + slab * in->tokens + t : prepare(in, w, &act, some);
-            for (size_t i = 0; i < panels; i++)
-                mm()->multiply(tiles + i * MM_GROUPS, act.level, ready, in->run, some,
-                               sums + (i * in->tokens + t) * MM_PANEL);
+                in->ready ? in->ready + pass.slab * in->tokens + t : prepare(in, w, &act, some);
+            for (size_t i = 0; i < pass.panels; i++) {
+                const struct mm_flow flow = flow_of_panel(p, in, &pass, all, i, t);
+                set->multiply(tiles + i * MM_GROUPS, act.level, ready, in->run, some, &flow,
+                              sums + (i * in->tokens + t) * MM_PANEL);
+            }
         }
     }
 }
@@ -337,16 +400,16 @@ static bool panel_of_few_levels(const struct product *p, const struct input *in,
                                 uint64_t to) {
     const struct weight *w = &p->w;
     const int8_t *x = levels_row(in->levels, in->tokens, w->k, 0, 0).level;
-    struct way way = { .ahead = { 4096, 1024 } };
+    struct way one = { .ahead = { 4096, 1024 } };
     float out[MM_SHARED * PACK_ROWS];
-    if (in->tokens > MM_SHARED || !in->ready || !mm()->dot_few)
+    if (!in->way.shared || in->tokens > MM_SHARED || !in->ready || !mm()->dot_few)
         return false;
-    way_chosen(w->type, &way);
+    way_chosen(w->type, 1, &one);
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         const size_t count = to - row < PACK_ROWS ? to - row : PACK_ROWS;
         void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
         if (!mm()->dot_few(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run,
-                           in->tokens, way.ahead, out))
+                           in->tokens, one.ahead, out))
             return false;
         for (size_t t = 0; t < in->tokens; t++)
             put(p, t, row, count, out + t * PACK_ROWS);
@@ -367,23 +430,27 @@ static void do_some_panels(const struct product *p, const struct input *in, uint
     }
     if (panel_of_few_levels(p, in, from, to))
         return;
+    const bool floats = tensor_type_is_float(p->w.type);
     float *sums = scratch_need(SCRATCH_SUMS, panels * each * sizeof *sums);
-    memset(sums, 0, panels * each * sizeof *sums);
-    if (!tensor_type_is_float(p->w.type))
-        panels_of_levels(p, in, from, panels, sums);
+    if (floats || !p->w.k)
+        memset(sums, 0, panels * each * sizeof *sums);
+    else
+        panels_of_levels(p, in, (struct pass){ .from = from, .panels = panels }, sums);
     for (size_t i = 0; i < panels; i++) {
         const uint64_t row = from + i * MM_PANEL;
         float *own = sums + i * each;
-        if (tensor_type_is_float(p->w.type) && split)
+        if (floats && split)
             panel_of_parts(p, in, row, own);
-        else if (tensor_type_is_float(p->w.type))
+        else if (floats)
             panel_of_floats(p, in, row, own);
+        else if (p->w.k && is_direct(p, row))
+            continue;
         for (size_t t = 0; t < in->tokens; t++)
             put(p, t, row, n - row < MM_PANEL ? n - row : MM_PANEL, own + t * MM_PANEL);
     }
 }
 
-/* The input for few tokens of levels, prepared. */
+/* The input, prepared for a weight of levels. */
 static struct input prepare_all(const struct input *in, const struct weight *w) {
     const struct mm_row act = levels_row(in->levels, in->tokens, w->k, 0, 0);
     struct input out = *in;
@@ -391,23 +458,36 @@ static struct input prepare_all(const struct input *in, const struct weight *w) 
     return out;
 }
 
-/* Panels [from, to) of a product. For one token packed weights are one stream, and how to go
- * through it is measured. */
+/* How to go through panels [from, to), and whether that is measured: way_end() ends it. Packed
+ * weights are one stream for one token; for several, a piece that has a whole pass of every way is
+ * measured. */
+static struct way way_of(const struct weight *w, size_t tokens, uint64_t from, uint64_t to,
+                         bool *measured) {
+    const size_t panel = MM_PANEL * w->row_bytes;
+    const uint64_t least = tokens > 1 ? WAY_PANELS : 1;
+    *measured = w->packed && from + least <= to;
+    if (tensor_type_is_float(w->type))
+        return (struct way){ .panels = WAY_PANELS, .turn = 1 };
+    if (*measured)
+        return way_begin(w->type, tokens, w->bytes + from * panel, (to - from) * panel);
+    return way_usual(w->type, tokens);
+}
+
+/* Panels [from, to) of a product. */
 static void do_panels(const struct product *p, const struct input *in, uint64_t from, uint64_t to) {
-    const bool measured = in->tokens == 1 && p->w.packed && from < to;
-    const size_t panel_bytes = MM_PANEL * p->w.row_bytes;
-    struct way way = { .bits = 512, .groups = 1 };
-    if (measured)
-        way = way_begin(p->w.type, p->w.bytes + from * panel_bytes, (to - from) * panel_bytes);
-    const bool few = are_few(&p->w, in->tokens);
-    const struct input prepared = few ? prepare_all(in, &p->w) : *in;
+    struct input own = *in;
+    bool measured;
+    own.way = way_of(&p->w, in->tokens, from, to, &measured);
+    if (!own.way.turn)
+        own = prepare_all(&own, &p->w);
     for (uint64_t panel = from, some; panel < to; panel += some) {
         const uint64_t row = panel * MM_PANEL, n = p->w.n;
-        some = few || in->tokens == 1 ? 1 : to - panel < PASS_PANELS ? to - panel : PASS_PANELS;
+        some = in->tokens > 1 ? own.way.panels : 1;
+        some = to - panel < some ? to - panel : some;
         if (in->tokens == 1)
-            panel_for_one(p, &prepared, way, row, n - row < MM_PANEL ? n : row + MM_PANEL);
+            panel_for_one(p, &own, row, n - row < MM_PANEL ? n : row + MM_PANEL);
         else
-            do_some_panels(p, &prepared, panel, some);
+            do_some_panels(p, &own, panel, some);
     }
     if (measured)
         way_end();
@@ -420,7 +500,7 @@ void cpu_matmul(const struct greta_soft_work *work, const struct kern_matmul *a)
                                .out = FLOATS(a->out),
                                .bias = a->biased ? FLOATS(a->bias) : NULL,
                                .added = a->added };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
     do_panels(&p, &in, work->first, work->last);
 }
 
@@ -450,7 +530,7 @@ void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul
           .out = FLOATS(a->v),
           .bias = a->v_biased ? FLOATS(a->v_bias) : NULL },
     };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
     do_products(work, p, 3, &in);
 }
 
@@ -459,7 +539,7 @@ void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_ma
         { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->gate) },
         { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->up) },
     };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
     do_products(work, p, 2, &in);
 }
 
@@ -494,8 +574,8 @@ void cpu_matmul_activate(const struct greta_soft_work *work, const struct kern_m
                                   .out = FLOATS(a->out),
                                   .bias = a->biased ? FLOATS(a->bias) : NULL };
     const struct product up = { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed) };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL };
-    const uint64_t step = a->tokens == 1 ? work->last - work->first : PASS_PANELS;
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
+    const uint64_t step = a->tokens == 1 ? work->last - work->first : WAY_PANELS;
     for (uint64_t panel = work->first; panel < work->last; panel += step)
         activate_panels(a, &gate, &up, &in, panel,
                         work->last - panel < step ? work->last : panel + step);

@@ -87,6 +87,16 @@ struct mm_parts_tile {
     unsigned parts;
 };
 
+/* What a product of a slab and many tokens does beside multiplying. */
+struct mm_flow {
+    bool first; /* sums begin with this slab */
+    bool added; /* out is added to, else written */
+    float *out; /* the last slab: where token 0's sums go, not to `sums`; NULL: it is another */
+    size_t out_stride;            /* floats between tokens there */
+    const char *fetch[MM_GROUPS]; /* bytes that are needed later, of each group of rows: */
+    size_t fetch_bytes;           /* fetched into the second cache meanwhile, a few at a time */
+};
+
 struct mm_set {
     const char *name;
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
@@ -122,11 +132,12 @@ struct mm_set {
      * <= MM_SLAB. What lies ahead of each block is fetched, as by dot. */
     void (*unpack)(enum tensor_type type, const void *group, size_t at, size_t count,
                    struct mm_ahead ahead, struct mm_tile *tile);
-    /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t. The levels are those of
-     * the same slab, MM_SLAB elements apart, prepared for the tiles' type. Slab by slab this gives
-     * bit for bit what dot does. */
+    /* sums[t * MM_PANEL + 16 * g + r] += row r of tile g . x of token t, but for what flow says.
+     * The levels are those of the same slab, MM_SLAB elements apart, prepared for the tiles' type.
+     * Slab by slab this gives bit for bit what dot does. */
     void (*multiply)(const struct mm_tile tiles[MM_GROUPS], const int8_t *x,
-                     const struct mm_ready *ready, unsigned run, size_t tokens, float *sums);
+                     const struct mm_ready *ready, unsigned run, size_t tokens,
+                     const struct mm_flow *flow, float *sums);
     /* out[t * PACK_ROWS + r] = row r of floats of a type . x of token t, for the 16 rows from
      * `rows` on, `stride` bytes apart, and up to MM_FEW tokens, k floats apart. A token's result
      * does not depend on how many there are. */

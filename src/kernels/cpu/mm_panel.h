@@ -255,16 +255,29 @@ INLINE void sum_run(const struct mm_tile *tile, bool high, int bits, int groups,
 /* Where the sums of a tile's rows with a token are kept between the slabs. */
 #define SUM_AT(g, t) (sums + (t)*MM_PANEL + (g)*PACK_ROWS)
 
+/* The sums of a slab go where they are wanted: `out` is NULL, or where those of the first token and
+ * group are. */
+INLINE void end_sum(vf total, float *at, float *out, bool added) {
+    if (!out)
+        vf_store(at, total);
+    else
+        vf_store(out, added ? vf_fma(total, vf_set(1), vf_load(out)) : total);
+}
+
 /* `groups` tiles by `tokens` rows of activations, run by run; all of these are constants where this
  * is inlined, so that the sums of a run, and those of all runs where there are registers enough
  * (VEC_HOLDS), stay in registers. */
 INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *x,
                           const struct mm_ready *ready, int tokens, int bits, int run, bool mins,
-                          float *restrict sums) {
+                          const struct mm_flow *flow, float *out, float *restrict sums) {
     const unsigned halves = run == 16 && tile->run == 32; /* of the runs of the weights */
     vf total[VEC_GROUPS][VEC_TOKENS];
-    if (VEC_HOLDS)
+    if (flow->first)
+        EACH_SUM(g, t) total[g][t] = vf_set(0);
+    else
         EACH_SUM(g, t) total[g][t] = vf_load(SUM_AT(g, t));
+    if (!VEC_HOLDS && flow->first)
+        EACH_SUM(g, t) vf_store(SUM_AT(g, t), total[g][t]);
     for (unsigned r = 0; r < tile->count / (unsigned)run; r++) {
         const size_t from = (size_t)r * (unsigned)run, own = r >> halves;
         sums_of_run sum;
@@ -283,17 +296,34 @@ INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *
             }
         }
     }
-    if (VEC_HOLDS)
-        EACH_SUM(g, t) vf_store(SUM_AT(g, t), total[g][t]);
+    if (!VEC_HOLDS && !out)
+        return;
+    EACH_SUM(g, t) {
+        const vf all = VEC_HOLDS ? total[g][t] : vf_load(SUM_AT(g, t));
+        end_sum(all, SUM_AT(g, t),
+                out ? out + (size_t)t * flow->out_stride + (size_t)g * PACK_ROWS : NULL,
+                flow->added);
+    }
+}
+
+/* Fetches what `at_once` tokens from t on are to fetch of it. */
+INLINE void fetch_share(const struct mm_flow *flow, int groups, size_t t, size_t at_once,
+                        size_t tokens) {
+    const size_t from = flow->fetch_bytes * t / tokens,
+                 to = flow->fetch_bytes * (t + at_once) / tokens;
+    for (size_t i = (from + LINE - 1) / LINE * LINE; i < to; i += LINE)
+        UNROLL for (int g = 0; g < groups; g++) __builtin_prefetch(flow->fetch[g] + i, 0, 2);
 }
 
 /* Tokens from t on, `at_once` by `at_once`; where that ends. */
 INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t *x,
                           const struct mm_ready *ready, size_t t, size_t tokens, int bits, int run,
-                          bool mins, float *sums) {
-    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once)
-        multiply_some(tile, VEC_GROUPS, x + t * MM_SLAB, ready + t, at_once, bits, run, mins,
-                      sums + t * MM_PANEL);
+                          bool mins, const struct mm_flow *flow, float *sums) {
+    for (; t + (size_t)at_once <= tokens; t += (size_t)at_once) {
+        fetch_share(flow, VEC_GROUPS, t, (size_t)at_once, tokens);
+        multiply_some(tile, VEC_GROUPS, x + t * MM_SLAB, ready + t, at_once, bits, run, mins, flow,
+                      flow->out ? flow->out + t * flow->out_stride : NULL, sums + t * MM_PANEL);
+    }
     return t;
 }
 
@@ -315,29 +345,34 @@ INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t 
 #define MM_PRODUCT(bits, run, mins)                                                                \
     static NOINLINE size_t many_##bits##_##run##_##mins(                                           \
         const struct mm_tile *tile, const int8_t *x, const struct mm_ready *ready, size_t tokens,  \
-        float *sums) {                                                                             \
-        return multiply_by(VEC_TOKENS, tile, x, ready, 0, tokens, bits, run, mins, sums);          \
+        const struct mm_flow *flow, float *sums) {                                                 \
+        return multiply_by(VEC_TOKENS, tile, x, ready, 0, tokens, bits, run, mins, flow, sums);    \
     }                                                                                              \
-    static NOINLINE void few_##bits##_##run##_##mins(const struct mm_tile *tile, const int8_t *x,  \
-                                                     const struct mm_ready *ready, size_t t,       \
-                                                     size_t tokens, float *sums) {                 \
+    static NOINLINE void few_##bits##_##run##_##mins(                                              \
+        const struct mm_tile *tile, const int8_t *x, const struct mm_ready *ready, size_t t,       \
+        size_t tokens, const struct mm_flow *flow, float *sums) {                                  \
         UNROLL for (int n = VEC_FEW; n > 0; n /= 2) t =                                            \
-            multiply_by(n, tile, x, ready, t, tokens, bits, run, mins, sums);                      \
+            multiply_by(n, tile, x, ready, t, tokens, bits, run, mins, flow, sums);                \
     }
 MM_PRODUCTS
 #undef MM_PRODUCT
 
 static void multiply(const struct mm_tile tiles[MM_GROUPS], const int8_t *x,
-                     const struct mm_ready *ready, unsigned run, size_t tokens, float *sums) {
+                     const struct mm_ready *ready, unsigned run, size_t tokens,
+                     const struct mm_flow *all, float *sums) {
     const unsigned bits = VEC_NARROW ? tiles->bits : 4, mins = tiles->mins;
     const unsigned least = run < tiles->run ? run : tiles->run;
     for (int g = 0; g < MM_GROUPS; g += VEC_GROUPS) {
         float *to = sums + (size_t)g * PACK_ROWS;
+        struct mm_flow flow = *all;
+        flow.out = all->out ? all->out + (size_t)g * PACK_ROWS : NULL;
+        for (int i = 0; i < VEC_GROUPS; i++)
+            flow.fetch[i] = all->fetch[g + i];
 #define MM_PRODUCT(bits_, run_, mins_)                                                             \
     if ((VEC_NARROW || (bits_) == 4) && bits == (bits_) && least == (run_) && mins == (mins_)) {   \
-        size_t t = many_##bits_##_##run_##_##mins_(tiles + g, x, ready, tokens, to);               \
+        size_t t = many_##bits_##_##run_##_##mins_(tiles + g, x, ready, tokens, &flow, to);        \
         if (t < tokens)                                                                            \
-            few_##bits_##_##run_##_##mins_(tiles + g, x, ready, t, tokens, to);                    \
+            few_##bits_##_##run_##_##mins_(tiles + g, x, ready, t, tokens, &flow, to);             \
     }
         MM_PRODUCTS
 #undef MM_PRODUCT

@@ -13,12 +13,16 @@
 #include "base/hash.h"
 
 static const struct way ways[WAY_COUNT] = {
-#define WAY(name, bits, groups, far, near) { bits, groups, { far, near } },
+#define WAY(name, bits_, groups_, far, near)                                                       \
+    { .bits = (bits_), .groups = (groups_), .ahead = { far, near } },
+#define PASS(name, bits_, shared_, panels_, turn_)                                                 \
+    { .several = true, .bits = (bits_), .shared = (shared_), .panels = (panels_), .turn = (turn_) },
 #include "kernels/cpu/way.def"
 };
 
 static const char *const names[WAY_COUNT] = {
-#define WAY(name, bits, groups, far, near) #name,
+#define WAY(name, bits, groups, far, near)     #name,
+#define PASS(name, bits, shared, panels, turn) #name,
 #include "kernels/cpu/way.def"
 };
 
@@ -29,14 +33,42 @@ struct choice {
     atomic_uint turn;  /* stretches begun */
     struct {
         atomic_int begun, ended;           /* of the trials below */
-        _Atomic uint64_t cost[WAY_TRIALS]; /* nanoseconds per MiB */
+        _Atomic uint64_t cost[WAY_TRIALS]; /* see way_note() */
     } trials[WAY_COUNT];
 };
 
-static struct choice choices[TYPES];
+static struct choice choices[TYPES][WAY_KINDS];
 
-bool way_is_possible(enum way_id way) {
-    return ways[way].bits < 512 ? mm_narrow() != NULL : ways[way].groups < 2 || mm()->dot_pair;
+static unsigned kind_of(size_t tokens) {
+    unsigned kind = 0;
+    while (kind + 1 < WAY_KINDS && tokens > way_kind_tokens(kind))
+        kind++;
+    return kind;
+}
+
+size_t way_kind_tokens(unsigned kind) {
+    static const size_t tokens[WAY_KINDS] = { 1, 2, 4, 8, MM_SHARED, 32, 64, 65 };
+    return tokens[kind];
+}
+
+bool way_is_possible(enum way_id id, size_t tokens) {
+    const struct way *way = &ways[id];
+    if (way->several != (tokens > 1) || (way->bits < 512 && !mm_narrow()))
+        return false;
+    if (way->shared)
+        return mm()->dot_few && way_kind_tokens(kind_of(tokens)) <= MM_SHARED;
+    return way->groups < 2 || mm()->dot_pair;
+}
+
+struct way way_usual(enum tensor_type type, size_t tokens) {
+    enum { FEW = 32 };
+    struct way way;
+    if (way_chosen(type, tokens, &way))
+        return way;
+    return ways[tokens == 1                           ? WAY_hardware
+                : way_is_possible(WAY_shared, tokens) ? WAY_shared
+                : tokens <= FEW                       ? WAY_alone
+                                                      : WAY_four_48];
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -46,7 +78,7 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta ways 1: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta ways 2: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
@@ -58,17 +90,19 @@ static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
     return true;
 }
 
-/* A line is the name of a type and that of a way; others are passed over. */
+/* A line is the name of a type, a number of tokens, and the name of a way; others are passed over.
+ */
 static void read_line(const char *line) {
     char type[24], way[24];
-    if (sscanf(line, "%23s %23s", type, way) != 2)
+    unsigned tokens;
+    if (sscanf(line, "%23s %u %23s", type, &tokens, way) != 3 || !tokens)
         return;
     for (int t = 0; t < TYPES; t++)
         for (int w = 0; w < WAY_COUNT; w++)
             if (pack_is_possible((enum tensor_type)t) &&
                 !strcmp(type, tensor_type_name((enum tensor_type)t)) && !strcmp(way, names[w]) &&
-                way_is_possible((enum way_id)w))
-                atomic_store(&choices[t].chosen, w + 1);
+                way_is_possible((enum way_id)w, tokens))
+                atomic_store(&choices[t][kind_of(tokens)].chosen, w + 1);
 }
 
 static void read_file(void) {
@@ -84,16 +118,18 @@ static void read_file(void) {
 }
 
 static void write_file(void) {
-    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], body[TYPES * 56] = "";
+    char path[CACHE_FOLDER_BYTES], title[TITLE_BYTES], body[TYPES * WAY_KINDS * 56] = "";
     size_t used = 0;
     find_title(title);
     if (!find_path(title, path))
         return;
-    for (int t = 0; t < TYPES; t++) {
-        const char *way = way_chosen((enum tensor_type)t, NULL);
+    for (int i = 0; i < TYPES * WAY_KINDS; i++) {
+        const enum tensor_type type = (enum tensor_type)(i / WAY_KINDS);
+        const size_t tokens = way_kind_tokens((unsigned)(i % WAY_KINDS));
+        const char *way = way_chosen(type, tokens, NULL);
         if (way)
-            used += (size_t)snprintf(body + used, sizeof body - used, "%s %s\n",
-                                     tensor_type_name((enum tensor_type)t), way);
+            used += (size_t)snprintf(body + used, sizeof body - used, "%s %zu %s\n",
+                                     tensor_type_name(type), tokens, way);
     }
     cache_folder_write(path, title, strlen(title), body, used);
 }
@@ -134,39 +170,42 @@ static uint64_t median_of(struct choice *c, int way) {
     return cost[WAY_TRIALS / 2];
 }
 
-static bool is_complete(struct choice *c) {
+static bool is_complete(struct choice *c, size_t tokens) {
     for (int way = 0; way < WAY_COUNT; way++)
-        if (way_is_possible((enum way_id)way) && atomic_load(&c->trials[way].ended) < WAY_TRIALS)
+        if (way_is_possible((enum way_id)way, tokens) &&
+            atomic_load(&c->trials[way].ended) < WAY_TRIALS)
             return false;
     return true;
 }
 
-static void choose(struct choice *c) {
-    int best = 0;
-    for (int way = 1; way < WAY_COUNT; way++)
-        if (way_is_possible((enum way_id)way) && median_of(c, way) < median_of(c, best))
+static void choose(struct choice *c, size_t tokens) {
+    int best = -1;
+    for (int way = 0; way < WAY_COUNT; way++)
+        if (way_is_possible((enum way_id)way, tokens) &&
+            (best < 0 || median_of(c, way) < median_of(c, best)))
             best = way;
     atomic_store(&c->chosen, best + 1);
     write_file();
 }
 
-void way_note(enum tensor_type type, enum way_id way, uint64_t ns_per_mib) {
-    struct choice *c = &choices[type];
+void way_note(enum tensor_type type, size_t tokens, enum way_id way, uint64_t cost) {
+    struct choice *c = &choices[type][kind_of(tokens)];
     int at = atomic_fetch_add(&c->trials[way].begun, 1);
     if (at >= WAY_TRIALS)
         return;
-    atomic_store(&c->trials[way].cost[at], ns_per_mib);
-    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS || !is_complete(c))
+    atomic_store(&c->trials[way].cost[at], cost);
+    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS || !is_complete(c, tokens))
         return;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&c->chosen))
-        choose(c);
+        choose(c, tokens);
     pthread_mutex_unlock(&lock);
 }
 
-const char *way_chosen(enum tensor_type type, struct way *way) {
-    int chosen =
-        (int)type < TYPES ? atomic_load_explicit(&choices[type].chosen, memory_order_relaxed) : 0;
+const char *way_chosen(enum tensor_type type, size_t tokens, struct way *way) {
+    int chosen = 0;
+    if ((int)type < TYPES)
+        chosen = atomic_load_explicit(&choices[type][kind_of(tokens)].chosen, memory_order_relaxed);
     if (!chosen)
         return NULL;
     if (way)
@@ -181,31 +220,33 @@ static _Thread_local struct {
     bool open;   /* it has begun and is not long enough yet */
     bool inside; /* one of its pieces */
     enum tensor_type type;
+    size_t tokens;
     enum way_id way;
     const char *next; /* where it goes on */
     uint64_t bytes, ns, start_ns;
 } stretch;
 
-/* The first way is always possible. */
-static enum way_id next_way(struct choice *c) {
+/* Some way is always possible. */
+static enum way_id next_way(struct choice *c, size_t tokens) {
     for (;;) {
         enum way_id way = (enum way_id)(atomic_fetch_add(&c->turn, 1) % WAY_COUNT);
-        if (way_is_possible(way))
+        if (way_is_possible(way, tokens))
             return way;
     }
 }
 
-struct way way_begin(enum tensor_type type, const void *at, uint64_t bytes) {
-    struct choice *c = &choices[type];
+struct way way_begin(enum tensor_type type, size_t tokens, const void *at, uint64_t bytes) {
+    struct choice *c = &choices[type][kind_of(tokens)];
     stretch.inside = false; /* a piece that ended with a fault does not count */
     make_ready();
     int chosen = atomic_load_explicit(&c->chosen, memory_order_relaxed);
     if (chosen)
         return ways[chosen - 1];
-    if (!stretch.open || stretch.type != type || stretch.next != at) {
+    if (!stretch.open || stretch.type != type || stretch.tokens != tokens || stretch.next != at) {
         stretch.open = true;
         stretch.type = type;
-        stretch.way = next_way(c);
+        stretch.tokens = tokens;
+        stretch.way = next_way(c, tokens);
         stretch.bytes = stretch.ns = 0;
     }
     stretch.inside = true;
@@ -223,5 +264,6 @@ void way_end(void) {
     if (stretch.bytes < WAY_LEAST)
         return;
     stretch.open = false;
-    way_note(stretch.type, stretch.way, (stretch.ns << 20) / stretch.bytes);
+    way_note(stretch.type, stretch.tokens, stretch.way,
+             stretch.ns * 1000 / stretch.tokens * 1024 / (stretch.bytes / 1024));
 }
