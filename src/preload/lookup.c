@@ -19,7 +19,7 @@ static enum hip_fn function_named(const char *name) {
 #define HIP_CXX(name_, symbol)                                                                     \
     if (strcmp(name, #symbol) == 0)                                                                \
         return HIP_FN_##name_;
-    if (strncmp(name, "_Z2", 3) == 0) {
+    if (strncmp(name, "_Z", 2) == 0) {
 #include "hip/hip_cxx.def"
     }
 #undef HIP_CXX

@@ -59,7 +59,7 @@ static void line_text(const reader *r, uint32_t id, const struct reader_place *p
     int n = snprintf(out, room, "%s (%s:%" PRIu32 ")", p->line.function, base_name(p->line.file),
                      p->line.line);
     if (n > 0 && (size_t)n < room && find_wrapper(r, id, p, &through))
-        snprintf(out + n, room - (size_t)n, " through %s (%s:%" PRIu32 ")", through.function,
+        snprintf(out + n, room - (size_t)n, " -> %s (%s:%" PRIu32 ")", through.function,
                  base_name(through.file), through.line);
 }
 

@@ -167,7 +167,7 @@ unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct 
  * call HIP and check the result. False if the site is not known. */
 bool reader_site_where(const reader *r, uint32_t id, struct reader_place *out);
 
-/* Writes "function (file.c:12)", with " through wrapper (file.c:3)" if the call was made by one,
+/* Writes "function (file.c:12)", with " -> wrapper (file.c:3)" if the call was made by one,
  * "symbol+0x12 (module)" or "module+0x1234" of that place,
  * "-" for none. */
 void reader_site_text(const reader *r, uint32_t id, char *out, size_t room);

@@ -34,11 +34,22 @@ static const struct sentence *not_run(struct replay *r) {
                    reason < sizeof why / sizeof *why ? why[reason] : SENTENCE_NOT_RUN_UNKNOWN)));
 }
 
+/* Compiled for other GPUs than this device: nothing else about the run matters as much. NULL: it
+ * was not. */
+static const struct sentence *no_code(struct replay *r) {
+    for (size_t i = 0; i < r->failure_count; i++)
+        if (r->failures[i].status == hipErrorNoBinaryForGpu)
+            return SAY(&r->words, NO_CODE, A_SENTENCE(findings_event(r, r->failures[i].seq)));
+    return NULL;
+}
+
 /* What keeps a run in which nothing was found from being CLEAN; NULL: nothing. */
 static const struct sentence *in_the_way(struct judge *j) {
     struct replay *r = j->r;
     const struct verdict_coverage *c = &j->v->coverage;
-    const struct sentence *why = not_run(r);
+    const struct sentence *why = no_code(r);
+    if (!why)
+        why = not_run(r);
     if (!why && c->exit_status > 0)
         why = SAY(&r->words, EXIT_STATUS, A_NUMBER(c->exit_status));
     if (!why)
@@ -122,7 +133,9 @@ static struct sentence_value place_of(struct judge *j, const struct verdict_find
 
 /* What did not run, after what was found; a kernel that did not run is news in any case. */
 static struct sentence_value not_run_tail(struct judge *j) {
-    const struct sentence *said = j->r->launches.not_run.count ? not_run(j->r) : NULL;
+    const struct sentence *said = no_code(j->r);
+    if (!said && j->r->launches.not_run.count)
+        said = not_run(j->r);
     return A_SENTENCE(said ? SAY(&j->r->words, TAIL_END, A_SENTENCE(said))
                            : sentence_plain(SENTENCE_NOTHING));
 }
@@ -138,6 +151,10 @@ static struct sentence_value tail_of(struct judge *j) {
         return A_SENTENCE(SAY(words, TAIL_REPORTED, name_of(j, m)));
     if (m && m->status_code && m->kind != EVENT_REFUSED)
         return A_SENTENCE(SAY(words, TAIL_RETURNED, A_NAME(m->status)));
+    const struct sentence *end = j->v->coverage.end_said;
+    if (m && !m->status_code && m->event == f->culprit.event)
+        return A_SENTENCE(end ? SAY(words, TAIL_END, A_SENTENCE(end))
+                              : sentence_plain(SENTENCE_NOTHING));
     /* The sentence about an unchecked error says itself where it surfaced. */
     if (m && !m->status_code && f->said->id != SENTENCE_UNCHECKED)
         return A_SENTENCE(SAY(words, TAIL_SURFACED, name_of(j, m)));

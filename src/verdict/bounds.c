@@ -189,8 +189,11 @@ static void use_after_free(struct check *c, const struct block *b) {
     enter_finding(c, &f);
 }
 
-static bool is_symbol_call(enum hip_fn fn) {
-    return hip_fn_trait(fn) == HIP_TRAIT_SYMBOL;
+/* The side of a symbol, where nobody knows its address, or how many bytes it has (else the runtime
+ * would have refused the call). */
+static bool is_unknown_symbol(const struct op *op, const struct use *u) {
+    return hip_fn_trait(op->fn) == HIP_TRAIT_SYMBOL && !(u->flags & USE_HOST) &&
+           (u->start < NULL_REGION || op->status == hipSuccess);
 }
 
 static bool is_near(const struct block *b, uint64_t distance) {
@@ -251,7 +254,7 @@ static void check_unknown(struct check *c) {
     struct space *s = c->t->space;
     if (c->use->flags & (USE_VAGUE | USE_HOST) && start >= NULL_REGION)
         return; /* plain host memory, or an argument that may not be a pointer */
-    if (is_symbol_call(op->fn) || c->use->flags & USE_VAGUE)
+    if (c->use->flags & USE_VAGUE || is_unknown_symbol(op, c->use))
         return;
     if (start < NULL_REGION) {
         if (op->status != hipSuccess)
@@ -340,6 +343,20 @@ void bounds_check(struct replay *r, const struct op *op, struct thread *t) {
     }
 }
 
+/* The side of a copy that is an array, whose sizes only the runtime knows. */
+static bool use_of_array(struct check *c) {
+    for (unsigned i = 0; i < c->op->count; i++) {
+        const struct block *b = space_at(c->t->space, c->op->use[i].start);
+        if (!b)
+            b = space_freed_at(c->t->space, c->op->use[i].start); /* by now */
+        if (b && b->family == DETAIL_FAMILY_ARRAY) {
+            c->use = &c->op->use[i];
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What the runtime says of a call whose ranges are in order. */
 void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) {
     struct check c = { .r = r, .op = op, .t = t, .failed = is_own_failure(op) };
@@ -355,6 +372,11 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
         f.said =
             SAY(&r->words, PITCH_TOO_SMALL, c.who, A_BYTES(c.use->bytes), A_BYTES(c.use->pitch));
         f.len = c.use->bytes;
+        enter_finding(&c, &f);
+    } else if (op->status == hipErrorInvalidValue && use_of_array(&c)) {
+        struct found f = start_finding(&c, HYPOTHESIS_SIZE_MISMATCH);
+        f.said = SAY(&r->words, NOT_IN_ARRAY, c.who, A_NUMBER(c.use->access == USE_WRITE));
+        f.len = 0;
         enter_finding(&c, &f);
     }
 }

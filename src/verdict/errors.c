@@ -519,14 +519,19 @@ static bool got_null(struct replay *r, uint64_t launch) {
     return false;
 }
 
+/* Had nobody looked at the failure when the launch was made? */
+static bool is_unseen_at(const struct failure *f, uint64_t launch) {
+    return !f->looked || (f->surfaced != EVENT_NO_SEQ && f->surfaced > launch);
+}
+
 /* The null pointer that a kernel met is what the last failed allocation before it left, if nobody
  * had looked at that. */
 static void blame_allocation(struct replay *r, struct found *x) {
     const struct failure *cause = NULL;
     for (size_t i = 0; i < r->failure_count && r->failures[i].seq < x->culprit; i++) {
         const struct failure *f = &r->failures[i];
-        if (f->kind == EVENT_ALLOC && !f->looked && !f->sticky && f->space->process == x->process &&
-            f->seq >= r->gap)
+        if (f->kind == EVENT_ALLOC && is_unseen_at(f, x->culprit) && !f->sticky &&
+            f->space->process == x->process && f->seq >= r->gap)
             cause = f;
     }
     if (!cause || !got_null(r, x->culprit))

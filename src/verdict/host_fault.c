@@ -18,6 +18,7 @@ static void say(struct replay *r, struct thread *t, const struct block *b, struc
                       A_SENTENCE(findings_event(r, b->free)));
     } else if (f->hypothesis == HYPOTHESIS_INVALID_POINTER) {
         f->said = SAY(&r->words, HOST_TOUCHES_DEVICE, access, A_NUMBER(at - b->base), memory);
+        f->advised = sentence_plain(SENTENCE_ADVICE_HOST_TOUCHES);
     } else if (past) {
         f->said = SAY(&r->words, HOST_TOUCHES_PAST, access, A_BYTES(at - block_end(b)), memory);
     } else {

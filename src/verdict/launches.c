@@ -42,6 +42,7 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
         count(&l->vague, op->name);
     bool machine =
         checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
+    l->machine += checked.how == DETAIL_CHECKED_EVERY_ACCESS;
     l->follows_init = checked.flags & EVENT_CHECKED_INIT;
     if (checked.flags & EVENT_CHECKED_COULD)
         count(&l->could, op->name);

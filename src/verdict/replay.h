@@ -245,6 +245,7 @@ struct launch_count {
 };
 struct launch_facts {
     uint64_t total;
+    uint64_t machine; /* of them, those of machine code with every access checked */
     struct launch_count not_run, unfinished; /* did not run; are not known to have */
     unsigned reason;                         /* of the first that did not run: DETAIL_REASON_* */
     struct launch_count unchecked;           /* nothing says that their accesses were checked */

@@ -196,6 +196,12 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
                               .form = { hypothesis_words(LANG_EN, id)->column,                     \
                                         hypothesis_words(LANG_ES, id)->column } })
 
+/* Is it about where ranges begin and end? Of private arrays machine code knows only the whole, and
+ * debug information not every one. */
+static bool is_about_extent(enum verdict_hypothesis_id id) {
+    return id == HYPOTHESIS_SIZE_MISMATCH || id == HYPOTHESIS_BAD_OFFSET;
+}
+
 static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis_id id,
                                         uint64_t checked) {
     struct replay *r = j->r;
@@ -205,12 +211,15 @@ static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis
     /* Accesses that no range of the recording shows were seen by the device. */
     bool by_device = needs[id] & CHECKED && (checked ? l->vague.count : l->total);
     bool harmless = needs[id] & RACES && l->harmless.count;
-    const struct sentence_value more =
-        A_SENTENCE(by_device  ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(l->total))
-                   : harmless ? SAY(&r->words, RULED_OUT_HARMLESS, A_NUMBER(l->harmless.count),
-                                    kernel_of(r, &l->harmless))
-                   : checked  ? sentence_plain(SENTENCE_NOTHING)
-                              : sentence_plain(SENTENCE_RULED_OUT_EMPTY));
+    const struct sentence *said = by_device ? SAY(&r->words, RULED_OUT_CHECKED, A_NUMBER(l->total))
+                                  : harmless
+                                      ? SAY(&r->words, RULED_OUT_HARMLESS,
+                                            A_NUMBER(l->harmless.count), kernel_of(r, &l->harmless))
+                                  : checked ? sentence_plain(SENTENCE_NOTHING)
+                                            : sentence_plain(SENTENCE_RULED_OUT_EMPTY);
+    const struct sentence_value more = A_SENTENCE(
+        l->machine && is_about_extent(id) ? SAY(&r->words, RULED_OUT_PRIVATE, A_SENTENCE(said))
+                                          : said);
     if (!checked)
         return SAY(&r->words, RULED_OUT_NONE, A_COLUMN(id, refutes, 0), more);
     return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),

@@ -21,6 +21,9 @@
 #define ABI_UNDECLARED_hipExtModuleLaunchKernel ~, 1
 #define ABI_UNDECLARED_hipHccModuleLaunchKernel ~, 1
 
+/* Declared in a namespace, for C++ only. */
+#define ABI_UNDECLARED_hipLaunchKernelGGLImpl ~, 1
+
 /* Put into the node of an old release by a later one. */
 #define ABI_UNDECLARED_hipDeviceGetTexture1DLinearMaxWidth ~, 1
 #if HIP_VERSION_MAJOR == 5

@@ -122,7 +122,7 @@ static void wrappers_are_skipped(void **state) {
     char text[256], wanted[256];
     reader_site_text(r, b, text, sizeof text);
     snprintf(wanted, sizeof wanted,
-             "wrappers_are_skipped (test_symbol_lines.c:%u) through copy_checked (", line + 1);
+             "wrappers_are_skipped (test_symbol_lines.c:%u) -> copy_checked (", line + 1);
     assert_memory_equal(text, wanted, strlen(wanted));
     reader_close(&r);
 }

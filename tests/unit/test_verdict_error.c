@@ -407,6 +407,7 @@ static void a_program_without_code_for_the_device(void **state) {
     for (size_t i = 0; i < V->remark_count; i++)
         said += strstr(V->remarks[i], "--offload-arch=gfx90a") != NULL;
     assert_int_equal(said, 1);
+    assert_non_null(strstr(V->answer, "the program has no code for this device (kernel k"));
 }
 
 static void an_error_that_is_read_at_another_place(void **state) {

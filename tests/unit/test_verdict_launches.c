@@ -118,8 +118,10 @@ static void what_was_not_there_is_not_counted(void **state) {
             DEVICE_AT, 1, 0);
     finish();
     expect_no_findings();
-    expect_says(text_of(HYPOTHESIS_SIZE_MISMATCH),
-                "its tensor; the device states that it checked the launch");
+    expect_says(
+        text_of(HYPOTHESIS_SIZE_MISMATCH),
+        "its tensor; the device states that it checked the launch; private arrays of a thread "
+        "were checked against its private memory as a whole");
     expect_says(text_of(HYPOTHESIS_SHAPE_MISMATCH),
                 "fit its tensors; the run had nothing to compare");
 }

@@ -58,6 +58,8 @@ const struct option_table cmd_run_options = {
         "Without --exit-code, a program that was ended by signal N gives 128 + N, as in a shell.\n"
         "Exits with 3 in any case if the program is not the expected one, and with 1 if a report\n"
         "could not be written or events were lost because the disk was full.\n"
+        "The recording takes 64 bytes per event, 1 GiB at most: then the oldest events are\n"
+        "overwritten, unless GCORE_RECORD_EVENTS allows more of them.\n"
         "The time limit, Ctrl-C and SIGTERM end everything that the program has started; what is\n"
         "still running after 5 seconds gets SIGTERM, then SIGKILL.\n",
 };

@@ -56,6 +56,9 @@ int soft_hip_major(void) {
 #define CALL_bool(name, args, cls)                 CALL_OTHER(bool, name, args, cls)
 #define CALL_hipChannelFormatDesc(name, args, cls) CALL_OTHER(hipChannelFormatDesc, name, args, cls)
 
+/* A launch without a result takes part in HIP's error state by itself. */
+#define ENTERS(cls) (HIP_CLASS_##cls == HIP_CLASS_LAUNCH)
+
 #define HIP_FN(ret, name, params, args, cls, since)                                                \
     EXPORT ret name params;                                                                        \
     EXPORT ret name params {                                                                       \
@@ -66,7 +69,7 @@ int soft_hip_major(void) {
     EXPORT void name params {                                                                      \
         if (!soft_##name)                                                                          \
             soft_missing(HIP_FN_##name);                                                           \
-        else if (WORKS(cls))                                                                       \
+        else if (WORKS(cls) || ENTERS(cls))                                                        \
             soft_##name args;                                                                      \
     }
 #include "hip/hip_api.def"

@@ -11,6 +11,7 @@
 #include <greta/soft.h>
 
 #include "soft/runtime/defined.h"
+#include "soft/runtime/error.h"
 #include "soft/runtime/fault_signal.h"
 #include "soft/runtime/function.h"
 #include "soft/runtime/handle.h"
@@ -343,6 +344,20 @@ hipError_t soft_hipHccModuleLaunchKernel(hipFunction_t f, uint32_t wx, uint32_t 
 hipError_t soft_hipLaunchKernel(const void *host, dim3 grid, dim3 block, void **args,
                                 size_t shared_bytes, hipStream_t stream) {
     return launch_host(host, grid, block, args, shared_bytes, stream);
+}
+
+/* Its errors are told by hipGetLastError alone. */
+void soft_hipLaunchKernelGGLImpl(uintptr_t host, const dim3 *grid, const dim3 *block,
+                                 uint32_t shared_bytes, hipStream_t stream, void **kernarg) {
+    struct soft_function *f;
+    hipError_t r = soft_enter(HIP_FN_hipLaunchKernelGGLImpl);
+    if (r == hipSuccess)
+        r = soft_function_for_host((const void *)host, &f);
+    if (r == hipSuccess)
+        r = launch(f, (uint32_t[]){ grid->x, grid->y, grid->z },
+                   (uint32_t[]){ block->x, block->y, block->z }, shared_bytes, stream, NULL,
+                   kernarg);
+    (void)soft_leave(r);
 }
 
 hipError_t soft_hipLaunchKernel_spt(const void *host, dim3 grid, dim3 block, void **args,
