@@ -52,8 +52,10 @@ struct audit_host_observer {
     void (*queued)(const struct audit_host_use *use); /* the runtime took the work */
     /* It is captured: it comes with every launch of its graph. stream is NULL. May be NULL. */
     void (*captured)(const struct audit_host_use *use);
-    void (*waited)(void);         /* some stream's done went up; may be NULL */
-    void (*waits)(bool begins);   /* this thread is in a call that waits; may be NULL */
+    void (*waited)(void);       /* some stream's done went up; may be NULL */
+    void (*waits)(bool begins); /* this thread is in a call that waits; may be NULL */
+    /* Work was waited for and is done; the call has yet to return to the caller. May be NULL. */
+    void (*lingers)(const void *caller);
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
     /* The thread's stack ends above audit_thread.stack_use; caller makes a HIP call. */
     void (*returned)(uint64_t stack_end, const void *caller);

@@ -46,6 +46,12 @@ static void tell_wait(bool begins) {
         audit.host->waits(begins);
 }
 
+/* Before anything is said to be done: until then the call counts as one that waits. */
+static void tell_done(const struct call *c, hipError_t r) {
+    if (r == hipSuccess && audit.host && audit.host->lingers)
+        audit.host->lingers(c->caller);
+}
+
 struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope) {
     struct hook_sync sync;
     bool dropped = scope == DETAIL_SCOPE_STREAM_QUERY && dropped_answer(c->caller);
@@ -78,6 +84,7 @@ struct hook_sync hook_sync_device(struct call *c) {
 }
 
 void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s) {
+    tell_done(c, r);
     if (r == hipSuccess) {
         order_prove(s->stream, s->mark);
         wait_done(&s->others);
@@ -161,6 +168,7 @@ void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait) {
 }
 
 void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event) {
+    tell_done(c, r);
     if (r == hipSuccess && !is_glance(c))
         order_event_done(order_event(event));
     tell_wait(false);

@@ -19,6 +19,7 @@
 #include "preload/preload.h"
 #include "preload/signals.h"
 #include "preload/stack.h"
+#include "preload/threads.h"
 #include "preload/watch.h"
 
 enum { KEPT = 4096 }; /* a power of two; older copies are forgotten, and that is said */
@@ -273,14 +274,15 @@ PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flag
 /* ---- starting -------------------------------------------------------------------------------- */
 
 void host_start(void) {
-    static const struct audit_host_observer plain = { .queued = queued,
-                                                      .captured = captured,
-                                                      .returned = returned };
+    static const struct audit_host_observer plain = {
+        .queued = queued, .captured = captured, .lingers = threads_linger, .returned = returned
+    };
     static const struct audit_host_observer watching = {
         .queued = queued,
         .captured = captured,
         .waited = watch_release_finished,
         .waits = watch_waits,
+        .lingers = threads_linger,
         .host_fn = watch_host_fn,
         .returned = returned,
     };

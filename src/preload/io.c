@@ -39,6 +39,7 @@
 
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/threads.h"
 #include "preload/watch.h"
 
 /* ---- what a call touches --------------------------------------------------------------------- */
@@ -125,6 +126,8 @@ __attribute__((constructor)) static void prepare(void) {
 #define MESSAGES_IN(p, n)  touch_messages(&call, p, n, false);
 #define MESSAGES_OUT(p, n) touch_messages(&call, p, n, true);
 #define AGAIN              again = true;
+#define SENDS(fd)          pipes_before_write(fd, call.caller);
+#define RECEIVES(fd)       receives = fd;
 
 /* Whether the call failed because of a closed page, of which there are none now. */
 static bool is_to_be_repeated(struct call *c, bool again, bool failed) {
@@ -136,12 +139,15 @@ static bool is_to_be_repeated(struct call *c, bool again, bool failed) {
     PRELOAD_EXPORT result name params {                                                            \
         struct call call = { .caller = __builtin_return_address(0) };                              \
         bool again = false;                                                                        \
+        int receives = -1;                                                                         \
         if (__builtin_expect(!next.name, 0))                                                       \
             FIND(name);                                                                            \
         touches result got = next.name args;                                                       \
         if (__builtin_expect(is_to_be_repeated(&call, again, got == (result)-1), 0))               \
             got = next.name args;                                                                  \
         watch_close(&call.pass);                                                                   \
+        if (receives >= 0 && (ssize_t)got > 0)                                                     \
+            pipes_after_read(receives, call.caller);                                               \
         return got;                                                                                \
     }
 #include "preload/io.def"
@@ -202,7 +208,12 @@ PRELOAD_EXPORT long syscall(long number, ...) {
         watch_end_all();
     else if (!is_harmless(number))
         watch_open_all(&call.pass, call.caller);
+    bool futex = number == SYS_futex && !preload_is_internal(call.caller);
+    if (futex)
+        threads_before_futex((const void *)a[0], (int)a[1], call.caller);
     long r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    if (futex && (r != -1 || errno != EFAULT))
+        threads_after_futex((const void *)a[0], (int)a[1], (unsigned)a[2], call.caller);
     if (is_to_be_repeated(&call, is_harmless(number), r == -1))
         r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     watch_close(&call.pass);

@@ -13,6 +13,8 @@
  *   lookup.c   dlsym and relatives, for programs that open the runtime themselves
  *   next.c     the C library's functions behind those that this library exports
  *   threads.c  host threads, locks and semaphores: who waited for whom
+ *   openmp.c   and those of OpenMP
+ *   pipes.c    and who reads what another thread wrote
  *   host.c     host memory of unfinished copies: free, realloc, munmap
  *   stack.c    which of it is a stack
  *   watch.c    and, if asked for, accesses to it

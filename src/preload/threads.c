@@ -6,13 +6,13 @@
  *
  * Locks are far more frequent than HIP calls. An event is written only if it can matter: a thread
  * releases an object if it has news since it last did (a HIP call, or what it heard through another
- * object), and acquires one if somebody else released it last. Two threads that fight for a lock
- * and leave HIP alone write nothing. What is known about objects is kept in a table that forgets
- * on collision; forgetting costs an event more, never one too few.
+ * object), and acquires one if somebody else released it since it last did. Two threads that fight
+ * for a lock and leave HIP alone write nothing. What is known about objects is kept in a table that
+ * forgets on collision; forgetting costs an event more, never one too few.
  *
- * Locks of the HIP runtime are not the program's order and are left out. Waiting by atomics and
- * futexes of the program's own making cannot be seen here. Nor can a std::future that was ready
- * when it was asked: that is an atomic load in the program's code. One that has to wait is seen. */
+ * Locks of the HIP runtime are not the program's order and are left out. Waiting by atomics cannot
+ * be seen here, as long as nobody sleeps: a std::future that was ready when it was asked, or a
+ * std::atomic that had changed, is a load in the program's code. One that has to wait is seen. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -27,6 +27,7 @@
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
+#include "preload/threads.h"
 #include "preload/watch.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -48,18 +49,17 @@ static void emit(enum event_kind kind, uint64_t token, const void *caller) {
     errno = saved;
 }
 
-/* Who released an object last: all of the process's threads see one entry. */
+/* How often an object was released: all of the process's threads see one entry. */
 struct object {
     _Atomic(const void *) address;
-    _Atomic(const void *) thread; /* its preload_me */
-    _Atomic uint64_t releases;    /* so far */
+    _Atomic uint64_t releases;
 };
 /* What this thread's news were when it last released the object. */
 struct told {
     const void *address;
     uint64_t news;
 };
-/* Of an object that is released once and acquired again and again: the release that was heard. */
+/* How many releases of the object this thread has heard of; its own are among them. */
 struct heard {
     const void *address;
     uint64_t releases;
@@ -73,6 +73,12 @@ static size_t hash(const void *address) {
     return (size_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
 }
 
+/* Has this thread heard of so many releases of the object, and thus of all? */
+static bool has_heard(const void *address, uint64_t releases) {
+    const struct heard *h = &heard[hash(address) % TOLD];
+    return h->address == address && h->releases == releases;
+}
+
 static void release_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];
@@ -83,19 +89,20 @@ static void release_slow(const void *address, const void *caller) {
     *t = (struct told){ address, preload_me.news };
     emit(EVENT_HOST_RELEASE, (uint64_t)(uintptr_t)address, caller);
     atomic_store_explicit(&o->address, address, memory_order_relaxed);
-    atomic_store_explicit(&o->thread, &preload_me, memory_order_relaxed);
-    atomic_fetch_add_explicit(&o->releases, 1, memory_order_relaxed);
+    uint64_t before = atomic_fetch_add_explicit(&o->releases, 1, memory_order_relaxed);
+    if (has_heard(address, before) || !before)
+        heard[hash(address) % TOLD] = (struct heard){ address, before + 1 };
 }
 
+/* Nothing is new where all releases since this thread last asked are its own. Others count too if
+ * another thread came between them: whoever leaves a barrier last has released it last. */
 static void acquire_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];
-    const void *last = atomic_load_explicit(&o->address, memory_order_relaxed);
-    if (last == address &&
-        atomic_load_explicit(&o->thread, memory_order_relaxed) == (const void *)&preload_me)
+    uint64_t releases = atomic_load_explicit(&o->releases, memory_order_relaxed);
+    if (has_heard(address, releases) || preload_is_internal(caller))
         return;
-    if (preload_is_internal(caller))
-        return;
+    heard[hash(address) % TOLD] = (struct heard){ address, releases };
     emit(EVENT_HOST_ACQUIRE, (uint64_t)(uintptr_t)address, caller);
     bool knew = t->address == address && t->news == preload_me.news;
     preload_me.news++;
@@ -340,14 +347,70 @@ PRELOAD_EXPORT int pthread_once(pthread_once_t *once, void (*fn)(void)) {
     once_call.fn = fn;
     once_call.caller = CALLER;
     int r = NEXT(pthread_once)(once, once_begins);
-    const struct object *o = &objects[hash(once) % OBJECTS];
-    struct heard *h = &heard[hash(once) % TOLD];
-    uint64_t releases = atomic_load_explicit(&o->releases, memory_order_relaxed);
-    if (r == 0 && (h->address != once || h->releases != releases)) {
+    if (r == 0)
         acquire(once, CALLER);
-        *h = (struct heard){ once, releases };
-    }
     return r;
+}
+
+/* ---- threads that are in no order ------------------------------------------------------------ */
+
+/* Work that a thread has not waited for is in no order with what other threads do. Where a thread
+ * waits for it soon, the others often come too late to show that: a consumer that wakes up when the
+ * work is done by chance. So while there are several threads the first waits of every place in the
+ * program take a little longer. Which order the program's own synchronisation makes does not depend
+ * on it. */
+enum { LINGER_NS = 2000000, LINGER_PLACES = 64, LINGER_EACH = 4, LINGER_ALL = 96 };
+
+void threads_linger(const void *caller) {
+    static _Atomic unsigned all, place[LINGER_PLACES];
+    if (!watch_threads_are_several() || preload_me.runtime || !preload_is_recording() ||
+        atomic_load_explicit(&all, memory_order_relaxed) >= LINGER_ALL ||
+        atomic_fetch_add_explicit(&place[hash(caller) % LINGER_PLACES], 1, memory_order_relaxed) >=
+            LINGER_EACH)
+        return;
+    atomic_fetch_add_explicit(&all, 1, memory_order_relaxed);
+    int saved = errno;
+    const struct timespec pause = { 0, LINGER_NS };
+    (void)nanosleep(&pause, NULL);
+    errno = saved;
+}
+
+/* ---- futexes of the program's own ------------------------------------------------------------ */
+
+/* std::atomic's wait() and notify_one(), std::latch, std::barrier and std::counting_semaphore are
+ * code in headers, which makes these calls where a thread has to sleep or one may be asleep. */
+static bool is_futex_wait(int op) {
+    int command = op & FUTEX_CMD_MASK;
+    return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+}
+
+static bool is_futex_wake(int op) {
+    int command = op & FUTEX_CMD_MASK;
+    return command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET;
+}
+
+void threads_before_futex(const void *word, int op, const void *caller) {
+    if (is_futex_wake(op))
+        release(word, caller);
+    if (is_futex_wait(op))
+        watch_waits(true);
+}
+
+/* Whoever finds another value than it waits for comes after the one who stored it. */
+void threads_after_futex(const void *word, int op, unsigned value, const void *caller) {
+    if (!is_futex_wait(op))
+        return;
+    watch_waits(false);
+    if (__atomic_load_n((const unsigned *)word, __ATOMIC_ACQUIRE) != value)
+        acquire(word, caller);
+}
+
+void threads_release(const void *object, const void *caller) {
+    release(object, caller);
+}
+
+void threads_acquire(const void *object, const void *caller) {
+    acquire(object, caller);
 }
 
 /* ---- std::future ----------------------------------------------------------------------------- */

@@ -305,6 +305,10 @@ void watch_thread(bool begins) {
         end_let_in();
 }
 
+bool watch_threads_are_several(void) {
+    return atomic_load_explicit(&threads, memory_order_relaxed) > 1;
+}
+
 void watch_forked(void) {
     atomic_store(&threads, 1);
     atomic_store(&waiting, preload_me.waits > 0);

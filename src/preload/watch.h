@@ -57,6 +57,8 @@ void watch_end_all(void);
 /* The calling thread is in a call that waits for another thread or for the device; calls may nest.
  * A kernel gets at watched pages while all threads of the program do. */
 void watch_waits(bool begins);
+/* Does the program have more than one thread now? */
+bool watch_threads_are_several(void);
 /* The program has a thread more, or one less: the calling one, which waits for nobody any more. */
 void watch_thread(bool begins);
 /* In a child of fork: the calling thread is the only one. */

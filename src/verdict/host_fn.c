@@ -4,7 +4,8 @@
  * before all that comes after it there, or in another stream that waits for it. The first is what
  * its thread knows while it runs. For the second, operations on memory that the host reaches leave
  * their clocks here as long as there are functions that have not returned: an operation whose clock
- * has the function in it comes after whatever the function does.
+ * has the function in it comes after whatever the function does. So do all operations while a wait
+ * for a value is open whose write is queued later (values_late.c).
  *
  * HIP forbids such a function to call HIP: docs/adr/0067-calls-from-host-functions.md. */
 #include <stdlib.h>
@@ -62,7 +63,7 @@ void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thr
     (void)table_remove(&t->space->host_fns, e->event.src);
     vclock_free(&f->before);
     free(f);
-    if (!t->space->host_fns.count)
+    if (!t->space->host_fns.count && !r->values_to_come)
         forget_clocks(t->space);
 }
 
@@ -122,7 +123,8 @@ static bool reaches_host(struct space *s, const struct op *op) {
 void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
                      const struct shadow_mark *me, const struct vclock *clock) {
     enum { CLOCKS_MAX = 1 << 16 };
-    if (!s->host_fns.count || s->op_clocks.count >= CLOCKS_MAX || !reaches_host(s, op))
+    bool wanted = r->values_to_come || (s->host_fns.count && reaches_host(s, op));
+    if (!wanted || s->op_clocks.count >= CLOCKS_MAX)
         return;
     struct vclock *copy = calloc(1, sizeof *copy);
     if (!copy || !vclock_copy(copy, clock) ||
@@ -134,10 +136,12 @@ void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
     }
 }
 
+const struct vclock *host_fn_clock_of(const struct space *s, const struct shadow_mark *op) {
+    return table_find(&s->op_clocks, clock_key(op->lane, op->number));
+}
+
 bool host_fn_is_before(const struct thread *t, const struct shadow_mark *op) {
-    const struct vclock *clock =
-        t->host_fn_number ? table_find(&t->space->op_clocks, clock_key(op->lane, op->number))
-                          : NULL;
+    const struct vclock *clock = t->host_fn_number ? host_fn_clock_of(t->space, op) : NULL;
     return clock && vclock_covers(clock, t->host_fn_lane, t->host_fn_number);
 }
 

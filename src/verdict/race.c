@@ -69,11 +69,11 @@ static enum verdict_hypothesis_id hypothesis_of(unsigned what, unsigned other, u
         return HYPOTHESIS_USE_AFTER_FREE;
     if (what != SHADOW_COPY || other != SHADOW_COPY)
         return HYPOTHESIS_STREAM_UNSYNCED;
+    *also = 1u << HYPOTHESIS_STREAM_UNSYNCED;
     if (race_is_host_family(family)) {
-        *also = 1u << HYPOTHESIS_OVERLAPPING_COPIES;
+        *also |= 1u << HYPOTHESIS_OVERLAPPING_COPIES;
         return HYPOTHESIS_STAGING_REUSE;
     }
-    *also = 1u << HYPOTHESIS_STREAM_UNSYNCED;
     return HYPOTHESIS_OVERLAPPING_COPIES;
 }
 
@@ -137,8 +137,9 @@ struct found race_found(struct race *x, const struct shadow_mark *other, bool ot
 bool race_cannot_tell(struct replay *r, const struct space *s, const struct vclock *clock,
                       const struct found *f) {
     uint64_t first = f->culprit < f->other ? f->culprit : f->other;
+    uint64_t last = f->culprit < f->other ? f->other : f->culprit;
     const struct sentence *why = r->order_doubt;
-    if (!why && values_may_order(r, s, clock, first))
+    if (!why && values_may_order(r, s, clock, first, last))
         why = sentence_plain(SENTENCE_DOUBT_VALUES);
     if (!why)
         return false;
@@ -150,10 +151,15 @@ bool race_cannot_tell(struct replay *r, const struct space *s, const struct vclo
     return true;
 }
 
+void race_enter(struct replay *r, struct space *s, const struct vclock *clock, struct found *f) {
+    if (!race_cannot_tell(r, s, clock, f))
+        findings_add(r, f);
+}
+
 void race_add(struct race *x, const struct shadow_conflict *c) {
     struct found f = race_found(x, &c->other, c->other_writes, c->start, c->end);
-    if (!race_cannot_tell(x->r, x->t->space, x->clock, &f))
-        findings_add(x->r, &f);
+    if (!values_late_keep(x->r, x->t->space, &f, &x->me, x->clock, &c->other))
+        race_enter(x->r, x->t->space, x->clock, &f);
 }
 
 /* Is it unordered with an access that no clock covers? */

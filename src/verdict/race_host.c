@@ -23,6 +23,8 @@ static void host_finding(struct replay *r, const struct reader_event *e, struct 
         .address = c->start,
         .len = frees ? c->end - c->start : race_host_len(c->start, c->end),
     };
+    /* A host that writes where a copy reads or writes is in no order with it, too. */
+    f.also = f.hypothesis == HYPOTHESIS_STAGING_REUSE ? 1u << HYPOTHESIS_STREAM_UNSYNCED : 0;
     findings_set_block(r, &f, t->space, space_at(t->space, c->start), c->start);
     const struct sentence_value they = A_SENTENCE(findings_event(r, c->other.seq));
     if (t->host_fn_number && !frees) {

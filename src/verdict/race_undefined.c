@@ -110,5 +110,10 @@ void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_
     f.said = whole ? SAY(&r->words, UNDEFINED_ALL, who, A_BYTES(total), made)
                    : SAY(&r->words, UNDEFINED_PART, who, A_BYTES(total), A_BYTES(a->undefined),
                          A_NUMBER(a->undefined_at - x->block->base), made);
-    findings_add(r, &f);
+    if (values_late_keep(r, x->t->space, &f, &x->me, x->clock, NULL))
+        return;
+    if (values_may_order(r, x->t->space, x->clock, x->op->seq, x->op->seq))
+        findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ, sentence_plain(SENTENCE_DOUBT_VALUES));
+    else
+        findings_add(r, &f);
 }

@@ -123,6 +123,12 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
         r->no_memory |= b.base + b.bytes > b.base;
         return;
     }
+    if (b.family == DETAIL_FAMILY_IMPORTED) {
+        /* What others do to the memory is not in this process's order. */
+        findings_undecided(r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_IMPORTED));
+        findings_undecided(r, HYPOTHESIS_OVERLAPPING_COPIES,
+                           sentence_plain(SENTENCE_DOUBT_IMPORTED));
+    }
     if (b.family == DETAIL_FAMILY_ASYNC && b.stream && !event_is_captured(&e->event))
         races_on_async_memory(r, e, t, entered, false);
 }
@@ -444,6 +450,7 @@ static bool open_replay(struct replay *r) {
     r->partial = partial && !strcmp(partial, "1");
     r->seen.last_event = EVENT_NO_SEQ;
     r->settle = race_vague_settle;
+    r->enter = race_enter;
     return r->event && r->other && r->said && r->op && r->threads && r->streams;
 }
 
@@ -488,6 +495,7 @@ void replay_run(struct replay *r) {
         r->seen.processes_ended += s->ended;
     }
     if (!r->no_memory) {
+        values_late_finish(r);
         launches_finish(r);
         errors_finish(r);
     }

@@ -7,6 +7,7 @@
  *   before_event.c  the same of HIP events
  *   host_fn.c       host functions and callbacks: what is before and after them
  *   values.c        streams that wait for values in memory: what they may order
+ *   values_late.c   and those whose value is written by what is queued later
  *   graph.c         captures and graphs: operations that run later, again and again
  *   op.c            an event as an operation: which bytes it reads and writes
  *   bounds.c        do the ranges of an operation lie where they may?
@@ -268,8 +269,13 @@ struct launch_facts {
 struct value_wait {
     struct space *space;
     uint32_t lane, number;
-    uint64_t over; /* the first event before which a thread knew that it was over */
+    uint64_t over;  /* the first event before which a thread knew that it was over */
+    uint64_t write; /* 1 + the write that ended it, if that is queued later; 0: not known */
+    uint64_t met;   /* that write, once it has come; 0: not yet */
 };
+
+/* Two operations in no order as far as is known, while such a write is still to come. */
+struct value_pair;
 
 /* Slots [first, end) are missing. */
 struct gap {
@@ -279,6 +285,8 @@ struct gap {
 struct replay {
     const reader *r;
     void (*settle)(struct space *s, struct block *b, void *replay); /* for struct space */
+    /* Enters a finding about two operations in no order, unless something may order them. */
+    void (*enter)(struct replay *r, struct space *s, const struct vclock *clock, struct found *f);
     const struct verdict_options *options;
     bool no_memory;
     struct reader_event *event, *other; /* the current one; room for another */
@@ -313,6 +321,8 @@ struct replay {
     const struct sentence *unclear; /* the first pair that such a way may order; NULL: none */
     struct value_wait *value_waits;
     size_t value_wait_count;
+    size_t values_to_come; /* waits whose write is queued later and has not been seen yet */
+    struct value_pair *value_pairs;
     struct table values;     /* by wait: 1 + the write after which it ended, as the device says */
     struct table writes;     /* by such a write: its struct vclock, or &unwritten before it */
     struct vclock unwritten; /* empty */
@@ -452,6 +462,8 @@ void host_fn_queued(struct replay *r, struct space *s, uint64_t seq, uint32_t la
 void host_fn_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* Any event: a call of HIP from inside a host function? */
 void host_fn_on_call(struct replay *r, const struct reader_event *e, struct thread *t);
+/* The clock that the operation left here; NULL: none. */
+const struct vclock *host_fn_clock_of(const struct space *s, const struct shadow_mark *op);
 /* An operation, and all that is before it. */
 void host_fn_note_op(struct replay *r, struct space *s, const struct op *op,
                      const struct shadow_mark *me, const struct vclock *clock);
@@ -465,12 +477,26 @@ void values_on_wait(struct replay *r, const struct reader_event *e, struct threa
 /* After an operation that may be hipStreamWriteValue. */
 void values_on_write(struct replay *r, const struct reader_event *e, struct thread *t);
 void values_close(struct replay *r);
+
+/* ---- values_late.c --------------------------------------------------------------------------- */
+
+/* Such a write has come, and this is all that is before the waits for it. */
+void values_late_met(struct replay *r, uint64_t write, const struct vclock *clock);
+/* Keeps a finding about the operations `me`, which has clock before it, and `other` as long as such
+ * writes are to come: they may put the two in order. Without `other` it is a read of the found
+ * bytes, which nothing had written. False if no write is to come: nothing is kept. */
+bool values_late_keep(struct replay *r, struct space *s, const struct found *f,
+                      const struct shadow_mark *me, const struct vclock *clock,
+                      const struct shadow_mark *other);
+/* Nothing comes any more: what is kept is entered. */
+void values_late_finish(struct replay *r);
+void values_late_close(struct replay *r);
 /* The thread queues an operation, or touches memory, at this event. */
 void values_on_access(struct replay *r, const struct thread *t, uint64_t seq);
-/* May a wait for a value be what puts the operation with event `first` before one that has clock
- * before it? clock NULL: that is not known. */
+/* May a wait for a value be what puts the operation with event `first` before that with event
+ * `last`, which has clock before it? clock NULL: that is not known. */
 bool values_may_order(const struct replay *r, const struct space *s, const struct vclock *clock,
-                      uint64_t first);
+                      uint64_t first, uint64_t last);
 
 /* ---- graph.c --------------------------------------------------------------------------------- */
 
@@ -546,6 +572,8 @@ void races_on_async_memory(struct replay *r, const struct reader_event *e, struc
 void race_host_on_access(struct replay *r, const struct reader_event *e, struct thread *t);
 /* race_vague.c: the block goes, and with it the wait for signs. For struct space. */
 void race_vague_settle(struct space *s, struct block *b, void *replay);
+/* race.c: for `enter`. */
+void race_enter(struct replay *r, struct space *s, const struct vclock *clock, struct found *f);
 
 /* ---- overlap.c ------------------------------------------------------------------------------- */
 

@@ -2,12 +2,12 @@
  *
  * Such a wait ends after whatever wrote the value: an operation of any stream, a kernel, the host.
  * If a stream wrote it, the software device says which write it was, and the wait comes after what
- * that stream had done until then, as if an event had been recorded there.
+ * that stream had done until then, as if an event had been recorded there. The write may be queued
+ * after the wait: values_late.c.
  *
- * Without such a statement, or if the write was queued after the wait, a wait may order what
- * nothing else orders, and two accesses that it may order are neither accused nor called ordered.
- * It cannot order everything: once the host knows that it is over, nothing that is queued from then
- * on comes before it. */
+ * Without such a statement a wait may order what nothing else orders, and two accesses that it may
+ * order are neither accused nor called ordered. It cannot order everything: once the host knows
+ * that it is over, nothing that is queued from then on comes before it. */
 #include <stdlib.h>
 
 #include "verdict/effort.h"
@@ -47,7 +47,9 @@ void values_on_write(struct replay *r, const struct reader_event *e, struct thre
             vclock_free(clock);
         free(clock);
         r->no_memory = true;
+        return;
     }
+    values_late_met(r, e->seq, clock);
 }
 
 /* The clock of the write that the device named for this wait; NULL if that is not known. */
@@ -70,6 +72,7 @@ void values_close(struct replay *r) {
     table_clear(&r->writes);
     table_clear(&r->values);
     free(r->value_waits);
+    values_late_close(r);
 }
 
 /* ---- waits ---------------------------------------------------------------------------------- */
@@ -109,11 +112,15 @@ void values_on_wait(struct replay *r, const struct reader_event *e, struct threa
         return;
     }
     before_enter(r, s, t);
+    uintptr_t named = alone ? (uintptr_t)table_find(&r->values, e->seq) : 0;
+    bool late = named && named - 1 > e->seq;
+    r->values_to_come += late;
     r->value_waits[r->value_wait_count++] = (struct value_wait){
         .space = t->space,
         .lane = s->lane,
         .number = before_number(r, s->lane),
         .over = EVENT_NO_SEQ,
+        .write = late ? named : 0,
     };
     before_done(r, &s->clock, s->lane, e->seq);
     before_changed(r, s);
@@ -130,10 +137,15 @@ void values_on_access(struct replay *r, const struct thread *t, uint64_t seq) {
 }
 
 bool values_may_order(const struct replay *r, const struct space *s, const struct vclock *clock,
-                      uint64_t first) {
+                      uint64_t first, uint64_t last) {
     (void)effort_steps(r->value_wait_count);
     for (size_t i = 0; i < r->value_wait_count; i++) {
         const struct value_wait *w = &r->value_waits[i];
+        if (w->met) { /* then it is part of the clocks */
+            if (w->space == s && !clock && last < w->met)
+                return true;
+            continue;
+        }
         if (w->space == s &&
             (w->over == EVENT_NO_SEQ ||
              (first < w->over && (!clock || vclock_covers(clock, w->lane, w->number)))))

@@ -1,6 +1,6 @@
 /* One pinned buffer serves uploads and downloads; the download does not wait for the upload.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES STREAM_UNSYNCED;
  *         culprit hipMemcpyAsync site=download; messenger none
  * Run:    --watch-host */
 #include "case.h"

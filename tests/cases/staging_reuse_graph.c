@@ -1,7 +1,7 @@
 /* A graph uploads a pinned buffer. The buffer is refilled for the next replay while the one before
  * may still read it.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also STREAM_UNSYNCED;
  *         culprit site=refill; messenger none
  * Run:    --watch-host */
 #include "case_graph.h"

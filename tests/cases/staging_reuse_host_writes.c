@@ -1,6 +1,6 @@
 /* The pinned buffer is filled for the next upload while the last one may still read it.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also STREAM_UNSYNCED;
  *         culprit site=fill; messenger none
  * Run:    --watch-host */
 #include "case.h"

@@ -1,7 +1,7 @@
 /* The pinned buffer is refilled by memcpy() while the last upload may still read it. The access
  * happens inside the C library and must be attributed to its caller.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also STREAM_UNSYNCED;
  *         culprit site=refill; messenger none
  * Run:    --watch-host */
 #include "case.h"

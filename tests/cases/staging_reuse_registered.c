@@ -1,6 +1,6 @@
 /* The program's own memory, registered, is overwritten while a download into it may still come.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also STREAM_UNSYNCED;
  *         culprit site=main; messenger none
  * Run:    --watch-host */
 #include "case.h"

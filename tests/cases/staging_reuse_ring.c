@@ -2,7 +2,7 @@
  * wrong slot, so that a slot is filled again while its upload may still read it. The slots share
  * pages, and the other slots may be written at any time.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also STREAM_UNSYNCED;
  *         culprit site=push; messenger none
  * Run:    --watch-host */
 #include "case.h"

@@ -1,6 +1,6 @@
 /* Two streams download into one pinned buffer.
  *
- * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES;
+ * Expect: verdict FINDINGS; hypothesis STAGING_REUSE; also OVERLAPPING_COPIES STREAM_UNSYNCED;
  *         culprit hipMemcpyAsync site=download; messenger none
  * Run:    --watch-host */
 #include "case.h"

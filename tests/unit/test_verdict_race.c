@@ -390,12 +390,49 @@ static void what_comes_after_that_write_is_not_ordered(void **state) {
     expect_pair(STREAM_UNSYNCED, a, b);
 }
 
-static void a_wait_before_its_write_makes_a_doubt(void **state) {
+static void a_wait_before_its_write_orders_two_streams(void **state) {
     (void)state;
     uint64_t wait = wait_value(s2);
     d2h(PINNED_AT, DEVICE_AT, KIB, s2);
     set(DEVICE_AT, KIB, s1);
     say_met(wait, write_value(s1));
+    sync_device(0);
+    expect_clean();
+    expect_status(STREAM_UNSYNCED, RULED_OUT);
+    expect_status(UNINITIALISED_READ, RULED_OUT);
+}
+
+static void an_event_after_such_a_wait_passes_it_on(void **state) {
+    (void)state;
+    event_create(7);
+    uint32_t third = nonblocking();
+    uint64_t wait = wait_value(s2);
+    event_wait(7, event_record(7, s2), third);
+    d2h(PINNED_AT, DEVICE_AT, KIB, third);
+    set(DEVICE_AT, KIB, s1);
+    say_met(wait, write_value(s1));
+    sync_device(0);
+    expect_clean();
+}
+
+static void what_follows_the_write_of_such_a_wait_is_not_ordered(void **state) {
+    (void)state;
+    set(DEVICE_AT, KIB, s1);
+    uint64_t wait = wait_value(s2);
+    uint64_t a = d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    uint64_t write = write_value(s1);
+    uint64_t b = set(DEVICE_AT, KIB, s1);
+    say_met(wait, write);
+    sync_device(0);
+    expect_pair(STREAM_UNSYNCED, a, b);
+}
+
+static void a_wait_whose_write_never_came_makes_a_doubt(void **state) {
+    (void)state;
+    uint64_t wait = wait_value(s2);
+    d2h(PINNED_AT, DEVICE_AT, KIB, s2);
+    uint64_t set_at = set(DEVICE_AT, KIB, s1);
+    say_met(wait, set_at);
     sync_device(0);
     expect_doubt();
     expect_overall(INCONCLUSIVE);
@@ -461,7 +498,10 @@ int main(void) {
         streams_test(a_wait_for_a_value_that_is_over_orders_nothing_more),
         streams_test(a_write_that_a_wait_was_for_orders_two_streams),
         streams_test(what_comes_after_that_write_is_not_ordered),
-        streams_test(a_wait_before_its_write_makes_a_doubt),
+        streams_test(a_wait_before_its_write_orders_two_streams),
+        streams_test(an_event_after_such_a_wait_passes_it_on),
+        streams_test(what_follows_the_write_of_such_a_wait_is_not_ordered),
+        streams_test(a_wait_whose_write_never_came_makes_a_doubt),
         streams_test(what_gave_the_memory_back_has_its_name),
         streams_test(of_an_access_of_the_host_only_the_beginning_is_known),
     };
