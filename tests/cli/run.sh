@@ -59,7 +59,7 @@ exports_no_more() { # C library's functions in all versions; nothing of greta's 
     nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
         grep -vE '^(hip|__hip|_Z)' >names
     sed -nE 's/^IO\([a-z_]+, ([a-z0-9_]+),.*/\1/p' "$SOURCE_DIR/src/preload/io.def" | sort >listed
-    ! grep -vE '^(dlv?sym|free|realloc|munmap|mremap|sigaction|signal|_exit|_Exit|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|greta_preload_yield|_init|_fini)$' names |
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|mremap|sigaction|signal|_exit|_Exit|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|socketpair|ompt_start_tool|greta_preload_yield|_init|_fini)$' names |
         grep -vxFf listed && [ -s listed ] && [ -z "$(grep -vxFf names listed)" ]
 }
 
