@@ -202,7 +202,7 @@
 #define HOOK_hipLaunchKernel                  ~, LAUNCH(LAUNCH_HOST, S(stream))
 /* It returns nothing: that it failed is what it changed about the thread's last error. */
 #define LAUNCH_GGL              ((struct hook_launch){ (const void *)function_address, DIM3((*numBlocks)), DIM3((*dimBlocks)), sharedMemBytes, NULL, kernarg, false })
-#define HOOK_hipLaunchKernelGGLImpl           ~, const hipError_t was = audit.raw.hipPeekAtLastError(); struct hook_launch q = LAUNCH_GGL; WORK(hook_launch(&c, &q, S(stream))), \
+#define HOOK_hipLaunchKernelGGLImpl           ~, const hipError_t was = audit.raw.hipPeekAtLastError(); struct hook_launch q = numBlocks && dimBlocks ? LAUNCH_GGL : ((struct hook_launch){ 0 }); WORK(hook_launch(&c, &q, S(stream))), \
     const hipError_t now = audit.raw.hipPeekAtLastError(); const hipError_t r = now == was ? hipSuccess : now; WORKED; note_failure(&c, r)
 #define HOOK_hipLaunchKernel_spt              ~, LAUNCH(LAUNCH_HOST, SPT(stream))
 #define HOOK_hipExtLaunchKernel               ~, LAUNCH(LAUNCH_HOST, S(stream))

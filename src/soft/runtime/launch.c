@@ -352,7 +352,7 @@ void soft_hipLaunchKernelGGLImpl(uintptr_t host, const dim3 *grid, const dim3 *b
     struct soft_function *f;
     hipError_t r = soft_enter(HIP_FN_hipLaunchKernelGGLImpl);
     if (r == hipSuccess)
-        r = soft_function_for_host((const void *)host, &f);
+        r = grid && block ? soft_function_for_host((const void *)host, &f) : hipErrorInvalidValue;
     if (r == hipSuccess)
         r = launch(f, (uint32_t[]){ grid->x, grid->y, grid->z },
                    (uint32_t[]){ block->x, block->y, block->z }, shared_bytes, stream, NULL,
