@@ -103,6 +103,20 @@ function(greta_gpu_reuse)
     greta_gpu_embed(${PROJECT_BINARY_DIR}/gpu/kernels.bundle "${arches} (another build)")
 endfunction()
 
+# The code that processors with waves of 32 take, compiled for one that the interpreter has (see device.hip): for tests alone.
+function(greta_gpu_wave32 sources)
+    set(image ${PROJECT_BINARY_DIR}/gpu/wave32.bundle)
+    add_custom_command(OUTPUT ${image}
+        COMMAND ${GRETA_GPU_COMPILER} -x hip --cuda-device-only --gpu-bundle-output -nogpulib -nogpuinc -O2
+            --offload-arch=gfx90a -DGRETA_AS_WAVE32 -gline-tables-only
+            -I${PROJECT_SOURCE_DIR}/src -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
+            -c ${PROJECT_SOURCE_DIR}/src/kernels/hip/kernels.hip -o ${image}
+        DEPENDS ${sources}
+        COMMENT "Compiling the GPU kernels for waves of 32" VERBATIM)
+    add_custom_target(greta_wave32 DEPENDS ${image})
+    set_property(GLOBAL PROPERTY GRETA_GPU_WAVE32 ${image})
+endfunction()
+
 # Makes the bundle, or takes that of another build, for image.c to embed.
 function(greta_gpu_kernels)
     greta_glob(sources src/kernels/hip/*.hip src/kernels/hip/*.def)
@@ -135,4 +149,5 @@ function(greta_gpu_kernels)
         DEPENDS ${sources}
         COMMENT "Compiling the GPU kernels for ${arches}" VERBATIM COMMAND_EXPAND_LISTS)
     greta_gpu_embed(${image} "${arches} (${name})")
+    greta_gpu_wave32("${sources}")
 endfunction()

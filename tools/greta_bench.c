@@ -12,7 +12,7 @@
 #include "audit/audit.h"
 #include "base/cpu.h"
 #include "base/env.h"
-#include "base/folder.h"
+#include "base/output.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/way.h"
 #include "tools/bench/baseline.h"
@@ -224,13 +224,9 @@ static enum rc write_json(const struct bench *b, struct err *e) {
     const char *path = b->options.json;
     if (!strcmp(path, "-"))
         return report_write_json(&b->report, stdout, e);
-    FILE *out = folder_make_parents(path) ? fopen(path, "we") : NULL;
-    if (!out)
-        return err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    enum rc rc = report_write_json(&b->report, out, e);
-    if (fclose(out) && !rc)
-        rc = err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    return rc;
+    struct output out;
+    enum rc rc = output_open(&out, path, e);
+    return rc ? rc : output_close(&out, report_write_json(&b->report, out.file, e), e);
 }
 
 static enum rc compare(const struct bench *b, struct err *e) {
@@ -260,7 +256,10 @@ static bool explain_type(FILE *out, const struct tensor_type_info *t) {
             continue;
         fprintf(out, "  %-7s %4zu%s %-15s %3u bits, ", t->name, tokens, last ? "…" : " ", name,
                 way.bits);
-        if (!way.several)
+        if (way.stream.rows)
+            fprintf(out, "%u row%s at once, %u bytes ahead\n", way.stream.rows,
+                    way.stream.rows == 1 ? "" : "s", way.stream.far);
+        else if (!way.several)
             fprintf(out, "%u rows side by side, %u and %u bytes ahead\n", way.groups * PACK_ROWS,
                     way.ahead.far, way.ahead.near);
         else if (way.shared)
@@ -336,5 +335,6 @@ int main(int argc, char **argv) {
     if (code >= 0)
         return code;
     program_catch_interrupts();
+    program_survive_file_limit();
     return run(&b);
 }

@@ -271,5 +271,5 @@ int main(int argc, char **argv) {
     status = run(&o, record, log);
     fclose(log);
     unlink(log_path);
-    return status;
+    return status == EXIT_CLEAN ? program_finish_output("greta_d2h_demo") : status;
 }

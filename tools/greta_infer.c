@@ -235,7 +235,7 @@ static int run_self_test(const struct app *a) {
         fprintf(stderr, "greta_infer: %s\n", e.msg);
     printf("STATUS=%s\n", rc ? "ERROR" : "OK");
     gcore_close();
-    return program_exit_code(rc, opened);
+    return rc ? program_exit_code(rc, opened) : program_finish_output("greta_infer");
 }
 
 static int run_app(struct app *a) {
@@ -272,12 +272,13 @@ static int run_app(struct app *a) {
 int main(int argc, char **argv) {
     struct app a = { 0 };
     occupy_standard_streams();
+    program_survive_file_limit();
     int code = option_begin(&options_table, &a.options, argc, argv, NULL);
     if (code >= 0)
         return code;
     if (asks_for_kinds(&a.options)) {
         inject_print_kinds(stdout);
-        return EXIT_CLEAN;
+        return program_finish_output("greta_infer");
     }
     a.terminal = isatty(STDERR_FILENO) && !a.options.quiet;
     program_catch_interrupts();

@@ -1,5 +1,6 @@
 /* greta_model - looks at model files and makes them. The commands are in tools/model/command.def;
  * each is in tools/model/cmd_NAME.c, its options in NAME.def. */
+#include "tools/common/program.h"
 #include "tools/model/cmd.h"
 
 static const struct command commands[] = {
@@ -16,5 +17,6 @@ int main(int argc, char **argv) {
         .exit_status = "0 done and clean, 1 the run failed or problems were found, 2 wrong usage,\n"
                        "3 refused.",
     };
+    program_survive_file_limit();
     return command_main(&set, argc, argv);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "audit/call.h"
+#include "audit/dropped.h"
 #include "audit/hooks.h"
 #include "audit/provenance.h"
 #include "audit/statements.h"
@@ -61,10 +62,23 @@ static unsigned status_other(const void *result) {
 }
 #define STATUS(r) _Generic((r), hipError_t : status_error, default : status_other)(&(r))
 
+/* A failure that its caller cannot know of is said to be one. */
+static void tell_dropped(const struct call *c) {
+    if (c->seq == RECORD_NONE || !dropped_answer(c->caller))
+        return;
+    struct event ev = call_event(c, EVENT_DROPPED, 0, NULL);
+    ev.aux = event_aux(EVENT_NO_FN, 0);
+    ev.dst = c->seq;
+    ev.status = hipSuccess;
+    record_event(audit.writer, &ev);
+}
+
 /* Failures are remembered, except what an error function reads and what only says "not yet". */
 static void note_failure(const struct call *c, unsigned status) {
-    if (status != hipSuccess && status != hipErrorNotReady)
-        audit_note_error(c->fn, c->caller, c->seq, (hipError_t)status);
+    if (status == hipSuccess || status == hipErrorNotReady)
+        return;
+    audit_note_error(c->fn, c->caller, c->seq, (hipError_t)status);
+    tell_dropped(c);
 }
 
 /* What registers kernels, or only puts arguments by, does not initialise HIP. The first call that

@@ -289,7 +289,7 @@ void hook_node_alloc(struct call *c, hipError_t r, const struct hook_node *n,
     const struct ledger_entry what = {
         .addr = p && r == hipSuccess ? bits(p->dptr) : 0,
         .size = p ? p->bytesize : 0,
-        .family = LEDGER_IMPORTED, /* the graph's, as with a captured hipMallocAsync() */
+        .family = LEDGER_GRAPH, /* as with a captured hipMallocAsync() */
         .device = p ? p->poolProps.location.id : 0,
     };
     if (what.addr)

@@ -12,6 +12,7 @@ static unsigned record_family(enum ledger_family family) {
         [LEDGER_REGISTERED] = DETAIL_FAMILY_REGISTERED,
         [LEDGER_VIRTUAL] = DETAIL_FAMILY_VIRTUAL,
         [LEDGER_IMPORTED] = DETAIL_FAMILY_IMPORTED,
+        [LEDGER_GRAPH] = DETAIL_FAMILY_GRAPH,
         [LEDGER_GLOBAL] = DETAIL_FAMILY_SYMBOL,
         [LEDGER_ARRAY] = DETAIL_FAMILY_ARRAY,
         [LEDGER_TRACKED_DEVICE] = DETAIL_FAMILY_IMPORTED,
@@ -70,7 +71,7 @@ void hook_alloc_async(struct call *c, hipError_t r, enum ledger_family family, c
     struct ledger_entry what = {
         .addr = (uint64_t)(uintptr_t)ptr,
         .size = bytes,
-        .family = order_is_capturing(s) ? LEDGER_IMPORTED : family, /* the graph's */
+        .family = order_is_capturing(s) ? LEDGER_GRAPH : family,
         .device = s ? s->device : audit_current_device(),
         .stream = (uint64_t)(uintptr_t)stream,
         .owner = (uint64_t)(uintptr_t)owner,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
+
 static void new_line(struct json *j) {
     if (j->indent > 0)
         fprintf(j->out, "\n%*s", j->indent * j->depth, "");
@@ -100,9 +102,7 @@ struct json json_begin(FILE *out, int indent) {
 enum rc json_end(struct json *j, struct err *e) {
     assert(j->depth == 0);
     putc('\n', j->out);
-    if (fflush(j->out) != 0 || ferror(j->out))
-        return err_set(e, RC_IO, "writing JSON failed");
-    return RC_OK;
+    return output_flush(j->out, "the JSON document", e);
 }
 
 void json_object_open(struct json *j, const char *key) {

@@ -22,7 +22,8 @@ struct codeobj_image {
 /* The code object for a target, e.g. "gfx90a:sramecc+:xnack-", in the program's memory at image;
  * target NULL takes the first code object for any AMD GPU. RC_FORMAT if this is no image or
  * contradicts itself, RC_UNSUPPORTED if the bundle has nothing for the target, RC_MEMORY. On
- * failure *out is untouched. A code object that is not in a bundle is taken for whatever it is. */
+ * failure *out is untouched. A code object that is not in a bundle is returned whatever its target.
+ */
 NODISCARD enum rc codeobj_from_memory(const void *image, const char *target,
                                       struct codeobj_image *out, struct err *e);
 

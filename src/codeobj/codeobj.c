@@ -172,7 +172,7 @@ static enum rc add_symbol(struct reader *r, struct codeobj_list *list, const Elf
     return sym->st_size ? add_variable(r, list, sym, name) : RC_OK;
 }
 
-/* The names that a table's symbols have, or NULL. */
+/* The string table that names a table's symbols, or NULL. */
 static const Elf64_Shdr *names_of(const struct reader *r, const Elf64_Shdr *table) {
     if (table->sh_link >= r->section_count || table->sh_offset % 8)
         return NULL;

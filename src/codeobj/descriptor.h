@@ -12,7 +12,7 @@
 
 enum { CODEOBJ_DESCRIPTOR_BYTES = 64 };
 
-/* Which of what a kernel may ask for it gets in SGPRs, in this order. Numbers of registers. */
+/* What a kernel asked for in SGPRs, in this order, as numbers of registers. */
 enum codeobj_user_sgprs {
     CODEOBJ_SGPRS_PRIVATE_BUFFER = 4, /* V# of the scratch */
     CODEOBJ_SGPRS_POINTER = 2, /* dispatch packet, queue, kernarg, dispatch id, flat scratch */
@@ -49,7 +49,7 @@ struct codeobj_descriptor {
     uint16_t preload_offset;
 };
 
-/* From bytes of a code object; nothing can be wrong with them that the hardware would notice. */
+/* From the bytes of a code object. The hardware accepts any bytes, so this cannot fail. */
 void codeobj_descriptor_read(struct codeobj_descriptor *out,
                              const unsigned char bytes[CODEOBJ_DESCRIPTOR_BYTES]);
 

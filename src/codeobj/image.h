@@ -17,7 +17,7 @@ enum { CODEOBJ_SEGMENTS_MAX = 16 };
 
 struct codeobj_segment {
     uint64_t address; /* in the code object */
-    uint64_t bytes;   /* in memory; what the file has less of is zeros */
+    uint64_t bytes;   /* in memory; bytes past those in the file are zeros */
     uint64_t file_offset, file_bytes;
     uint32_t flags; /* PF_R, PF_W, PF_X */
 };

@@ -1,5 +1,5 @@
 /* kernarg.h - what a dispatch puts into memory for a kernel: the kernarg segment with its hidden
- * arguments, the AQL packet, and the queue that the packet is thought to be in.
+ * arguments, the AQL packet, and the queue that the packet belongs to.
  *
  * Values only; pure functions. */
 #ifndef CODEOBJ_KERNARG_H
@@ -10,7 +10,8 @@
 
 #include "codeobj/codeobj.h"
 
-/* What hidden arguments contain. Addresses are device addresses, 0 for what there is not. */
+/* What hidden arguments contain. Addresses are device addresses; 0 where something does not exist.
+ */
 struct codeobj_dispatch {
     uint32_t grid[3];  /* work-items */
     uint32_t block[3]; /* work-items per workgroup */
@@ -24,7 +25,7 @@ struct codeobj_dispatch {
 /* Bytes of the segment: what the descriptor and every argument need. */
 uint32_t codeobj_kernarg_bytes(const struct codeobj_kernel *k);
 
-/* How many arguments the program passes, and the bytes up to the end of the last. */
+/* The number of arguments the program passes, and the bytes up to the end of the last one. */
 uint32_t codeobj_explicit_count(const struct codeobj_kernel *k);
 uint32_t codeobj_explicit_bytes(const struct codeobj_kernel *k);
 

@@ -2,8 +2,8 @@
  *
  * elfutils' libdw reads it. It is opened with dlopen() when the first code object is asked about:
  * this folder is linked into libraries that are loaded into other people's programs, which should
- * not get a dependency for what only happens when a kernel has gone wrong. Without libdw, or in
- * code that was compiled without -g, there are no lines.
+ * not get a dependency that is needed only after a kernel has failed. Without libdw, or in code
+ * that was compiled without -g, there are no lines.
  *
  * A codeobj_lines is not thread-safe; opening is. */
 #ifndef CODEOBJ_LINES_H

@@ -70,8 +70,7 @@ void forward_close(forward **f) {
     *f = NULL;
 }
 
-/* ---- the numbers of a batch --------------------------------------------------------------------
- */
+/* ---- the numbers of a batch ------------------------------------------------------------------ */
 
 /* Whether the device holds these numbers already. An injected fault may have changed what it holds.
  */

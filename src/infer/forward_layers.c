@@ -42,22 +42,24 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
 
 /* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
  * 32 is exact enough. For a model of floats, many rows are split into parts; few are used as they
- * are (0), because unpacking the weights would cost more than it gains. */
+ * are (0), because unpacking the weights would cost more than it gains, and all are on a GPU. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };
     if (f->w->all_floats)
-        return rows >= SPLIT_ROWS ? KERN_SPLIT : 0;
+        return rows >= SPLIT_ROWS && !kern_is_gpu(f->d->kernels) ? KERN_SPLIT : 0;
     for (size_t i = 0; i < count; i++)
         if (tensor_type_find(weights[i]->type)->block_elements < 256)
             return 16;
     return 32;
 }
 
-/* Whether the kernel that computes rows of this width can quantise them piece by piece: not if they
- * are split, and pieces are multiples of 32. */
-static bool can_quantise_pieces(uint32_t run, uint64_t width) {
-    return run == 0 || (run != KERN_SPLIT && width % 32 == 0);
+/* Whether the kernel that computes rows of this width can quantise them piece by piece: pieces are
+ * multiples of
+ * 32. Prompts whose rows are split are left to kernels of their own. */
+static bool can_quantise_pieces(const forward *f, uint32_t run, uint64_t width) {
+    bool is_prompt = f->b->tokens != f->b->sequences;
+    return run == 0 || (width % 32 == 0 && !(run == KERN_SPLIT && is_prompt));
 }
 
 /* x[rows, k] for matmuls with weights that want this run. */
@@ -152,11 +154,24 @@ static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point poin
     return rc ? rc : look(f, point, NULL, (int32_t)layer, &f->norm, f->b->tokens, f->c->dim, e);
 }
 
+/* The norm before the next block, where the one after a block does it, too; run 0 and no weight: it
+ * does not. */
+struct ahead {
+    const struct kern_view *weight;
+    uint32_t run;
+};
+
+/* Whether norms after blocks also do the one that follows. */
+static bool norms_ahead(const forward *f) {
+    return f->fuses && !f->inject && !f->trace && f->c->norm == CONFIG_RMS_NORM;
+}
+
 /* x += y[T, k] . weight + bias, a block's last projection; through the norm after the block in
  * families that have one. */
 static enum rc add_block(forward *f, uint32_t layer, enum trace_point point,
                          const struct kern_view *weight, const struct kern_view *bias,
-                         const struct kern_view *norm, const struct input *y, struct err *e) {
+                         const struct kern_view *norm, const struct ahead *ahead,
+                         const struct input *y, struct err *e) {
     const struct config *c = f->c;
     bool packed = f->w->layers[layer].packed;
     enum rc rc = look_at_product(f, layer, point, weight, bias, y, e);
@@ -165,8 +180,13 @@ static enum rc add_block(forward *f, uint32_t layer, enum trace_point point,
     struct kern_rmsnorm_add a = { .out = f->x,
                                   .x = f->norm,
                                   .weight = *norm,
+                                  .next = f->norm,
+                                  .next_weight = ahead->weight ? *ahead->weight : *norm,
+                                  .levels = f->levels,
                                   .rows = y->rows,
                                   .dim = c->dim,
+                                  .normed = ahead->weight != NULL,
+                                  .run = ahead->run,
                                   .eps = c->norm_eps };
     rc = matmul(f, &f->norm, weight, bias, y, c->dim, false, packed, e);
     return rc ? rc : kern_rmsnorm_add(f->d->kernels, f->d->stream, &a, e);
@@ -178,6 +198,13 @@ static uint32_t qkv_run(const forward *f, uint32_t layer) {
     const struct kern_view *weights[] = { &w[CONFIG_TENSOR_ATTN_Q], &w[CONFIG_TENSOR_ATTN_K],
                                           &w[CONFIG_TENSOR_ATTN_V] };
     return run_for(f, weights, 3, f->b->tokens);
+}
+
+/* The run that a layer's projections into the hidden size want. */
+static uint32_t gate_up_run(const forward *f, uint32_t layer) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    const struct kern_view *weights[] = { &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_GATE] };
+    return run_for(f, weights, weights[1]->ptr ? 2 : 1, f->b->tokens);
 }
 
 /* q, k, v = norm . Wq, Wk, Wv */
@@ -329,7 +356,7 @@ static bool attends_at_once(const forward *f, uint32_t layer) {
     const struct kern_view *w = f->w->layers[layer].tensor;
     bool both_or_none = !w[CONFIG_TENSOR_ATTN_Q_NORM].ptr == !w[CONFIG_TENSOR_ATTN_K_NORM].ptr;
     return is_step(f) && both_or_none &&
-           can_quantise_pieces(output_run(f, layer), c->heads / c->kv_heads * c->head_size);
+           can_quantise_pieces(f, output_run(f, layer), c->heads / c->kv_heads * c->head_size);
 }
 
 enum rc forward_turns(forward *f, struct err *e) {
@@ -400,6 +427,17 @@ static enum rc attend_in_steps(forward *f, uint32_t layer, struct err *e) {
     return rc ? rc : look_at_cache(f, l, e);
 }
 
+/* The norm before a layer's attention, unless the norm after the layer before has done it. */
+static enum rc norm_before_attention(forward *f, uint32_t layer, struct err *e) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    if (norms_ahead(f) && layer > f->shape.first &&
+        f->w->layers[layer - 1].tensor[CONFIG_TENSOR_FFN_POST_NORM].ptr)
+        return RC_OK;
+    return norm_and_look(f, "attn_norm", (int32_t)layer, &f->norm, &f->x,
+                         &w[CONFIG_TENSOR_ATTN_NORM], &w[CONFIG_TENSOR_ATTN_NORM_BIAS],
+                         f->b->tokens, qkv_run(f, layer), e);
+}
+
 /* x += attention(norm(x)) . Wo */
 static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
     const struct config *c = f->c;
@@ -408,25 +446,20 @@ static enum rc attention_half(forward *f, uint32_t layer, struct err *e) {
     uint64_t Q = (uint64_t)c->heads * c->head_size;
     bool fused = attends_at_once(f, layer);
     int32_t l = (int32_t)layer;
-    enum rc rc = norm_and_look(f, "attn_norm", l, &f->norm, &f->x, &w[CONFIG_TENSOR_ATTN_NORM],
-                               &w[CONFIG_TENSOR_ATTN_NORM_BIAS], T, qkv_run(f, layer), e);
+    enum rc rc = norm_before_attention(f, layer, e);
     rc = rc ? rc : project_qkv(f, layer, e);
     rc = rc ? rc : fused ? attend_at_once(f, layer, e) : attend_in_steps(f, layer, e);
     rc = rc ? rc : look(f, TRACE_ATTN_OUT, NULL, l, &f->attn_out, T, Q, e);
     const struct input y = {
         .x = &f->attn_out, .levels = fused ? &f->levels : NULL, .rows = T, .k = Q
     };
+    struct ahead ahead = { 0 };
+    if (norms_ahead(f))
+        ahead = (struct ahead){ &w[CONFIG_TENSOR_FFN_NORM], gate_up_run(f, layer) };
     return rc ? rc
               : add_block(f, layer, TRACE_WO_OUT, &w[CONFIG_TENSOR_ATTN_OUTPUT],
-                          &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM], &y,
-                          e);
-}
-
-/* The run that a layer's projections into the hidden size want. */
-static uint32_t gate_up_run(const forward *f, uint32_t layer) {
-    const struct kern_view *w = f->w->layers[layer].tensor;
-    const struct kern_view *weights[] = { &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_GATE] };
-    return run_for(f, weights, weights[1]->ptr ? 2 : 1, f->b->tokens);
+                          &w[CONFIG_TENSOR_ATTN_OUTPUT_BIAS], &w[CONFIG_TENSOR_ATTN_POST_NORM],
+                          &ahead, &y, e);
 }
 
 static uint32_t down_run(const forward *f, uint32_t layer) {
@@ -435,8 +468,7 @@ static uint32_t down_run(const forward *f, uint32_t layer) {
 }
 
 static bool activates_at_once(const forward *f, uint32_t layer) {
-    return f->fuses && !f->inject && f->b->tokens <= kern_tokens_most(f->d->kernels) &&
-           can_quantise_pieces(down_run(f, layer), f->c->hidden);
+    return f->fuses && !f->inject && can_quantise_pieces(f, down_run(f, layer), f->c->hidden);
 }
 
 /* gate = activation(norm . Wgate) * (norm . Wup), or activation(norm . Wup + bias) in families that
@@ -471,8 +503,38 @@ static enum rc activate(forward *f, uint32_t layer, struct err *e) {
     return rc ? rc : kern_swiglu(f->d->kernels, f->d->stream, &swiglu, e);
 }
 
-/* The same in one launch, and quantised for Wdown. */
+/* The same in one launch, and quantised for Wdown: for more tokens than activate_fused() can do. */
+static enum rc activate_tiles(forward *f, uint32_t layer, struct err *e) {
+    const struct config *c = f->c;
+    const struct kern_view *w = f->w->layers[layer].tensor, *bias = &w[CONFIG_TENSOR_FFN_UP_BIAS];
+    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
+    struct kern_matmul_gate_up a = { .gate = f->gate,
+                                     .up = f->up,
+                                     .out_levels = f->hidden_levels,
+                                     .counts = f->counts,
+                                     .gate_weight =
+                                         w[gated ? CONFIG_TENSOR_FFN_GATE : CONFIG_TENSOR_FFN_UP],
+                                     .up_weight = w[CONFIG_TENSOR_FFN_UP],
+                                     .x = f->norm,
+                                     .levels = f->levels,
+                                     .bias = *bias,
+                                     .tokens = f->b->tokens,
+                                     .hidden = c->hidden,
+                                     .dim = c->dim,
+                                     .activated = true,
+                                     .biased = !gated && bias->ptr,
+                                     .gelu = c->activation == CONFIG_GELU,
+                                     .ungated = !gated,
+                                     .run = gate_up_run(f, layer),
+                                     .out_run = down_run(f, layer),
+                                     .packed = f->w->layers[layer].packed };
+    return kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e);
+}
+
+/* The same for as many tokens as one launch of matmul_activate takes. */
 static enum rc activate_fused(forward *f, uint32_t layer, struct err *e) {
+    if (f->b->tokens > kern_tokens_most(f->d->kernels))
+        return activate_tiles(f, layer, e);
     const struct config *c = f->c;
     const struct kern_view *w = f->w->layers[layer].tensor, *bias = &w[CONFIG_TENSOR_FFN_UP_BIAS];
     bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
@@ -504,13 +566,20 @@ static enum rc feed_forward_half(forward *f, uint32_t layer, struct err *e) {
                              .levels = fused ? &f->hidden_levels : NULL,
                              .rows = f->b->tokens,
                              .k = f->c->hidden };
-    enum rc rc =
-        norm_and_look(f, "ffn_norm", (int32_t)layer, &f->norm, &f->x, &w[CONFIG_TENSOR_FFN_NORM],
-                      &w[CONFIG_TENSOR_FFN_NORM_BIAS], y.rows, gate_up_run(f, layer), e);
+    struct ahead ahead = { 0 };
+    if (norms_ahead(f) && layer + 1 < f->shape.last)
+        ahead = (struct ahead){ &f->w->layers[layer + 1].tensor[CONFIG_TENSOR_ATTN_NORM],
+                                qkv_run(f, layer + 1) };
+    enum rc rc = RC_OK;
+    if (!norms_ahead(f) || !w[CONFIG_TENSOR_ATTN_POST_NORM].ptr)
+        rc = norm_and_look(f, "ffn_norm", (int32_t)layer, &f->norm, &f->x,
+                           &w[CONFIG_TENSOR_FFN_NORM], &w[CONFIG_TENSOR_FFN_NORM_BIAS], y.rows,
+                           gate_up_run(f, layer), e);
     rc = rc ? rc : fused ? activate_fused(f, layer, e) : activate(f, layer, e);
     return rc ? rc
               : add_block(f, layer, TRACE_MLP, &w[CONFIG_TENSOR_FFN_DOWN],
-                          &w[CONFIG_TENSOR_FFN_DOWN_BIAS], &w[CONFIG_TENSOR_FFN_POST_NORM], &y, e);
+                          &w[CONFIG_TENSOR_FFN_DOWN_BIAS], &w[CONFIG_TENSOR_FFN_POST_NORM], &ahead,
+                          &y, e);
 }
 
 /* ---- the pass as a whole --------------------------------------------------------------------- */

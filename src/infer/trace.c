@@ -232,9 +232,7 @@ static enum rc write_array(const trace *t, const char *tensor, uint64_t rows, ui
     snprintf(path, sizeof path, "%s/%s%s%s_s%lld%s%s.npy", t->dump, tensor, at->part ? "." : "",
              at->part ? at->part : "", (long long)at->step, layer, sequence);
     enum rc rc = npy_open(&n, path, NPY_F32, width, e);
-    rc = rc ? rc : npy_add(&n, t->values, rows, e);
-    enum rc closed = npy_close(&n, rc ? NULL : e);
-    return rc ? rc : closed;
+    return rc ? rc : npy_close(&n, npy_add(&n, t->values, rows, e), e);
 }
 
 /* n consecutive rows of those that are traced; they never cross a block of the cache. */

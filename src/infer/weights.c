@@ -183,7 +183,7 @@ static enum rc load_tensor(struct weights *w, const struct device *d, struct ker
                            const gguf *g, const struct gguf_tensor *t,
                            const struct config_tensor_spec *spec, enum weights_order order,
                            struct err *e) {
-    if (spec->kind == CONFIG_VECTOR)
+    if (spec->kind != CONFIG_MATRIX)
         return upload_as_floats(w, d, to, t, spec->layer, e);
     if (order != WEIGHTS_PACKED)
         return map_tensor(w, d, to, t, t->data, spec->layer, order == WEIGHTS_PACKED_LATER, e);
@@ -201,7 +201,7 @@ bool weights_are_floats(const gguf *g, const struct config *c) {
     struct config_tensor_spec spec;
     for (uint64_t i = 0; config_tensor_at(c, i, &spec); i++) {
         const struct gguf_tensor *t = gguf_find_tensor(g, spec.name);
-        if (t && spec.kind != CONFIG_VECTOR && !tensor_type_is_float(t->type))
+        if (t && spec.kind == CONFIG_MATRIX && !tensor_type_is_float(t->type))
             return false;
     }
     return true;
@@ -211,7 +211,7 @@ bool weights_are_floats(const gguf *g, const struct config *c) {
 static enum rc write_role(packed_writer *to, const struct gguf_tensor *t,
                           const struct config_tensor_spec *spec, struct err *e) {
     char name[GGUF_MAX_NAME + 1];
-    if (spec->kind == CONFIG_VECTOR || !pack_is_possible(t->type))
+    if (spec->kind != CONFIG_MATRIX || !pack_is_possible(t->type))
         return RC_OK;
     config_tensor_name(spec->id, (uint32_t)spec->layer, name);
     return packed_add(to, name, t, e);

@@ -1,18 +1,18 @@
 /* action.c - loads, stores and atomics on memory that may be accessed.
  *
  * Copies of elements are memcpy(): GPUs of this family allow any alignment for loads and stores.
- * The address of an atomic is aligned, which whoever calls has checked. */
+ * The caller has checked that the address of an atomic is aligned. */
 #include "isa/action.h"
 #include "isa/floats.h"
 
 #define APPLY_FN(name)                                                                             \
-    static void name(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],        \
+    static void name(const struct isa_data *r, uint64_t lanes, void *const host[ISA_LANES],        \
                      bool shared)
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
 #define NEAR_FN(name)                                                                              \
-    static void name(const struct isa_rows *r, uint64_t lanes, uint8_t *base,                      \
+    static void name(const struct isa_data *r, uint64_t lanes, uint8_t *base,                      \
                      const uint32_t offset[ISA_LANES])
 
 /* `statement` for each lane l; all of them in a plain loop. */
@@ -41,7 +41,7 @@
         NEAR_LANES((memcpy(&value, base + offset[l], sizeof value),                                \
                     r->dst[0][l] = (uint32_t)(int32_t)value));                                     \
     }                                                                                              \
-    static void row_##name(const struct isa_rows *r, uint8_t *base) {                              \
+    static void row_##name(const struct isa_data *r, uint8_t *base) {                              \
         isa_reach_load_small(r->dst[0], base, sizeof(type), (type)-1 < (type)1);                   \
     }                                                                                              \
     const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type),            \
@@ -62,8 +62,14 @@ LOAD(load_sshort, int16_t)
                            (uint32_t)(uint16_t)(int16_t)value << (shift);                          \
         }                                                                                          \
     }                                                                                              \
+    NEAR_FN(near_##name) {                                                                         \
+        type value;                                                                                \
+        NEAR_LANES((memcpy(&value, base + offset[l], sizeof value),                                \
+                    r->dst[0][l] = (r->dst[0][l] & ~(0xffffu << (shift))) |                        \
+                                   (uint32_t)(uint16_t)(int16_t)value << (shift)));                \
+    }                                                                                              \
     const struct isa_action isa_action_##name = { apply_##name, ISA_LOAD, sizeof(type), NULL,      \
-                                                  NULL };
+                                                  near_##name };
 LOAD_HALF(load_ubyte_d16, uint8_t, 0)
 LOAD_HALF(load_ubyte_d16_hi, uint8_t, 16)
 LOAD_HALF(load_sbyte_d16, int8_t, 0)
@@ -71,7 +77,7 @@ LOAD_HALF(load_sbyte_d16_hi, int8_t, 16)
 LOAD_HALF(load_short_d16, uint16_t, 0)
 LOAD_HALF(load_short_d16_hi, uint16_t, 16)
 
-static inline void load_dwords(const struct isa_rows *r, uint64_t lanes,
+static inline void load_dwords(const struct isa_data *r, uint64_t lanes,
                                void *const host[ISA_LANES], unsigned n) {
     uint32_t value[4];
     for (ISA_EACH_LANE(l, lanes)) {
@@ -81,7 +87,7 @@ static inline void load_dwords(const struct isa_rows *r, uint64_t lanes,
     }
 }
 
-static inline void store_dwords(const struct isa_rows *r, uint64_t lanes,
+static inline void store_dwords(const struct isa_data *r, uint64_t lanes,
                                 void *const host[ISA_LANES], unsigned n) {
     uint32_t value[4];
     for (ISA_EACH_LANE(l, lanes)) {
@@ -94,7 +100,7 @@ static inline void store_dwords(const struct isa_rows *r, uint64_t lanes,
 /* Elements of 8 bytes are read and written at once, as GPUs do: programs keep two values in one,
  * and groups on other threads are at the same memory. Longer ones are pieces of 8. */
 
-static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uint8_t *base,
+static inline void near_load(const struct isa_data *r, uint64_t lanes, const uint8_t *base,
                              const uint32_t offset[ISA_LANES], unsigned n) {
     unsigned d = 0;
     for (; n - d > 1; d += 2)
@@ -103,7 +109,7 @@ static inline void near_load(const struct isa_rows *r, uint64_t lanes, const uin
         isa_reach_load(r->dst[d], base + (size_t)4 * d, offset, lanes);
 }
 
-static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
+static inline void near_store(const struct isa_data *r, uint64_t lanes, uint8_t *base,
                               const uint32_t offset[ISA_LANES], unsigned n) {
     unsigned d = 0;
     for (; n - d > 1; d += 2)
@@ -117,7 +123,7 @@ static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t 
         (void)shared;                                                                              \
         load_dwords(r, lanes, host, n);                                                            \
     }                                                                                              \
-    static void row_##load(const struct isa_rows *r, uint8_t *base) {                              \
+    static void row_##load(const struct isa_data *r, uint8_t *base) {                              \
         isa_reach_load_row(r->dst[0], base, n);                                                    \
     }                                                                                              \
     NEAR_FN(near_##load) {                                                                         \
@@ -129,7 +135,7 @@ static inline void near_store(const struct isa_rows *r, uint64_t lanes, uint8_t 
         (void)shared;                                                                              \
         store_dwords(r, lanes, host, n);                                                           \
     }                                                                                              \
-    static void row_##store(const struct isa_rows *r, uint8_t *base) {                             \
+    static void row_##store(const struct isa_data *r, uint8_t *base) {                             \
         isa_reach_store_row(base, r->data[0], n);                                                  \
     }                                                                                              \
     NEAR_FN(near_##store) {                                                                        \
@@ -156,7 +162,7 @@ DWORDS(load_dwordx4, store_dwordx4, 4)
             memcpy(base + offset[l], &value, sizeof value);                                        \
         }                                                                                          \
     }                                                                                              \
-    static void row_##name(const struct isa_rows *r, uint8_t *base) {                              \
+    static void row_##name(const struct isa_data *r, uint8_t *base) {                              \
         isa_reach_store_small(base, r->data[0], sizeof(type));                                     \
     }                                                                                              \
     const struct isa_action isa_action_##name = { apply_##name, ISA_STORE, sizeof(type),           \
@@ -171,7 +177,7 @@ STORE(store_short_d16_hi, uint16_t, 16)
 typedef uint32_t (*fn32)(uint32_t it, uint32_t data, uint32_t data1);
 typedef uint64_t (*fn64)(uint64_t it, uint64_t data, uint64_t data1);
 
-static inline void atomic32(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],
+static inline void atomic32(const struct isa_data *r, uint64_t lanes, void *const host[ISA_LANES],
                             bool shared, fn32 fn) {
     for (ISA_EACH_LANE(l, lanes)) {
         uint32_t *p = host[l], data = r->data[0][l], data1 = r->data1 ? r->data1[0][l] : 0;
@@ -191,7 +197,7 @@ static inline uint64_t row_pair(const uint32_t (*rows)[ISA_LANES], uint64_t l) {
     return rows[0][l] | (uint64_t)rows[1][l] << 32;
 }
 
-static inline void atomic64(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],
+static inline void atomic64(const struct isa_data *r, uint64_t lanes, void *const host[ISA_LANES],
                             bool shared, fn64 fn) {
     for (ISA_EACH_LANE(l, lanes)) {
         uint64_t *p = host[l], data = row_pair(r->data, l);

@@ -9,22 +9,22 @@
 #include "isa/exec.h"
 
 /* Registers of an access: rows of 64 lanes, consecutive registers in consecutive rows. */
-struct isa_rows {
+struct isa_data {
     uint32_t (*dst)[ISA_LANES];         /* NULL: nothing is returned */
     const uint32_t (*data)[ISA_LANES];  /* what is stored, or the operand of an atomic */
     const uint32_t (*data1)[ISA_LANES]; /* a second one, of compare-and-swap and the like */
 };
 
 struct isa_action {
-    /* shared: other threads may be at the same memory, so that atomics have to be. */
-    void (*apply)(const struct isa_rows *r, uint64_t lanes, void *const host[ISA_LANES],
+    /* shared: other threads may access the same memory, so the host must use atomics too. */
+    void (*apply)(const struct isa_data *r, uint64_t lanes, void *const host[ISA_LANES],
                   bool shared);
     uint8_t kind;  /* enum isa_access_kind */
     uint8_t bytes; /* per lane */
     /* The same for all lanes and elements one after the other from base; NULL: not worth it. */
-    void (*apply_row)(const struct isa_rows *r, uint8_t *base);
+    void (*apply_row)(const struct isa_data *r, uint8_t *base);
     /* The same for lanes at offsets from base; NULL: not worth it. */
-    void (*apply_near)(const struct isa_rows *r, uint64_t lanes, uint8_t *base,
+    void (*apply_near)(const struct isa_data *r, uint64_t lanes, uint8_t *base,
                        const uint32_t offset[ISA_LANES]);
 };
 
@@ -116,6 +116,19 @@ const struct isa_action *isa_action_add_f32_in_mode(uint32_t mode);
 
 static inline uint32_t (*isa_rows_at(struct isa_wave *w, unsigned code))[ISA_LANES] {
     return &w->vgpr[code - ISA_VGPR0];
+}
+
+/* The registers of an access whose data, if it sends any, begin in register `code`. */
+static inline struct isa_data isa_data_of(struct isa_wave *w, const struct isa_insn *i,
+                                          const struct isa_action *act, unsigned code) {
+    struct isa_data r = { 0 };
+    if (act->kind == ISA_LOAD || (act->kind == ISA_ATOMIC && i->memory & ISA_MEM_GLC))
+        r.dst = isa_rows_at(w, i->dst);
+    if (act->kind != ISA_LOAD)
+        r.data = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, code);
+    if (act->kind == ISA_ATOMIC) /* of compare-and-swap: the second half of the data */
+        r.data1 = r.data + act->bytes / 4;
+    return r;
 }
 
 /* Lane by lane: `for (ISA_EACH_LANE(l, lanes))`. */

@@ -55,12 +55,13 @@ static struct place place_of(const struct buffer *b, uint32_t index, uint32_t of
 /* The lanes' indices and offsets. */
 static void read_operands(struct isa_wave *w, const struct isa_insn *i, const struct buffer *b,
                           uint32_t index[ISA_LANES], uint32_t offset[ISA_LANES]) {
+    static const uint32_t zeros[ISA_LANES];
     const uint32_t(*v)[ISA_LANES] = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->src[0]);
     bool indexed = i->memory & ISA_MEM_IDXEN, offen = i->memory & ISA_MEM_OFFEN;
-    for (uint32_t l = 0; l < ISA_LANES; l++) {
-        index[l] = (indexed ? v[0][l] : 0) + (b->add_tid ? l : 0);
-        offset[l] = (uint32_t)i->imm + (offen ? v[indexed][l] : 0);
-    }
+    const uint32_t *from = indexed ? v[0] : zeros, lanes = b->add_tid ? ISA_LANES - 1 : 0;
+    for (uint32_t l = 0; l < ISA_LANES; l++)
+        index[l] = from[l] + (l & lanes);
+    isa_reach_offsets(offset, offen ? v[indexed] : zeros, (uint32_t)i->imm);
 }
 
 static bool is_scratch(const struct buffer *b) {
@@ -78,21 +79,9 @@ static enum isa_result check_scratch(const struct isa_access *a,
     return ISA_CONTINUE;
 }
 
-static struct isa_rows rows_of(struct isa_wave *w, const struct isa_insn *i,
-                               const struct isa_action *act) {
-    struct isa_rows r = { 0 };
-    if (act->kind == ISA_LOAD || (act->kind == ISA_ATOMIC && i->memory & ISA_MEM_GLC))
-        r.dst = isa_rows_at(w, i->dst);
-    if (act->kind != ISA_LOAD)
-        r.data = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->dst);
-    if (act->kind == ISA_ATOMIC)
-        r.data1 = r.data + act->bytes / 4;
-    return r;
-}
-
 /* One action at index[lane], offset[lane]; lanes outside the buffer get 0. */
 static enum isa_result act_at(struct isa_wave *w, const struct isa_insn *i,
-                              const struct isa_action *act, const struct isa_rows *r,
+                              const struct isa_action *act, const struct isa_data *r,
                               const struct buffer *b, const uint32_t index[ISA_LANES],
                               const uint32_t offset[ISA_LANES]) {
     struct isa_access a = { .wave = w,
@@ -122,10 +111,10 @@ static enum isa_result act_at(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
-/* The way compilers reach scratch, for which nothing has to be asked lane by lane; false if this is
- * another one. */
+/* The way compilers reach scratch, which needs no check per lane; false if this access is of
+ * another kind. */
 static bool act_scratch(struct isa_wave *w, const struct isa_insn *i, const struct isa_action *act,
-                        const struct isa_rows *r, const struct buffer *b,
+                        const struct isa_data *r, const struct buffer *b,
                         const uint32_t offset[ISA_LANES]) {
     struct isa_access a = { .wave = w,
                             .insn = i,
@@ -149,7 +138,7 @@ static bool act_scratch(struct isa_wave *w, const struct isa_insn *i, const stru
 }
 
 static enum isa_result act_one(struct isa_wave *w, const struct isa_insn *i,
-                               const struct isa_action *act, const struct isa_rows *r,
+                               const struct isa_action *act, const struct isa_data *r,
                                const struct buffer *b, const uint32_t index[ISA_LANES],
                                const uint32_t offset[ISA_LANES]) {
     if (!ISA_WAVE_EXEC(w) || act_scratch(w, i, act, r, b, offset))
@@ -160,7 +149,7 @@ static enum isa_result act_one(struct isa_wave *w, const struct isa_insn *i,
 /* ---- between memory and LDS[M0 + offset + 4 * lane] ---- */
 
 static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
-                               const struct isa_action *act, const struct isa_rows *r) {
+                               const struct isa_action *act, const struct isa_data *r) {
     struct isa_access a = { .wave = w,
                             .insn = i,
                             .space = ISA_SPACE_LDS,
@@ -181,8 +170,8 @@ static enum isa_result run_to_lds(struct isa_wave *w, const struct isa_insn *i,
                                   const struct isa_action *act) {
     struct buffer b = buffer_of(w, i);
     uint32_t index[ISA_LANES], offset[ISA_LANES], loaded[1][ISA_LANES];
-    struct isa_rows in = { .dst = loaded };
-    struct isa_rows out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
+    struct isa_data in = { .dst = loaded };
+    struct isa_data out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
     if (act->kind != ISA_LOAD || act->bytes > 4)
         return isa_stop_unsupported(w, i, "reserved: lds is for loads of up to a dword");
     if (!ISA_WAVE_EXEC(w))
@@ -195,8 +184,8 @@ static enum isa_result run_to_lds(struct isa_wave *w, const struct isa_insn *i,
 static enum isa_result buffer_store_lds_dword(struct isa_wave *w, const struct isa_insn *i) {
     struct buffer b = buffer_of(w, i);
     uint32_t index[ISA_LANES], offset[ISA_LANES], loaded[1][ISA_LANES];
-    struct isa_rows in = { .dst = loaded };
-    struct isa_rows out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
+    struct isa_data in = { .dst = loaded };
+    struct isa_data out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
     if (!ISA_WAVE_EXEC(w))
         return ISA_CONTINUE;
     read_operands(w, i, &b, index, offset);
@@ -208,7 +197,7 @@ static enum isa_result buffer_store_lds_dword(struct isa_wave *w, const struct i
 static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
                            const struct isa_action *act) {
     struct buffer b = buffer_of(w, i);
-    struct isa_rows r = rows_of(w, i, act);
+    struct isa_data r = isa_data_of(w, i, act, i->dst);
     uint32_t index[ISA_LANES], offset[ISA_LANES];
     bool many = act->bytes > ELEMENT && act->kind != ISA_ATOMIC;
     if (i->memory & ISA_MEM_LDS)

@@ -248,7 +248,7 @@ static void decode_vop3p(enum isa_gpu gpu, uint32_t w, struct isa_insn *i) {
     i->ext = bits(w, 10, 8) | bits(w, 14, 11) << 4 | bits(x, 31, 29) << 8;
     if (bits(w, 15, 15)) {
         i->dst += ISA_AGPR0 - ISA_VGPR0;
-        if (i->src[2] >= ISA_VGPR0 && strncmp(isa_info[mai].name, "v_smfmac", 8) != 0)
+        if (i->src[2] >= ISA_VGPR0 && !(isa_info[mai].forms & ISA_FORM_SPARSE))
             i->src[2] += ISA_AGPR0 - ISA_VGPR0;
     }
     for (int s = 0; s < 2; s++)

@@ -55,7 +55,7 @@ static bool has_descriptors(const struct isa_insn *i, unsigned encoding) {
 
 /* Matrices are in vector registers; C may be a constant, indices of a sparse one may not. */
 static bool has_matrices(const struct isa_insn *i) {
-    bool is_sparse = strstr(isa_info[i->op].name, "smfmac") != NULL;
+    bool is_sparse = isa_info[i->op].forms & ISA_FORM_SPARSE;
     return is_vector(i->dst) && is_vector(i->src[0]) && is_vector(i->src[1]) &&
            (is_vector(i->src[2]) || (!is_sparse && i->src[2] >= ISA_SGPRS));
 }
@@ -91,8 +91,10 @@ void isa_bind(struct isa_insn *i) {
         i->exec = exec_misfit;
         return;
     }
-    if (isa_valu_bind(i))
+    if (isa_valu_bind(i)) {
+        isa_plain_bind(i);
         return;
+    }
     if (i->op == ISA_OP_NONE)
         i->exec = exec_unknown;
     else

@@ -27,7 +27,7 @@ static void offsets(struct isa_wave *w, const struct isa_insn *i, uint32_t add,
 
 /* One action at offset[lane]. */
 static enum isa_result act(struct isa_wave *w, const struct isa_insn *i,
-                           const struct isa_action *action, const struct isa_rows *r,
+                           const struct isa_action *action, const struct isa_data *r,
                            const uint32_t offset[ISA_LANES]) {
     struct isa_access a = access_of(w, i, action);
     void *host[ISA_LANES];
@@ -53,7 +53,7 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
                            const struct isa_action *action) {
     const struct isa_info *info = &isa_info[i->op];
     _Alignas(64) uint32_t offset[ISA_LANES];
-    struct isa_rows r = { 0 };
+    struct isa_data r = { 0 };
     if (info->type[0] != ISA_TYPE_NONE)
         r.dst = isa_rows_at(w, i->dst);
     if (info->type[2] != ISA_TYPE_NONE)
@@ -64,12 +64,12 @@ static enum isa_result run(struct isa_wave *w, const struct isa_insn *i,
     return act(w, i, action, &r, offset);
 }
 
-/* Compare-and-store has its operands the other way round than compare-and-swap: DATA0 is compared,
+/* Compare-and-store has its operands in the opposite order of compare-and-swap: DATA0 is compared,
  * DATA1 stored. */
 static enum isa_result run_compare(struct isa_wave *w, const struct isa_insn *i,
                                    const struct isa_action *action) {
     _Alignas(64) uint32_t offset[ISA_LANES];
-    struct isa_rows r = { .data = data_rows(w, i->src[2]), .data1 = data_rows(w, i->src[1]) };
+    struct isa_data r = { .data = data_rows(w, i->src[2]), .data1 = data_rows(w, i->src[1]) };
     if (isa_info[i->op].type[0] != ISA_TYPE_NONE)
         r.dst = isa_rows_at(w, i->dst);
     offsets(w, i, (uint32_t)i->imm, offset);
@@ -95,7 +95,7 @@ static enum isa_result run_two(struct isa_wave *w, const struct isa_insn *i,
             result = isa_reach_lds(&a, offset[n], host[n]);
     }
     for (unsigned n = 0; n < 2 && result == ISA_CONTINUE && a.lanes; n++) {
-        struct isa_rows r = { .data = data_rows(w, i->src[1 + n]) };
+        struct isa_data r = { .data = data_rows(w, i->src[1 + n]) };
         if (isa_info[i->op].type[0] != ISA_TYPE_NONE)
             r.dst = isa_rows_at(w, i->dst) + n * rows;
         if (near[n])
@@ -165,7 +165,7 @@ EXEC_FN(ds_nop) {
 static enum isa_result run_addtid(struct isa_wave *w, const struct isa_insn *i,
                                   const struct isa_action *action) {
     _Alignas(64) uint32_t offset[ISA_LANES];
-    struct isa_rows r = { .dst = isa_rows_at(w, i->dst), .data = data_rows(w, i->src[1]) };
+    struct isa_data r = { .dst = isa_rows_at(w, i->dst), .data = data_rows(w, i->src[1]) };
     for (uint32_t l = 0; l < ISA_LANES; l++)
         offset[l] = (ISA_WAVE_M0(w) & 0xffff) + (uint32_t)i->imm + 4 * l;
     return act(w, i, action, &r, offset);
@@ -184,7 +184,7 @@ static enum isa_result run_counter(struct isa_wave *w, const struct isa_insn *i,
     uint64_t exec = ISA_WAVE_EXEC(w), first = exec & (~exec + 1);
     struct isa_access a = access_of(w, i, action);
     uint32_t count[1][ISA_LANES], before[1][ISA_LANES], offset[ISA_LANES];
-    struct isa_rows r = { .dst = before, .data = (const uint32_t(*)[ISA_LANES])count };
+    struct isa_data r = { .dst = before, .data = (const uint32_t(*)[ISA_LANES])count };
     void *host[ISA_LANES];
     enum isa_result result = not_gds(w, i);
     if (result != ISA_CONTINUE || !exec)

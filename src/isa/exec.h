@@ -32,16 +32,29 @@ enum isa_result isa_stop_unsupported(struct isa_wave *w, const struct isa_insn *
 enum isa_result isa_stop_fault(const struct isa_access *a, unsigned lane, uint64_t address,
                                const char *why);
 
-/* A scalar source: SGPRs, special registers, constants, literal. Code must be below ISA_VGPR0. */
-uint32_t isa_scalar32(const struct isa_wave *w, const struct isa_insn *i, unsigned code);
+/* A scalar source: SGPRs, special registers, constants, literal. Code must be below ISA_VGPR0.
+ * Those that are no SGPRs come by isa_constant32() and isa_constant64(). */
+uint32_t isa_constant32(const struct isa_wave *w, const struct isa_insn *i, unsigned code);
+static inline uint32_t isa_scalar32(const struct isa_wave *w, const struct isa_insn *i,
+                                    unsigned code) {
+    return code < ISA_SGPRS ? w->sgpr[code] : isa_constant32(w, i, code);
+}
 
 /* The same, but a float constant is an f16. */
 uint32_t isa_scalar16(const struct isa_wave *w, const struct isa_insn *i, unsigned code);
 
 /* The same for 64-bit operands. An integer constant is sign-extended, a float constant is a double;
  * a literal is the upper half of an F64, sign-extended for I64, zero-extended otherwise. */
-uint64_t isa_scalar64(const struct isa_wave *w, const struct isa_insn *i, unsigned code,
-                      enum isa_type type);
+uint64_t isa_constant64(const struct isa_wave *w, const struct isa_insn *i, unsigned code,
+                        enum isa_type type);
+static inline uint64_t isa_scalar64(const struct isa_wave *w, const struct isa_insn *i,
+                                    unsigned code, enum isa_type type) {
+    uint64_t value;
+    if (code >= ISA_SGPRS - 1)
+        return isa_constant64(w, i, code, type);
+    memcpy(&value, &w->sgpr[code], sizeof value);
+    return value;
+}
 
 static inline void isa_write32(struct isa_wave *w, unsigned code, uint32_t value) {
     w->sgpr[code] = value;

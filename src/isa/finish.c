@@ -132,8 +132,7 @@ static void scale_back(struct isa_valu *v) {
     }
 }
 
-/* ---- MODE.FP16_OVFL: what overflows becomes the largest number, unless a source is infinite ----
- */
+/* ---- MODE.FP16_OVFL: overflow gives the largest number unless a source is infinite ----------- */
 
 static bool is_infinite(const struct isa_valu *v, unsigned s, int l, unsigned half) {
     uint32_t x = v->row[s][l];

@@ -19,18 +19,6 @@ static struct isa_access access_of(struct isa_wave *w, const struct isa_insn *i,
                                 .lanes = lanes };
 }
 
-static struct isa_rows rows_of(struct isa_wave *w, const struct isa_insn *i,
-                               const struct isa_action *act) {
-    struct isa_rows r = { 0 };
-    if (act->kind == ISA_LOAD || (act->kind == ISA_ATOMIC && i->memory & ISA_MEM_GLC))
-        r.dst = isa_rows_at(w, i->dst);
-    if (act->kind != ISA_LOAD)
-        r.data = (const uint32_t(*)[ISA_LANES])isa_rows_at(w, i->src[1]);
-    if (act->kind == ISA_ATOMIC) /* of compare-and-swap: the second half of the data */
-        r.data1 = r.data + act->bytes / 4;
-    return r;
-}
-
 /* The first lane whose address an atomic cannot have, as a fault; ISA_CONTINUE: there is none. */
 static enum isa_result check_alignment(const struct isa_access *a,
                                        const uint64_t address[ISA_LANES]) {
@@ -45,7 +33,7 @@ static enum isa_result check_alignment(const struct isa_access *a,
 /* ---- global ---------------------------------------------------------------------------------- */
 
 static enum isa_result act_global(struct isa_wave *w, const struct isa_insn *i,
-                                  const struct isa_action *act, const struct isa_rows *r,
+                                  const struct isa_action *act, const struct isa_data *r,
                                   uint64_t lanes, const uint64_t address[ISA_LANES]) {
     struct isa_access a = access_of(w, i, act, ISA_SPACE_GLOBAL, lanes);
     void *host[ISA_LANES], *row = act->apply_row ? isa_reach_row(&a, address) : NULL;
@@ -81,7 +69,7 @@ static void global_addresses(struct isa_wave *w, const struct isa_insn *i,
 static enum isa_result run_global(struct isa_wave *w, const struct isa_insn *i,
                                   const struct isa_action *act) {
     uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w);
-    struct isa_rows r = rows_of(w, i, act);
+    struct isa_data r = isa_data_of(w, i, act, i->src[1]);
     if (!lanes)
         return ISA_CONTINUE;
     global_addresses(w, i, address);
@@ -115,13 +103,13 @@ static void copy_scratch(uint8_t *element, uint8_t *memory, unsigned lane, uint3
     }
 }
 
-/* Dword by dword, where nothing has to be asked lane by lane; false if it has to be. */
+/* Dword by dword, where no check per lane is needed; false if one is. */
 static bool act_scratch_near(const struct isa_access *a, const struct isa_action *act,
-                             const struct isa_rows *r, const uint32_t offset[ISA_LANES]) {
+                             const struct isa_data *r, const uint32_t offset[ISA_LANES]) {
     const struct isa_action *dword =
         act->kind == ISA_LOAD ? &isa_action_load_dword : &isa_action_store_dword;
     struct isa_access one = *a;
-    struct isa_rows rows = *r;
+    struct isa_data rows = *r;
     uint32_t at[ISA_LANES], swizzled[ISA_LANES];
     if (act->bytes <= 4) {
         uint8_t *near = act->apply_near
@@ -147,7 +135,7 @@ static bool act_scratch_near(const struct isa_access *a, const struct isa_action
 }
 
 static enum isa_result act_scratch(struct isa_wave *w, const struct isa_insn *i,
-                                   const struct isa_action *act, const struct isa_rows *r,
+                                   const struct isa_action *act, const struct isa_data *r,
                                    uint64_t lanes, const uint32_t offset[ISA_LANES]) {
     struct isa_access a = access_of(w, i, act, ISA_SPACE_SCRATCH, lanes);
     uint8_t element[ISA_LANES][ELEMENT_MAX], *memory = NULL;
@@ -188,7 +176,7 @@ static void scratch_offsets(struct isa_wave *w, const struct isa_insn *i,
 static enum isa_result run_scratch(struct isa_wave *w, const struct isa_insn *i,
                                    const struct isa_action *act) {
     uint32_t offset[ISA_LANES];
-    struct isa_rows r = rows_of(w, i, act);
+    struct isa_data r = isa_data_of(w, i, act, i->src[1]);
     if (!ISA_WAVE_EXEC(w))
         return ISA_CONTINUE;
     scratch_offsets(w, i, offset);
@@ -198,7 +186,7 @@ static enum isa_result run_scratch(struct isa_wave *w, const struct isa_insn *i,
 /* ---- flat ------------------------------------------------------------------------------------ */
 
 static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
-                               const struct isa_action *act, const struct isa_rows *r,
+                               const struct isa_action *act, const struct isa_data *r,
                                uint64_t lanes, const uint32_t offset[ISA_LANES]) {
     struct isa_access a = access_of(w, i, act, ISA_SPACE_LDS, lanes);
     void *host[ISA_LANES];
@@ -231,7 +219,7 @@ static enum isa_result run_flat(struct isa_wave *w, const struct isa_insn *i,
                                 const struct isa_action *act) {
     uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w), upper;
     _Alignas(64) uint32_t low[ISA_LANES];
-    struct isa_rows r = rows_of(w, i, act);
+    struct isa_data r = isa_data_of(w, i, act, i->src[1]);
     if (!lanes)
         return ISA_CONTINUE;
     global_addresses(w, i, address);
@@ -257,8 +245,8 @@ static enum isa_result run_to_lds(struct isa_wave *w, const struct isa_insn *i,
                                   const struct isa_action *load, bool scratch) {
     uint32_t loaded[1][ISA_LANES], place[ISA_LANES], offset[ISA_LANES];
     uint64_t address[ISA_LANES], lanes = ISA_WAVE_EXEC(w);
-    struct isa_rows in = { .dst = loaded };
-    struct isa_rows out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
+    struct isa_data in = { .dst = loaded };
+    struct isa_data out = { .data = (const uint32_t(*)[ISA_LANES])loaded };
     enum isa_result result;
     if (!lanes)
         return ISA_CONTINUE;

@@ -70,8 +70,7 @@ static inline uint32_t isa_to_bf16(float f) {
     return float_to_bf16(f);
 }
 
-/* ---- 8 bits: fp8 is E4M3 with bias 8, bf8 is E5M2 with bias 16; no infinities, no -0, 0x80 is NaN
- * ---- */
+/* ---- 8 bits: fp8 is E4M3, bias 8, bf8 E5M2, bias 16; no infinities, no -0, 0x80 is NaN ------- */
 
 /* The exponent and mantissa, where a float has them, times what the biases differ by. */
 static inline float isa_from_fp8(uint32_t b) {

@@ -135,7 +135,7 @@ static struct value source(const struct state *s, const struct isa_insn *i, unsi
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
-/* A choice: of a place or of null, or of the same. */
+/* A choice between a place and null, or between two equal values. */
 static struct value choice(const struct finder *f, const struct value *a, const struct value *b) {
     if (is_same(a, b))
         return *a;
@@ -144,13 +144,6 @@ static struct value choice(const struct finder *f, const struct value *a, const 
     if (a->kind == NUMBER && b->kind == NUMBER)
         return a_number;
     return unknown;
-}
-
-/* What is made by scaling: a multiple of anything is no address. */
-static bool scales(const struct isa_insn *i) {
-    const char *name = isa_info[i->op].name;
-    return strstr(name, "lshl") || strstr(name, "_mul_") || strstr(name, "_cvt_") ||
-           strstr(name, "_bfe_") || strstr(name, "_mbcnt_");
 }
 
 static struct value blend(const struct state *s, const struct isa_insn *i, unsigned dwords) {
@@ -175,16 +168,9 @@ static struct value scaled_plus(const struct state *s, const struct isa_insn *i,
 static struct value low_result(const struct finder *f, const struct state *s,
                                const struct isa_insn *i, size_t word) {
     struct value a = source(s, i, 0, 0), b = source(s, i, 1, 0), c;
-    switch (i->op) {
-    case ISA_OP_s_mov_b32:
-    case ISA_OP_s_mov_b64:
-    case ISA_OP_v_mov_b32:
-    case ISA_OP_v_mov_b64:
-    case ISA_OP_v_readfirstlane_b32:
-    case ISA_OP_v_accvgpr_read_b32:
-    case ISA_OP_v_accvgpr_write_b32:
-    case ISA_OP_v_accvgpr_mov_b32:
+    if (isa_info[i->op].forms & ISA_FORM_MOVE)
         return a;
+    switch (i->op) {
     case ISA_OP_s_movk_i32:
         return constant((uint32_t)(int16_t)i->imm);
     case ISA_OP_s_add_u32:
@@ -228,28 +214,20 @@ static struct value low_result(const struct finder *f, const struct state *s,
     case ISA_OP_v_mad_i64_i32:
         return scaled_plus(s, i, 2, word);
     default:
-        return scales(i) ? a_number : blend(s, i, 1);
+        return isa_info[i->op].forms & ISA_FORM_SCALE ? a_number : blend(s, i, 1);
     }
 }
 
 /* Dwords after the first: moves keep them, all else is not followed. */
 static struct value next_result(const struct state *s, const struct isa_insn *i, unsigned d) {
-    bool moves = i->op == ISA_OP_s_mov_b64 || i->op == ISA_OP_v_mov_b64;
-    return moves ? source(s, i, 0, d) : unknown;
-}
-
-static bool reads_dst(const struct isa_insn *i) {
-    const struct isa_info *info = &isa_info[i->op];
-    return info->forms & ISA_FORM_ACC || i->op == ISA_OP_v_writelane_b32 ||
-           strstr(info->name, "s_cmov") == info->name ||
-           (info->encoding == ISA_ENC_SOPK && i->op != ISA_OP_s_movk_i32);
+    return isa_info[i->op].forms & ISA_FORM_MOVE ? source(s, i, 0, d) : unknown;
 }
 
 static void follow_arithmetic(const struct finder *f, struct state *s, const struct isa_insn *i,
                               size_t word) {
     const struct isa_info *info = &isa_info[i->op];
     unsigned dwords = isa_type_dwords(info->type[0]);
-    bool plain = i->form != ISA_AS_SDWA && i->form != ISA_AS_DPP && !reads_dst(i) &&
+    bool plain = i->form != ISA_AS_SDWA && i->form != ISA_AS_DPP && !(info->forms & ISA_FORM_ACC) &&
                  i->op != ISA_OP_v_readlane_b32 && !i->modifiers;
     struct value v[32];
     if (info->encoding == ISA_ENC_SOPC || dwords > 32)
@@ -330,7 +308,8 @@ static void follow_exec(struct state *s, const struct isa_insn *i) {
     s->lanes.is_partial = true;
 }
 
-/* Results come in the first 32 VGPRs; what else is read after a call the callee has kept. */
+/* Results come in the first 32 VGPRs; any other register that is read after a call was preserved by
+ * the callee. */
 static void follow_call(struct state *s) {
     for (unsigned r = 0; r < ISA_SGPRS + 32; r++)
         s->value[r] = unknown;

@@ -2,14 +2,13 @@
  *
  * The place of a variable in a lane's scratch is a constant in the kernel's code. So an address
  * that is the sum of certain constants and of numbers that are no addresses (products, shifted
- * values, thread ids) belongs to one variable, whichever: which of the constants is its place
- * cannot be told, nor has it to be. If such an instruction reaches two variables, one of them is a
- * mistake.
+ * values, thread ids) belongs to one variable. Which of the constants is its place cannot be known,
+ * and need not be. If such an instruction reaches two variables, one of them is a mistake.
  *
  * Found without running the code (paths.h). A constant that differs from path to path or from lane
  * to lane might be the place of another variable, so it proves nothing; unless it is a pointer that
- * a loop moves by at most ISA_FRAME_STEP bytes. Nothing is known of addresses that come from
- * memory, and of functions that were not inlined. */
+ * a loop moves by at most ISA_FRAME_STEP bytes. Nothing is known about addresses loaded from
+ * memory, or about functions that were not inlined. */
 #ifndef ISA_FRAME_H
 #define ISA_FRAME_H
 

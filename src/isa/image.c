@@ -242,7 +242,7 @@ static enum isa_result run_atomic(struct isa_wave *w, const struct isa_insn *i,
     if (why || (bytes != 4 && bytes != 8))
         return isa_stop_unsupported(w, i, why ? why : "atomic of an image of this format");
     const struct isa_action *act = bytes == 4 ? on_32 : on_64;
-    struct isa_rows r = { .dst = i->memory & ISA_MEM_GLC ? rows : NULL,
+    struct isa_data r = { .dst = i->memory & ISA_MEM_GLC ? rows : NULL,
                           .data = (const uint32_t(*)[ISA_LANES])rows,
                           .data1 = (const uint32_t(*)[ISA_LANES])rows + bytes / 4 };
     struct isa_access a = access_of(w, i, &m, ISA_ATOMIC);

@@ -1,8 +1,6 @@
 /* info.c - gfx9.def as a table. */
 #include "isa/insn.h"
 
-#include <string.h>
-
 /* The words of gfx9.def. */
 enum {
     GFX90A = 1 << ISA_GFX90A,
@@ -19,6 +17,23 @@ enum {
     ATOMIC = ISA_FORM_ATOMIC,
     TOLDS = ISA_FORM_TOLDS,
     OPSEL = ISA_FORM_OPSEL,
+    K1 = ISA_FORM_K1,
+    HALF = ISA_FORM_HALF,
+    PAIR = ISA_FORM_PAIR,
+    GWS = ISA_FORM_GWS,
+    SPARSE = ISA_FORM_SPARSE,
+    READS_SCC = ISA_FORM_READS_SCC,
+    SETS_SCC = ISA_FORM_SETS_SCC,
+    SETS_EXEC = ISA_FORM_SETS_EXEC,
+    COMPARE = ISA_FORM_COMPARE,
+    BITWISE = ISA_FORM_BITWISE,
+    AND = ISA_FORM_AND,
+    OR = ISA_FORM_OR,
+    NEGATED = ISA_FORM_NEGATED,
+    SCALE = ISA_FORM_SCALE,
+    BRANCH = ISA_FORM_BRANCH,
+    OPAQUE = ISA_FORM_OPAQUE,
+    MOVE = ISA_FORM_MOVE,
 };
 
 const struct isa_info isa_info[ISA_OP_COUNT] = {
@@ -43,18 +58,15 @@ enum isa_exactness isa_exactness_on(enum isa_gpu gpu, unsigned op) {
     return gpu == ISA_GFX942 ? ISA_EXACT : ISA_APPROXIMATE;
 }
 
-unsigned isa_type_dwords(enum isa_type t) {
-    static const uint8_t dwords[ISA_TYPE_COUNT] = {
-        [ISA_TYPE_NONE] = 0,  [ISA_TYPE_B16] = 1,    [ISA_TYPE_I16] = 1,   [ISA_TYPE_U16] = 1,
-        [ISA_TYPE_F16] = 1,   [ISA_TYPE_V2I16] = 1,  [ISA_TYPE_V2U16] = 1, [ISA_TYPE_V2F16] = 1,
-        [ISA_TYPE_MIX] = 1,   [ISA_TYPE_B32] = 1,    [ISA_TYPE_I32] = 1,   [ISA_TYPE_U32] = 1,
-        [ISA_TYPE_F32] = 1,   [ISA_TYPE_B64] = 2,    [ISA_TYPE_I64] = 2,   [ISA_TYPE_U64] = 2,
-        [ISA_TYPE_F64] = 2,   [ISA_TYPE_V2F32] = 2,  [ISA_TYPE_V2B32] = 2, [ISA_TYPE_M64] = 2,
-        [ISA_TYPE_B96] = 3,   [ISA_TYPE_B128] = 4,   [ISA_TYPE_B160] = 5,  [ISA_TYPE_B256] = 8,
-        [ISA_TYPE_B512] = 16, [ISA_TYPE_B1024] = 32,
-    };
-    return dwords[t];
-}
+const uint8_t isa_type_sizes[ISA_TYPE_COUNT] = {
+    [ISA_TYPE_NONE] = 0,  [ISA_TYPE_B16] = 1,    [ISA_TYPE_I16] = 1,   [ISA_TYPE_U16] = 1,
+    [ISA_TYPE_F16] = 1,   [ISA_TYPE_V2I16] = 1,  [ISA_TYPE_V2U16] = 1, [ISA_TYPE_V2F16] = 1,
+    [ISA_TYPE_MIX] = 1,   [ISA_TYPE_B32] = 1,    [ISA_TYPE_I32] = 1,   [ISA_TYPE_U32] = 1,
+    [ISA_TYPE_F32] = 1,   [ISA_TYPE_B64] = 2,    [ISA_TYPE_I64] = 2,   [ISA_TYPE_U64] = 2,
+    [ISA_TYPE_F64] = 2,   [ISA_TYPE_V2F32] = 2,  [ISA_TYPE_V2B32] = 2, [ISA_TYPE_M64] = 2,
+    [ISA_TYPE_B96] = 3,   [ISA_TYPE_B128] = 4,   [ISA_TYPE_B160] = 5,  [ISA_TYPE_B256] = 8,
+    [ISA_TYPE_B512] = 16, [ISA_TYPE_B1024] = 32,
+};
 
 static const char *const gpu_names[ISA_GPU_COUNT] = { "gfx90a", "gfx942" };
 

@@ -1,8 +1,8 @@
 /* insn.h - instructions as data: what gfx9.def says of each, and one decoded from machine code.
  *
  * Machine code is decoded once, when a wave first reaches its page; the decoded form names operands
- * and modifiers in one way for all encodings, so that who executes or prints an instruction does
- * not look at bits. Thread-safe: everything here is constant after it was made. */
+ * and modifiers in one way for all encodings: code that executes or prints an instruction never
+ * looks at bits. Thread-safe: everything here is constant after it was made. */
 #ifndef ISA_INSN_H
 #define ISA_INSN_H
 
@@ -92,14 +92,31 @@ enum isa_forms {
     ISA_FORM_ATOMIC = 1 << 8,
     ISA_FORM_TOLDS = 1 << 9,
     ISA_FORM_OPSEL = 1 << 10,
+    ISA_FORM_K1 = 1 << 11,
+    ISA_FORM_HALF = 1 << 12,
+    ISA_FORM_PAIR = 1 << 13,
+    ISA_FORM_GWS = 1 << 14,
+    ISA_FORM_SPARSE = 1 << 15,
+    ISA_FORM_READS_SCC = 1 << 16,
+    ISA_FORM_SETS_SCC = 1 << 17,
+    ISA_FORM_SETS_EXEC = 1 << 18,
+    ISA_FORM_COMPARE = 1 << 19,
+    ISA_FORM_BITWISE = 1 << 20,
+    ISA_FORM_AND = 1 << 21,
+    ISA_FORM_OR = 1 << 22,
+    ISA_FORM_NEGATED = 1 << 23,
+    ISA_FORM_SCALE = 1 << 24,
+    ISA_FORM_BRANCH = 1 << 25,
+    ISA_FORM_OPAQUE = 1 << 26,
+    ISA_FORM_MOVE = 1 << 27,
 };
 
 /* A line of gfx9.def. */
 struct isa_info {
     const char *name;      /* mnemonic without _e32, _e64, _sdwa, _dpp */
     const char *semantics; /* in words */
+    uint32_t forms;        /* set of enum isa_forms */
     uint16_t opcode;       /* within its encoding */
-    uint16_t forms;        /* set of enum isa_forms */
     uint8_t encoding;      /* enum isa_encoding */
     uint8_t gpus;          /* bit 1 << enum isa_gpu */
     uint8_t type[4];       /* enum isa_type of dst, src0, src1, src2 */
@@ -111,7 +128,10 @@ extern const struct isa_info isa_info[ISA_OP_COUNT]; /* by enum isa_op; [ISA_OP_
 enum isa_exactness isa_exactness_on(enum isa_gpu gpu, unsigned op);
 
 /* Registers (dwords) of an operand of that type; 0 for ISA_TYPE_NONE. */
-unsigned isa_type_dwords(enum isa_type t);
+extern const uint8_t isa_type_sizes[ISA_TYPE_COUNT];
+static inline unsigned isa_type_dwords(enum isa_type t) {
+    return isa_type_sizes[t];
+}
 
 /* Operand codes: the numbers that encodings use, and AGPRs after the VGPRs.
  * 0 to 127 are also the indices of isa_wave.sgpr. */
@@ -181,14 +201,14 @@ enum isa_memory_bits {
 struct isa_wave;
 struct isa_insn;
 
-/* What came of an instruction, and of isa_run(). */
+/* The result of an instruction, and of isa_run(). */
 enum isa_result {
     ISA_CONTINUE = 0, /* never returned by isa_run() */
     ISA_END,          /* s_endpgm: the wave is done */
     ISA_BARRIER,      /* s_barrier: continue when all waves of the group are here */
     ISA_GRID_BARRIER, /* ds_gws_barrier: the same for the waves of all groups that come to it */
     ISA_SLEEP,        /* s_sleep, or the budget of isa_run() is used up: continue after others */
-    ISA_FAULT,        /* memory said no: wave->stop has lane, address and access */
+    ISA_FAULT,        /* the memory callback refused: wave->stop has lane, address and access */
     ISA_UNKNOWN,      /* not an instruction of this GPU: wave->stop has the encoding */
     ISA_UNSUPPORTED,  /* an instruction that gfx9.def knows and nothing executes in this form */
     ISA_TRAP,         /* s_trap, s_sethalt: wave->stop.code has its number */

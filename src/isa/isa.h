@@ -51,9 +51,8 @@ struct isa_access {
 struct isa_memory {
     void *context;
     /* The host address of `bytes` bytes at a device address if every one of them may be accessed
-     * like that, in one check; NULL if not, or if it is not worth finding out: then lanes() is
-     * asked and decides. May be NULL: lanes() is asked always. Lanes may lie anywhere within the
-     * span. */
+     * like that, in one check; NULL if not, or if finding out costs too much: lanes() decides then.
+     * May be NULL: lanes() is asked always. Lanes may lie anywhere within the span. */
     void *(*span)(void *context, const struct isa_access *a, uint64_t address, uint64_t bytes);
     /* The same for a row: all 64 lanes, their elements one after the other, so that every byte of
      * it is accessed. May be NULL: lanes() is asked. */
@@ -169,7 +168,7 @@ struct isa_wave {
 void isa_wave_reset(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
                     const struct isa_memory *memory, const struct isa_host *host);
 /* The same, but of the vector registers only the first vgprs and agprs are zeroed: those that the
- * kernel has. Of a small kernel all of them would be most of the work. */
+ * kernel has. For a small kernel, zeroing all of them would be most of the work. */
 void isa_wave_restart(struct isa_wave *w, struct isa_code *code, struct isa_group *group,
                       const struct isa_memory *memory, const struct isa_host *host, unsigned vgprs,
                       unsigned agprs);

@@ -330,16 +330,15 @@ static enum isa_result multiply(struct isa_wave *w, const struct isa_insn *i) {
 
 /* ---- AGPRs ----------------------------------------------------------------------------------- */
 
+/* Compilers spill registers to AGPRs, so that these are as common as other moves. */
 static enum isa_result move(struct isa_wave *w, const struct isa_insn *i) {
-    uint64_t exec = ISA_WAVE_EXEC(w);
-    uint32_t *dst = isa_row(w, i->dst), values[ISA_LANES];
+    _Alignas(64) uint32_t spread[ISA_LANES];
+    const uint32_t *from = spread;
     if (i->src[0] >= ISA_VGPR0)
-        memcpy(values, isa_row(w, i->src[0]), sizeof values);
+        from = isa_row(w, i->src[0]);
     else
-        for (unsigned l = 0; l < ISA_LANES; l++)
-            values[l] = isa_scalar32(w, i, i->src[0]);
-    for (unsigned l = 0; l < ISA_LANES; l++)
-        dst[l] = exec >> l & 1 ? values[l] : dst[l];
+        isa_rows_chosen->fill(spread, isa_scalar32(w, i, i->src[0]));
+    isa_rows_chosen->merge(isa_row(w, i->dst), from, ISA_WAVE_EXEC(w));
     return ISA_CONTINUE;
 }
 

@@ -29,9 +29,7 @@ static uint32_t special(const struct isa_wave *w, const struct isa_insn *i, unsi
     }
 }
 
-uint32_t isa_scalar32(const struct isa_wave *w, const struct isa_insn *i, unsigned code) {
-    if (code < ISA_SGPRS)
-        return w->sgpr[code];
+uint32_t isa_constant32(const struct isa_wave *w, const struct isa_insn *i, unsigned code) {
     if (code <= ISA_INT_M16)
         return (uint32_t)integer(code);
     if (code >= ISA_FLOAT_0_5 && code <= ISA_FLOAT_1_2PI)
@@ -45,13 +43,8 @@ uint32_t isa_scalar16(const struct isa_wave *w, const struct isa_insn *i, unsign
     return isa_scalar32(w, i, code);
 }
 
-uint64_t isa_scalar64(const struct isa_wave *w, const struct isa_insn *i, unsigned code,
-                      enum isa_type type) {
-    uint64_t value;
-    if (code < ISA_SGPRS - 1) {
-        memcpy(&value, &w->sgpr[code], sizeof value);
-        return value;
-    }
+uint64_t isa_constant64(const struct isa_wave *w, const struct isa_insn *i, unsigned code,
+                        enum isa_type type) {
     if (code >= ISA_INT_0 && code <= ISA_INT_M16)
         return (uint64_t)(int64_t)integer(code);
     if (code >= ISA_FLOAT_0_5 && code <= ISA_FLOAT_1_2PI)

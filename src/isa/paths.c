@@ -29,22 +29,11 @@ static const struct isa_insn *insn_at(const struct walker *w, size_t word) {
 }
 
 static bool is_branch(const struct isa_insn *i) {
-    return i->op == ISA_OP_s_branch ||
-           (i->op >= ISA_OP_s_cbranch_scc0 && i->op <= ISA_OP_s_cbranch_execnz);
+    return isa_info[i->op].forms & ISA_FORM_BRANCH;
 }
 
 static bool ends(const struct isa_insn *i) {
     return i->op == ISA_OP_s_endpgm || i->op == ISA_OP_s_endpgm_saved || i->op == ISA_OP_NONE;
-}
-
-/* Instructions after which nothing here holds. */
-static bool is_beyond(const struct isa_insn *i) {
-    const char *name = isa_info[i->op].name;
-    return i->op == ISA_OP_s_setpc_b64 || i->op == ISA_OP_s_cbranch_g_fork ||
-           i->op == ISA_OP_s_cbranch_i_fork || i->op == ISA_OP_s_cbranch_join ||
-           i->op == ISA_OP_v_swap_b32 ||
-           (i->op != ISA_OP_NONE && (strstr(name, "gpr_idx") || strstr(name, "movrel") ||
-                                     strstr(name, "s_rfe") || strstr(name, "cdbg")));
 }
 
 static size_t target_of(const struct isa_insn *i, size_t word) {
@@ -65,7 +54,7 @@ static bool find_blocks(struct walker *w) {
         return false;
     for (size_t word = w->p->skip / 4; word < w->words;) {
         const struct isa_insn *i = insn_at(w, word);
-        if (!i || is_beyond(i))
+        if (!i || isa_info[i->op].forms & ISA_FORM_OPAQUE)
             return false;
         size_t next = word + i->words;
         if (is_branch(i) && !lead(w, target_of(i, word)))
@@ -151,20 +140,19 @@ bool isa_paths_follow(const struct isa_paths *p, const void *first) {
 /* ---- EXEC ------------------------------------------------------------------------------------ */
 
 static bool writes_exec(const struct isa_insn *i) {
-    unsigned encoding = isa_info[i->op].encoding;
-    if (strstr(isa_info[i->op].name, "saveexec") || strstr(isa_info[i->op].name, "wrexec"))
-        return true;
-    return encoding <= ISA_ENC_SOP1 && isa_info[i->op].type[0] != ISA_TYPE_NONE &&
-           (i->dst == ISA_EXEC || i->dst == ISA_EXEC + 1);
+    const struct isa_info *info = &isa_info[i->op];
+    return info->forms & ISA_FORM_SETS_EXEC ||
+           (info->encoding <= ISA_ENC_SOP1 && info->type[0] != ISA_TYPE_NONE &&
+            (i->dst == ISA_EXEC || i->dst == ISA_EXEC + 1));
 }
 
 enum isa_paths_exec isa_paths_exec_of(const struct isa_insn *i) {
     bool ands = i->op == ISA_OP_s_and_b64, removes = i->op == ISA_OP_s_andn2_b64;
     bool of_exec = i->src[0] == ISA_EXEC || (ands && i->src[1] == ISA_EXEC);
-    if (isa_info[i->op].type[0] == ISA_TYPE_M64 && strstr(isa_info[i->op].name, "v_cmpx"))
-        return ISA_PATHS_NARROWS;
     if (!writes_exec(i))
         return ISA_PATHS_SAME;
+    if (isa_info[i->op].encoding == ISA_ENC_VOPC)
+        return ISA_PATHS_NARROWS;
     return i->op == ISA_OP_s_and_saveexec_b64 || ((ands || removes) && of_exec) ? ISA_PATHS_NARROWS
                                                                                 : ISA_PATHS_WIDENS;
 }

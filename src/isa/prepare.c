@@ -302,8 +302,7 @@ static bool find_indices(struct isa_valu *v, const char **why) {
 
 /* K of v_madmk and v_fmamk is src1, of v_madak and v_fmaak src2; the other VGPR follows it. */
 static void take_constant(struct isa_valu *v) {
-    const char *name = v->info->name;
-    unsigned k = strstr(name, "mk") ? 1 : 2;
+    unsigned k = v->info->forms & ISA_FORM_K1 ? 1 : 2;
     uint32_t value = v->i->literal;
     const uint32_t *other = isa_row(v->w, v->i->src[1] + v->index[1]);
     v->rows->fill(v->space[k], value);

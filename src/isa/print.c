@@ -3,7 +3,6 @@
 #include "isa/print.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* The separator before the next operand. */
 static void comma(struct isa_text *t) {
@@ -31,7 +30,7 @@ static void plain_src(struct isa_text *t, const struct isa_insn *i, int s) {
     isa_operand_print(t, i, i->src[s], info_of(i)->type[s + 1]);
 }
 
-/* Whether neg and abs mean something; of other operands the bits are ignored. */
+/* Whether neg and abs mean something; for other operands the bits are ignored. */
 static int has_float_modifiers(const struct isa_insn *i, int s) {
     enum isa_type type = info_of(i)->type[s + 1];
     return type == ISA_TYPE_F16 || type == ISA_TYPE_F32 || type == ISA_TYPE_F64 ||
@@ -196,7 +195,7 @@ static void print_sopp(struct isa_text *t, const struct isa_insn *i) {
         break;
     }
     isa_text_add(t, " ");
-    if (strncmp(info_of(i)->name, "s_cbranch", 9) == 0 || i->op == ISA_OP_s_branch)
+    if (info_of(i)->forms & ISA_FORM_BRANCH)
         isa_text_add(t, "%u", k);
     else
         print_k(t, k);
@@ -351,7 +350,7 @@ static void print_vop_sources(struct isa_text *t, const struct isa_insn *i) {
     for (int s = 0; s < source_count(info); s++) {
         if (info->type[s + 1] == ISA_TYPE_M64)
             plain_src(t, i, s);
-        else if (info->forms & ISA_FORM_LIT && s == (strstr(info->name, "mk") ? 1 : 2)) {
+        else if (info->forms & ISA_FORM_LIT && s == (info->forms & ISA_FORM_K1 ? 1 : 2)) {
             comma(t);
             isa_text_add(t, "0x%x", i->literal);
         } else if (info->forms & ISA_FORM_LIT && s == 2) {
@@ -411,7 +410,7 @@ static void print_vop3p(struct isa_text *t, const struct isa_insn *i) {
 
 static void print_mai(struct isa_text *t, const struct isa_insn *i) {
     unsigned cbsz = i->ext & 7, abid = i->ext >> 4 & 15, blgp = i->ext >> 8 & 7;
-    if (strncmp(info_of(i)->name, "v_accvgpr", 9) == 0)
+    if (i->op == ISA_OP_v_accvgpr_read_b32 || i->op == ISA_OP_v_accvgpr_write_b32)
         cbsz = abid = blgp = 0;
     dst(t, i);
     for (int s = 0; s < source_count(info_of(i)); s++)
@@ -420,7 +419,7 @@ static void print_mai(struct isa_text *t, const struct isa_insn *i) {
         isa_text_add(t, " cbsz:%u", cbsz);
     if (abid)
         isa_text_add(t, " abid:%u", abid);
-    if (blgp && t->gpu == ISA_GFX942 && strncmp(info_of(i)->name, "v_mfma_f64", 10) == 0)
+    if (blgp && (i->op == ISA_OP_v_mfma_f64_16x16x4_f64 || i->op == ISA_OP_v_mfma_f64_4x4x4_4b_f64))
         bit_list(t, "neg", blgp, 3);
     else if (blgp)
         isa_text_add(t, " blgp:%u", blgp);
@@ -439,14 +438,12 @@ static void cache_bits(struct isa_text *t, const struct isa_insn *i) {
 static void print_ds(struct isa_text *t, const struct isa_insn *i) {
     const struct isa_info *info = info_of(i);
     unsigned offset = (unsigned)i->imm;
-    int two = strstr(info->name, "read2") || strstr(info->name, "write2") ||
-              strstr(info->name, "wrxchg2");
     if (info->type[0] != ISA_TYPE_NONE)
         dst(t, i);
     for (int s = 0; s < 3; s++)
         if (info->type[s + 1] != ISA_TYPE_NONE)
             plain_src(t, i, s);
-    if (two) {
+    if (info->forms & ISA_FORM_PAIR) {
         if (offset & 0xff)
             isa_text_add(t, " offset0:%u", offset & 0xff);
         if (offset >> 8)
@@ -456,7 +453,7 @@ static void print_ds(struct isa_text *t, const struct isa_insn *i) {
     } else if (offset) {
         isa_text_add(t, " offset:%u", offset);
     }
-    if (i->memory & ISA_MEM_GDS && strncmp(info->name, "ds_gws", 6) == 0)
+    if (i->memory & ISA_MEM_GDS && info->forms & ISA_FORM_GWS)
         isa_text_add(t, " gds"); /* these GPUs have no GDS otherwise */
 }
 

@@ -94,8 +94,7 @@ EXEC_FN(s_call_b64) {
     return branch(w, i);
 }
 
-/* ---- the stack of branches: MODE[31:29] counts its entries, each four SGPRs from s0 on: lanes and
- * address ---- */
+/* ---- the stack of branches: MODE[31:29] entries of four SGPRs from s0 on: lanes, address ----- */
 
 enum { CSP_SHIFT = 29, CSP_MOST = 7, ENTRY_SGPRS = 4 };
 

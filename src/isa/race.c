@@ -1,12 +1,12 @@
 /* race.c - data races within one launch.
  *
- * Every memory instruction that a wave executes is written down once (struct done). Of every four
- * bytes of memory is kept which instructions wrote them last and read them last, two readers of
+ * Every memory instruction that a wave executes is written down once (struct done). For every four
+ * bytes of memory it keeps which instructions wrote and read them last, with two readers of
  * different waves; a bit per byte says which of the four are meant. Where that is not enough room,
  * the older one is forgotten: a race may be missed then.
  *
- * What is released at an address is a list of waves, each with a time: everything that the wave did
- * up to then is before whoever takes it over. */
+ * What is released at an address is a list of waves, each with a time: everything the wave did up
+ * to then happens before whatever takes it over. */
 #include "isa/race.h"
 
 #include "base/spin.h"
@@ -27,7 +27,7 @@ struct done {
     bool past_caches;
 };
 
-/* Who touched the bytes of a cell: 1 + index of struct done, 0: nobody. */
+/* The last accesses to the bytes of a cell: 1 + index of struct done, 0: none. */
 struct mark {
     uint32_t done;
     uint8_t lane, bytes; /* bytes: one bit each */
@@ -81,7 +81,7 @@ struct isa_race {
     uint64_t settled; /* everything up to then is before all that comes: the grid's barriers */
     uint64_t accesses, accesses_max, pages, pages_max;
     _Atomic bool full; /* something is not followed any more */
-    bool unkept;       /* bytes were written that nobody knows the former value of */
+    bool unkept;       /* bytes were written whose former value is unknown */
     struct bucket bucket[BUCKETS];
     struct memory memory; /* of the buckets */
     struct done *chunk[CHUNKS_MAX];

@@ -17,9 +17,9 @@
  * Two stores of the same value, such as of a flag that any thread may raise, are no race: whichever
  * comes last, the bytes are the same.
  *
- * One isa_race belongs to one launch. isa_race_access() and the instruction that it is about have
- * to be one step to everybody else: the caller holds isa_race_lock() over both. The other functions
- * lock by themselves, or touch nothing that is shared. */
+ * One isa_race belongs to one launch. isa_race_access() and the instruction that it is about must
+ * be one step as seen by other threads: the caller holds isa_race_lock() over both. The other
+ * functions lock by themselves, or touch nothing that is shared. */
 #ifndef ISA_RACE_H
 #define ISA_RACE_H
 
@@ -37,7 +37,8 @@ struct isa_race_limits {
 struct isa_race *isa_race_open(uint32_t waves_per_group, const struct isa_race_limits *limits);
 void isa_race_close(struct isa_race **r);
 
-/* A limit was reached, or memory ran out: what comes is not followed, and no race is told. */
+/* A limit was reached, or memory ran out: later accesses are not followed, and no race is reported.
+ */
 bool isa_race_is_full(const struct isa_race *r);
 /* How many accesses were followed so far. */
 uint64_t isa_race_accesses(const struct isa_race *r);

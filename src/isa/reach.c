@@ -147,10 +147,30 @@ void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES
     return m->row(m->context, a, address[0], (uint64_t)ISA_LANES * a->bytes);
 }
 
+/* Host addresses of all lanes at once, where none is outside, and none that is on or off is
+ * misaligned for an atomic; false where they have to be looked at one by one. */
+static bool reach_lds_together(const struct isa_access *a, const uint32_t offset[ISA_LANES],
+                               void *host[ISA_LANES]) {
+    const struct isa_group *g = a->wave->group;
+    uint32_t odd = 0;
+    if (a->wave->memory->lds || !a->lanes || g->lds_bytes < a->bytes ||
+        isa_rows_chosen->highest(offset, a->lanes) > g->lds_bytes - a->bytes)
+        return false;
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        odd |= offset[l];
+    if (a->kind == ISA_ATOMIC && odd & (a->bytes - 1))
+        return false;
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        host[l] = (void *)((uintptr_t)g->lds + offset[l]);
+    return true;
+}
+
 enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[ISA_LANES],
                               void *host[ISA_LANES]) {
     const struct isa_group *g = a->wave->group;
     const struct isa_memory *m = a->wave->memory;
+    if (reach_lds_together(a, offset, host))
+        return ISA_CONTINUE;
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned l = (unsigned)__builtin_ctzll(left);
         if (offset[l] > g->lds_bytes || g->lds_bytes - offset[l] < a->bytes)

@@ -115,6 +115,19 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
             pd[ROWS_##td * ISA_LANES + l] = -flag;                                                 \
         }                                                                                          \
     }
+/* Shifts of 64 bits by the halves low and high, which is faster than to join them first: a is from
+ * 0 to 63, n the same modulo 32, and `on` all ones if a is 32 at least. */
+#define SHIFT2(op, into_low, into_high)                                                            \
+    ROW_FN(row_##op) {                                                                             \
+        (void)pc;                                                                                  \
+        LANES {                                                                                    \
+            u32 a = pa[l] & 63, low = pb[l], high = pb[ISA_LANES + l], n = a & 31, on = -(a >> 5); \
+            (void)low, (void)high;                                                                 \
+            u32 new_low = (into_low), new_high = (into_high);                                      \
+            pd[l] = new_low;                                                                       \
+            pd[ISA_LANES + l] = new_high;                                                          \
+        }                                                                                          \
+    }
 /* Packed f32: two registers, each a row of its own. */
 #define BOTH_LANES LANES_OF(2 * ISA_LANES)
 #define PACKED2(op, ...)                                                                           \
@@ -176,6 +189,7 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
 #undef SAT3
 #undef FLAG2
 #undef FLAG3
+#undef SHIFT2
 #undef PACKED2
 #undef PACKED3
 #undef SCALE
@@ -371,6 +385,7 @@ const struct isa_rows ROWS = {
 #define ROW3             ROW1
 #define FLAG2            ROW1
 #define FLAG3            ROW1
+#define SHIFT2           ROW1
 #define PACKED2          ROW1
 #define PACKED3          ROW1
 #define SCALE            ROW1

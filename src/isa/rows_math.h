@@ -155,8 +155,7 @@ static inline uint32_t dot_u(uint32_t a, uint32_t b, uint32_t c, int bits) {
     return (uint32_t)dot_wide_u(a, b, bits) + c;
 }
 
-/* ---- floats: rules of min, max and med3 are about bits, so that NaNs and zeros come out right
- * ---- */
+/* ---- floats: min, max and med3 compare bits, for NaNs and zeros to come out right ------------ */
 
 /* An integer that orders numbers as they are ordered, -0 before +0. */
 static inline int32_t order_f32(uint32_t a) {
@@ -476,7 +475,7 @@ static inline float div_scale_f32(float a, float b, float c, uint32_t *flag) {
     int is_b = isa_bits(a) == isa_bits(b), is_c = isa_bits(a) == isa_bits(c);
     int far = exponent_f32(c) - exponent_f32(b) >= 96, denormal = is_denormal_f32(b);
     enum { NO = 127 << 23, UP = (127 + 64) << 23, DOWN = (127 - 64) << 23 };
-    /* The later the line, the more it counts. */
+    /* Later lines override earlier ones. */
     uint32_t factor = pick32(exponent_f32(c) <= 23, UP, NO);
     factor = pick32(tiny_quotient, pick32(is_c, UP, NO), factor); /* scale the numerator */
     factor = pick32(tiny_inverse, DOWN, factor);

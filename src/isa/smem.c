@@ -95,7 +95,7 @@ static enum isa_result atomic(struct isa_wave *w, const struct isa_insn *i,
         return result;
     for (unsigned d = 0; d < dwords_of(i); d++)
         data[d][0] = w->sgpr[i->dst + d];
-    struct isa_rows r = { .dst = before,
+    struct isa_data r = { .dst = before,
                           .data = (const uint32_t(*)[ISA_LANES])data,
                           .data1 = (const uint32_t(*)[ISA_LANES])data + rows };
     if (dwords_of(i) == rows)

@@ -1,4 +1,4 @@
-/* stop.c - what a wave says of itself when it stops. */
+/* stop.c - messages about waves that have stopped. */
 #include "isa/exec.h"
 
 enum isa_result isa_stop_unsupported(struct isa_wave *w, const struct isa_insn *i,

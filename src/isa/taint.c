@@ -197,24 +197,20 @@ static bool lanes_before(struct isa_taint *t, struct isa_wave *w, const struct i
 /* Bits of and, or and their kin are defined where one side decides them. */
 static uint64_t decided(const struct isa_insn *i, uint64_t a, uint64_t b, uint64_t ta,
                         uint64_t tb) {
-    const char *name = isa_info[i->op].name;
-    if (strstr(name, "n2_"))
+    uint32_t forms = isa_info[i->op].forms;
+    if (forms & ISA_FORM_BITWISE)
+        return ta | tb;
+    if (forms & ISA_FORM_NEGATED)
         b = ~b;
-    if (strstr(name, "and"))
+    if (forms & ISA_FORM_AND)
         return (ta & tb) | (ta & b) | (tb & a);
     return (ta & tb) | (ta & ~b) | (tb & ~a);
 }
 
-static bool is_logical(const struct isa_insn *i) {
-    const char *name = isa_info[i->op].name;
-    return strstr(name, "s_and") == name || strstr(name, "s_or") == name ||
-           strstr(name, "s_nand") == name || strstr(name, "s_nor") == name;
-}
-
-static bool is_bit_by_bit(const struct isa_insn *i) {
-    const char *name = isa_info[i->op].name;
-    return strstr(name, "s_xor") == name || strstr(name, "s_not") == name ||
-           strstr(name, "s_mov_b") == name || strstr(name, "s_xnor") == name;
+/* Instructions that compute EXEC from a source and EXEC; dst gets what it was, or what it becomes.
+ */
+static bool is_exec_with_source(const struct isa_info *info) {
+    return info->encoding == ISA_ENC_SOP1 && info->forms & ISA_FORM_SETS_EXEC;
 }
 
 static uint64_t value_of(const struct isa_wave *w, const struct isa_insn *i, unsigned s) {
@@ -228,40 +224,48 @@ static uint64_t taint_of(struct isa_taint *t, const struct isa_insn *i, unsigned
     return dwords && i->src[s] < ISA_SGPRS ? isa_taint_scalars(t, i->src[s], dwords) : 0;
 }
 
-static void scalar_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+static uint64_t taint_of_dst(struct isa_taint *t, const struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
-    bool sopk = info->encoding == ISA_ENC_SOPK;
-    uint64_t ta = sopk ? 0 : taint_of(t, i, 0), tb = sopk ? 0 : taint_of(t, i, 1);
-    if (sopk && i->op != ISA_OP_s_movk_i32 && i->op != ISA_OP_s_getreg_b32)
-        ta = isa_taint_scalars(t, i->dst, isa_type_dwords(info->type[0]));
-    bool by_scc = strstr(info->semantics, "+ SCC") || strstr(info->semantics, "- SCC") ||
-                  strstr(info->semantics, "SCC ?") || strstr(info->semantics, "if (SCC)");
-    if (by_scc && t->scc)
+    return info->forms & ISA_FORM_ACC ? isa_taint_scalars(t, i->dst, isa_type_dwords(info->type[0]))
+                                      : 0;
+}
+
+static uint64_t scalar_taint(struct isa_taint *t, const struct isa_wave *w,
+                             const struct isa_insn *i) {
+    const struct isa_info *info = &isa_info[i->op];
+    if (info->forms & ISA_FORM_READS_SCC && !(info->forms & ISA_FORM_SETS_SCC)) /* a choice */
+        return w->scc                       ? taint_of(t, i, 0)
+               : info->forms & ISA_FORM_ACC ? taint_of_dst(t, i)
+                                            : taint_of(t, i, 1);
+    uint64_t ta = taint_of(t, i, 0), tb = taint_of(t, i, 1);
+    if (is_exec_with_source(info))
+        return decided(i, value_of(w, i, 0), t->exec, ta, 0);
+    if (info->forms & (ISA_FORM_AND | ISA_FORM_OR))
+        return decided(i, value_of(w, i, 0), value_of(w, i, 1), ta, tb);
+    if (info->forms & ISA_FORM_BITWISE)
+        return ta | tb;
+    return ta | tb | taint_of_dst(t, i) ? ~UINT64_C(0) : 0;
+}
+
+static void scalar_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    t->bits = scalar_taint(t, w, i);
+    if (isa_info[i->op].forms & ISA_FORM_READS_SCC && t->scc) {
         t->origin = t->scc_origin;
-    bool saves = strstr(info->name, "saveexec") != NULL;
-    if (saves)
-        t->bits = decided(i, value_of(w, i, 0), t->exec, ta, 0);
-    else if (is_logical(i) && !sopk)
-        t->bits = decided(i, value_of(w, i, 0), value_of(w, i, 1), ta, tb);
-    else if (is_bit_by_bit(i))
-        t->bits = ta | tb;
-    else
-        t->bits = ta | tb ? ~UINT64_C(0) : 0;
-    if (by_scc && t->scc)
         t->bits = ~UINT64_C(0);
+    }
     t->any = t->bits != 0;
 }
 
 static void scalar_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
-    bool compares = info->encoding == ISA_ENC_SOPC || strstr(info->name, "s_cmpk") == info->name;
-    if (strstr(info->name, "saveexec")) {
+    if (is_exec_with_source(info)) {
+        bool keeps = i->op != ISA_OP_s_andn1_wrexec_b64 && i->op != ISA_OP_s_andn2_wrexec_b64;
         write_scalars(t, w, i, ISA_EXEC, 2, t->bits);
-        write_scalars(t, w, i, i->dst, 2, 0);
-    } else if (!compares && info->type[0] != ISA_TYPE_NONE) {
+        write_scalars(t, w, i, i->dst, 2, keeps ? 0 : t->bits);
+    } else if (!(info->forms & ISA_FORM_COMPARE) && info->type[0] != ISA_TYPE_NONE) {
         write_scalars(t, w, i, i->dst, isa_type_dwords(info->type[0]), t->bits);
     }
-    if (compares || strstr(info->semantics, "SCC =")) {
+    if (info->forms & ISA_FORM_SETS_SCC) {
         t->scc = t->any;
         t->scc_origin = t->origin;
     }

@@ -2,15 +2,15 @@
  *
  * A vector register has one bit per lane: its value there is undefined. A scalar register has one
  * bit per bit, because masks of lanes are kept in them. What is computed from an undefined value is
- * undefined, with these exceptions, all of which hide something and accuse nobody: a dword of which
- * some bytes are defined counts as defined; results of matrix instructions, and of lanes that read
- * other lanes by DPP or swizzles, are defined.
+ * undefined, with these exceptions, each of which may miss a use but never reports one wrongly: a
+ * dword of which some bytes are defined counts as defined; results of matrix instructions, and of
+ * lanes that read other lanes by DPP or swizzles, are defined.
  *
- * Undefined values may be copied and stored to LDS and scratch. They are told when they become an
- * address, decide a branch (or which lanes go on), or are stored to global memory; then they count
- * as defined, so that one mistake is told once.
+ * Undefined values may be copied and stored to LDS and scratch. They are reported when they become
+ * an address, decide a branch (or which lanes go on), or are stored to global memory; then they
+ * count as defined, so that one mistake is reported once.
  *
- * Which memory is defined the caller knows. A taint belongs to one wave and its thread. */
+ * The caller knows which memory is defined. A taint belongs to one wave and its thread. */
 #ifndef ISA_TAINT_H
 #define ISA_TAINT_H
 

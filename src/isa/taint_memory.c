@@ -149,7 +149,7 @@ static void follow(struct isa_taint *t, struct isa_wave *w, const struct isa_ins
     bool ds = isa_info[i->op].encoding == ISA_ENC_DS;
     bool returns = isa_info[i->op].type[0] != ISA_TYPE_NONE &&
                    (a->kind == ISA_LOAD || ds || i->memory & ISA_MEM_GLC);
-    bool whole = !strstr(isa_info[i->op].name, "d16");
+    bool whole = !(isa_info[i->op].forms & ISA_FORM_HALF);
     for (unsigned d = 0; d < (a->bytes + 3) / 4; d++) {
         uint64_t data =
             a->kind == ISA_LOAD ? 0 : data_mask(t, data_code(i, ds ? n : 0), d + (ds ? 0 : row));

@@ -27,7 +27,7 @@ static inline uint64_t isa_taint_scalars(struct isa_taint *t, unsigned code, uns
     return bits;
 }
 
-/* Tells that t->origin was used. */
+/* Reports that t->origin was used. */
 static inline void isa_taint_use(struct isa_taint *t, const struct isa_wave *w,
                                  const struct isa_insn *i, enum isa_taint_use how, unsigned lane) {
     t->host->used(t->host->context, w, i, how, t->origin, lane);

@@ -1,7 +1,7 @@
 /* through.c - pointer arguments along the paths of a kernel (paths.h); see through.h.
  *
  * A vector register written while some lanes are off is the new value's only as long as no other
- * lanes come back: when EXEC grows, pointers in such registers are nobody's. */
+ * lanes come back: when EXEC grows, pointers in such registers belong to no argument. */
 #include "isa/through.h"
 
 #include "isa/paths.h"
@@ -46,7 +46,7 @@ static bool is_pointer(uint8_t v) {
     return v >= KERNARG;
 }
 
-/* A pointer and numbers make a pointer; anything else with pointers in it is nobody's. */
+/* A pointer and numbers make a pointer; anything else made of pointers belongs to no argument. */
 static uint8_t sum(uint8_t a, uint8_t b) {
     if (a == NOBODY || b == NOBODY || (is_pointer(a) && is_pointer(b)))
         return NOBODY;
@@ -105,16 +105,9 @@ enum rule {
 };
 
 static enum rule rule_of(const struct isa_insn *i) {
-    switch (i->op) {
-    case ISA_OP_s_mov_b32:
-    case ISA_OP_s_mov_b64:
-    case ISA_OP_v_mov_b32:
-    case ISA_OP_v_mov_b64:
-    case ISA_OP_v_readfirstlane_b32:
-    case ISA_OP_v_accvgpr_read_b32:
-    case ISA_OP_v_accvgpr_write_b32:
-    case ISA_OP_v_accvgpr_mov_b32:
+    if (isa_info[i->op].forms & ISA_FORM_MOVE)
         return MOVES;
+    switch (i->op) {
     case ISA_OP_s_add_u32:
     case ISA_OP_s_add_i32:
     case ISA_OP_s_addc_u32:
@@ -199,9 +192,6 @@ static void follow_arithmetic(struct state *s, const struct isa_insn *i) {
     enum rule rule = i->form == ISA_AS_SDWA || i->form == ISA_AS_DPP ? BLENDS : rule_of(i);
     bool scalar = info->encoding <= ISA_ENC_SOPC, reads_dst = info->forms & ISA_FORM_ACC;
     uint8_t v[32];
-    if (i->op == ISA_OP_v_writelane_b32 || strstr(info->name, "s_cmov") == info->name ||
-        (info->encoding == ISA_ENC_SOPK && i->op != ISA_OP_s_movk_i32))
-        reads_dst = true;
     if (info->encoding == ISA_ENC_SOPC || dwords > 32)
         return;
     for (unsigned d = 0; d < dwords; d++) {
@@ -215,7 +205,7 @@ static void follow_arithmetic(struct state *s, const struct isa_insn *i) {
     if (info->forms & ISA_FORM_SDST)
         for (unsigned d = 0; d < 2; d++)
             set(s, i->sdst + d, NUMBER);
-    if (strstr(info->name, "saveexec") || strstr(info->name, "wrexec"))
+    if (scalar && info->forms & ISA_FORM_SETS_EXEC)
         for (unsigned d = 0; d < 2; d++)
             set(s, i->dst + d, NUMBER);
 }

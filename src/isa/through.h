@@ -3,7 +3,7 @@
  * Found without running the code: what registers hold is followed from the kernarg segment along
  * every path, until nothing changes. A pointer stays that argument's when something is added to
  * it, when it is moved, masked, or chosen between itself and a number; whatever else is made of
- * pointers, and what differs from path to path or from lane to lane, is nobody's. So an
+ * pointers, and what differs from path to path or from lane to lane, belongs to no argument. So an
  * instruction has an argument only if there is no other that its address could come from - unless
  * the program itself adds the distance between two allocations to a pointer, which C++ does not
  * allow.

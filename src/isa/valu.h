@@ -46,4 +46,7 @@ int isa_valu_has(enum isa_op op);
 /* For isa_bind(): sets exec and kernel if there is a row function. */
 int isa_valu_bind(struct isa_insn *i);
 
+/* The same for one that isa_valu_bind() has bound: a shorter way, if its form allows one. */
+void isa_plain_bind(struct isa_insn *i);
+
 #endif

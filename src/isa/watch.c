@@ -1,5 +1,5 @@
-/* watch.c - the loop that runs waves which somebody watches: instruction by instruction, with a
- * word before some of them. isa_run() knows nothing of it and pays nothing for it. */
+/* watch.c - the loop that runs watched waves: instruction by instruction, with a callback before
+ * some of them. isa_run() knows nothing of it and pays nothing for it. */
 #include "isa/watch.h"
 
 #include "isa/exec.h"

@@ -13,13 +13,13 @@ struct isa_watch {
     void (*woken)(void *context, struct isa_wave *w);
     /* The wave has waited for its memory instructions. May be NULL. */
     void (*waited)(void *context, struct isa_wave *w);
-    /* Held while a memory instruction is executed, its callbacks included, so that what callbacks
-     * see happens in the order in which it does. NULL: none. */
+    /* Held while a memory instruction is executed, its callbacks included, so that callbacks see
+     * accesses in the order in which they happen. NULL: none. */
     struct spin *lock;
     /* An instruction was executed. May be NULL. */
     void (*executed)(const struct isa_insn *i);
-    struct isa_taint *taint;       /* follows undefined values; NULL: nobody does */
-    struct isa_taint *approximate; /* follows approximate values; NULL: nobody does */
+    struct isa_taint *taint;       /* follows undefined values; NULL: they are not followed */
+    struct isa_taint *approximate; /* follows approximate values; NULL: they are not followed */
     bool whole_wave; /* all lanes are on, to save or restore a register of the whole wave */
 };
 

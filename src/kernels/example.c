@@ -135,6 +135,22 @@ struct kern_matmul_gate_up example_matmul_gate_up(struct example *x,
     return a;
 }
 
+struct kern_matmul_gate_up example_activated_gate_up(struct example *x,
+                                                     const enum tensor_type types[2],
+                                                     uint32_t tokens, uint32_t hidden, uint32_t dim,
+                                                     uint32_t out_run, bool ungated) {
+    struct kern_matmul_gate_up a = example_matmul_gate_up(x, types, tokens, hidden, dim);
+    a.activated = true;
+    a.biased = a.ungated = ungated;
+    a.out_run = out_run;
+    a.out_levels = example_levels_room(x, tokens, hidden, out_run);
+    a.counts = example_room(x, TENSOR_TYPE_I32, KERN_TILES(tokens, hidden) * sizeof(int32_t));
+    if (a.counts.ptr)
+        memset(a.counts.ptr, 0, a.counts.bytes);
+    a.bias = example_tensor(x, TENSOR_TYPE_F32, 1, hidden);
+    return a;
+}
+
 struct kern_matmul_activate example_matmul_activate(struct example *x,
                                                     const enum tensor_type types[2],
                                                     uint32_t tokens, uint32_t hidden, uint32_t dim,

@@ -40,6 +40,10 @@ struct kern_matmul_gate_up example_matmul_gate_up(struct example *x,
                                                   const enum tensor_type types[2], uint32_t tokens,
                                                   uint32_t hidden, uint32_t dim);
 /* types[1] is not used by an activation without a gate. */
+struct kern_matmul_gate_up example_activated_gate_up(struct example *x,
+                                                     const enum tensor_type types[2],
+                                                     uint32_t tokens, uint32_t hidden, uint32_t dim,
+                                                     uint32_t out_run, bool ungated);
 struct kern_matmul_activate example_matmul_activate(struct example *x,
                                                     const enum tensor_type types[2],
                                                     uint32_t tokens, uint32_t hidden, uint32_t dim,

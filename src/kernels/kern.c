@@ -333,10 +333,12 @@ static enum rc check_view(const struct spec *s, const struct spec_view *v, const
 static bool is_beyond_gpu(enum kern_id id, const void *arguments) {
     const struct kern_attention *attention = arguments;
     const struct kern_matmul_activate *activate = arguments;
+    const struct kern_matmul_gate_up *gate_up = arguments;
     const struct kern_attention_step *step = arguments;
     return (id == KERN_attention && attention->head_size > KERN_HEAD_MAX) ||
            (id == KERN_attention_step && step->head_size > KERN_HEAD_MAX) ||
-           (id == KERN_matmul_activate && activate->tokens > KERN_FEW);
+           (id == KERN_matmul_activate && activate->tokens > KERN_FEW) ||
+           (id == KERN_matmul_gate_up && gate_up->activated && gate_up->tokens <= KERN_FEW);
 }
 
 static enum rc launch(kern_device *d, enum kern_id id, hipStream_t stream, const void *arguments,

@@ -73,11 +73,17 @@ static void test_rmsnorm(struct selftest *s) {
 }
 
 static void test_rmsnorm_add(struct selftest *s) {
-    struct kern_rmsnorm_add a = { .rows = TOKENS, .dim = DIM, .eps = 1e-5f };
-    a.out = floats(s, TOKENS, DIM);
-    a.x = floats(s, TOKENS, DIM);
-    a.weight = floats(s, 1, DIM);
-    compare(s, KERN_rmsnorm_add, &a, FLOATS);
+    for (uint32_t normed = 0; normed <= 1; normed++) {
+        struct kern_rmsnorm_add a = { .rows = TOKENS, .dim = DIM, .normed = normed, .eps = 1e-5f };
+        a.run = normed * 32;
+        a.out = floats(s, TOKENS, DIM);
+        a.x = floats(s, TOKENS, DIM);
+        a.weight = floats(s, 1, DIM);
+        a.next = floats(s, TOKENS, DIM);
+        a.next_weight = floats(s, 1, DIM);
+        a.levels = example_levels_room(&s->x, TOKENS, DIM, a.run);
+        compare(s, KERN_rmsnorm_add, &a, FLOATS);
+    }
 }
 
 static void test_layernorm(struct selftest *s) {
@@ -133,6 +139,12 @@ static void test_matmul_gate_up(struct selftest *s) {
     static const enum tensor_type types[] = { TENSOR_TYPE_Q4_K, TENSOR_TYPE_F16 };
     for (uint32_t tokens = 1; tokens <= 17; tokens += 16) {
         struct kern_matmul_gate_up a = example_matmul_gate_up(&s->x, types, tokens, 72, DIM);
+        compare(s, KERN_matmul_gate_up, &a, ROUNDED);
+    }
+    for (uint32_t run = 0; run <= 32; run += 16) {
+        struct kern_matmul_gate_up a =
+            example_activated_gate_up(&s->x, types, 66, run ? 160 : 130, DIM, run, run == 16);
+        a.gelu = run == 32;
         compare(s, KERN_matmul_gate_up, &a, ROUNDED);
     }
 }

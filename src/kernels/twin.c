@@ -173,6 +173,8 @@ static struct quantised find_quantised(const struct twins *t) {
     const struct kern_layernorm *layer = arguments;
     const struct kern_matmul_activate *activate = arguments;
     const struct kern_attention_step *step = arguments;
+    const struct kern_matmul_gate_up *both = arguments;
+    const struct kern_rmsnorm_add *add = arguments;
     switch (t->id) {
     case KERN_rmsnorm:
         return (struct quantised){ &rms->levels, &rms->out, rms->rows, rms->dim, rms->run };
@@ -182,6 +184,12 @@ static struct quantised find_quantised(const struct twins *t) {
     case KERN_matmul_activate:
         return (struct quantised){ &activate->out_levels, &activate->out, activate->tokens,
                                    activate->hidden, activate->out_run };
+    case KERN_matmul_gate_up:
+        return (struct quantised){ &both->out_levels, &both->gate, both->tokens, both->hidden,
+                                   both->activated ? both->out_run : 0 };
+    case KERN_rmsnorm_add:
+        return (struct quantised){ &add->levels, &add->next, add->rows, add->dim,
+                                   add->normed ? add->run : 0 };
     case KERN_attention_step:
         return (struct quantised){ &step->levels, &step->out, step->tokens,
                                    step->heads * step->head_size, step->run };

@@ -294,26 +294,35 @@ static char direction_of_call(struct lex call) {
     return 0;
 }
 
+/* Copies of whole ranges, which have a checked counterpart. */
+static const struct plain_copy {
+    const char *name;
+    bool async;
+    char direction; /* 0: its arguments say it */
+} plain_copies[] = {
+    { "hipMemcpy", false, 0 },           { "hipMemcpy_spt", false, 0 },
+    { "hipMemcpyAsync", true, 0 },       { "hipMemcpyAsync_spt", true, 0 },
+    { "hipMemcpyWithStream", true, 0 },  { "hipMemcpyHtoD", false, 'H' },
+    { "hipMemcpyDtoH", false, 'D' },     { "hipMemcpyDtoD", false, 'B' },
+    { "hipMemcpyHtoDAsync", true, 'H' }, { "hipMemcpyDtoHAsync", true, 'D' },
+    { "hipMemcpyDtoDAsync", true, 'B' },
+};
+
+/* What to call instead of the copy; "" if there is no such function. */
 static const char *instead_of(const char *name, char direction) {
-    bool async = strstr(name, "Async") || strstr(name, "WithStream");
-    static const char *const other[] = { "2D",    "3D",   "Array", "Symbol", "Peer", "Param",
-                                         "Batch", "AtoH", "HtoA",  "AtoA",   "AtoD", "DtoA" };
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (strstr(name, other[i]))
-            return "";
-    if (strstr(name, "DtoH"))
-        direction = 'D';
-    else if (strstr(name, "HtoD"))
-        direction = 'H';
-    else if (strstr(name, "DtoD"))
-        direction = 'B';
-    switch (direction) {
+    const struct plain_copy *c = NULL;
+    for (size_t i = 0; i < sizeof plain_copies / sizeof *plain_copies; i++)
+        if (!strcmp(plain_copies[i].name, name))
+            c = &plain_copies[i];
+    if (!c)
+        return "";
+    switch (c->direction ? c->direction : direction) {
     case 'D':
-        return async ? "gcore_d2h_copy_async" : "gcore_d2h_copy";
+        return c->async ? "gcore_d2h_copy_async" : "gcore_d2h_copy";
     case 'H':
-        return async ? "gcore_h2d_copy_async" : "gcore_h2d_copy";
+        return c->async ? "gcore_h2d_copy_async" : "gcore_h2d_copy";
     case 'B':
-        return async ? "gcore_d2d_copy_async" : "gcore_d2d_copy";
+        return c->async ? "gcore_d2d_copy_async" : "gcore_d2d_copy";
     default:
         return "gcore_copy";
     }

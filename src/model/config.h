@@ -119,7 +119,7 @@ enum config_tensor {
     CONFIG_TENSOR_COUNT,
 };
 
-enum config_tensor_kind { CONFIG_MATRIX, CONFIG_VECTOR };
+enum config_tensor_kind { CONFIG_MATRIX, CONFIG_VECTOR, CONFIG_NORM };
 
 struct config_tensor_spec {
     enum config_tensor id;

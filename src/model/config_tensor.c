@@ -145,7 +145,7 @@ const struct gguf_tensor *config_find_tensor(const gguf *g, enum config_tensor i
 }
 
 bool config_kind_allows(enum config_tensor_kind kind, enum tensor_type type) {
-    return kind == CONFIG_VECTOR ? tensor_type_is_float(type) : tensor_type_is_computable(type);
+    return kind == CONFIG_MATRIX ? tensor_type_is_computable(type) : tensor_type_is_float(type);
 }
 
 uint64_t config_parameter_count(const struct config *c) {

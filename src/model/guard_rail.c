@@ -92,7 +92,7 @@ static void check_tensor(const struct config_tensor_spec *s, const struct gguf_t
     }
     if (!config_kind_allows(s->kind, t->type))
         add_row(r, s->name, "%s\n%s",
-                s->kind == CONFIG_VECTOR ? "F32, F16 or BF16" : "a type greta computes with",
+                s->kind == CONFIG_MATRIX ? "a type greta computes with" : "F32, F16 or BF16",
                 tensor_type_name(t->type));
 }
 

@@ -89,7 +89,7 @@ static struct recipe plan_tensor(const struct synth *s, const struct config_tens
     float per_input = 1 / sqrtf((float)t->ne[0]);
     struct recipe r = { .seed = mix64(s->o->seed ^ hash_bytes(t->name, strlen(t->name), 0)) };
     struct quant_mix_model m = { s->c.layers, s->c.heads, s->c.kv_heads, s->c.tied };
-    r.type = t->kind == CONFIG_VECTOR ? TENSOR_TYPE_F32
+    r.type = t->kind != CONFIG_MATRIX ? TENSOR_TYPE_F32
                                       : quant_mix_choose(s->o->mix, &m, t->name, t->ne[0]);
     switch (t->id) {
     case CONFIG_TENSOR_TOKEN_EMBD: /* tied, it also makes the logits */
@@ -112,8 +112,8 @@ static struct recipe plan_tensor(const struct synth *s, const struct config_tens
         r.compute = fill_short_factors;
         break;
     default:
-        r.deviation = t->kind == CONFIG_VECTOR ? 0.1f : per_input;
-        r.mean = strstr(t->name, "_norm.weight") ? 1 : 0;
+        r.deviation = t->kind == CONFIG_MATRIX ? per_input : 0.1f;
+        r.mean = t->kind == CONFIG_NORM ? 1 : 0;
     }
     return r;
 }
@@ -235,8 +235,6 @@ enum rc synth_write(const char *path, const struct synth_options *o, struct err 
     }
     if (!rc)
         rc = add_tensors(w, &s, e);
-    if (!rc)
-        rc = gguf_writer_begin(w, e);
     struct gguf_fill how = { .make = make,
                              .user = &s,
                              .threads = o->threads,
@@ -244,9 +242,7 @@ enum rc synth_write(const char *path, const struct synth_options *o, struct err 
                              .progress_user = o->progress_user,
                              .cancel = o->cancel };
     if (!rc)
-        rc = gguf_fill_run(w, &how, e);
-    if (!rc)
-        rc = gguf_writer_commit(w, e);
+        rc = gguf_fill_write(w, &how, e);
     gguf_writer_close(&w);
     free(s.recipes);
     return rc;

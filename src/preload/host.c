@@ -24,7 +24,7 @@
 
 enum { KEPT = 4096 }; /* a power of two; older copies are forgotten, and that is said */
 
-static struct spin lock;
+static struct spin *lock;
 static struct audit_host_use kept[KEPT]; /* bytes 0: none */
 static uint32_t stack_of[KEPT];          /* the thread on whose stack it is; 0: elsewhere */
 static unsigned next_kept;
@@ -75,7 +75,7 @@ static uint32_t note_stack(const struct audit_host_use *use) {
 
 static void keep(const struct audit_host_use *use) {
     uint32_t thread = note_stack(use);
-    if (!preload_enter(&lock))
+    if (!preload_enter(lock))
         return;
     struct audit_host_use *last = &kept[(next_kept - 1) % KEPT];
     if (last->address == use->address && last->bytes == use->bytes && last->stream == use->stream &&
@@ -93,7 +93,7 @@ static void keep(const struct audit_host_use *use) {
         atomic_store_explicit(&count, atomic_load_explicit(&count, memory_order_relaxed) + more,
                               memory_order_release);
     }
-    preload_leave(&lock);
+    preload_leave(lock);
 }
 
 static void queued(const struct audit_host_use *use) {
@@ -153,7 +153,7 @@ static void going_slow(uint64_t at, uint64_t bytes, struct going by) {
     int saved = errno;
     /* The runtime gives its own memory back where its rules allow it. */
     bool programs = !preload_is_internal(by.caller);
-    if (preload_enter(&lock)) {
+    if (preload_enter(lock)) {
         forget_finished();
         for (size_t i = 0; i < KEPT; i++) {
             struct audit_host_use *use = &kept[i];
@@ -163,14 +163,14 @@ static void going_slow(uint64_t at, uint64_t bytes, struct going by) {
                 record_free(use, at, bytes, by);
             use->bytes = 0;
         }
-        preload_leave(&lock);
+        preload_leave(lock);
     }
     errno = saved;
 }
 
 /* Of what the thread has on its stack, that below the end is gone. */
 static void stack_ends(uint64_t stack_end, const void *caller) {
-    if (!preload_enter(&lock))
+    if (!preload_enter(lock))
         return;
     int saved = errno;
     uint32_t me = audit_thread_id();
@@ -190,7 +190,7 @@ static void stack_ends(uint64_t stack_end, const void *caller) {
         use->bytes = 0;
     }
     audit_me()->stack_use = lowest_left;
-    preload_leave(&lock);
+    preload_leave(lock);
     errno = saved;
 }
 
@@ -204,6 +204,17 @@ static void returned(uint64_t stack_end, const void *caller) {
 void host_thread_ends(void) {
     if (audit_thread.stack_use && preload_is_recording())
         stack_ends(UINT64_MAX, NULL);
+}
+
+/* A thread that held the lock is not here, and copies of the parent are nothing to this process. */
+void host_forked(void) {
+    if (!next_kept)
+        return;
+    spin_unlock(lock);
+    memset(kept, 0, sizeof kept);
+    atomic_store_explicit(&count, 0, memory_order_relaxed);
+    atomic_store_explicit(&lowest, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&highest, 0, memory_order_relaxed);
 }
 
 /* [at, at + bytes) is about to go away. */
@@ -287,6 +298,7 @@ void host_start(void) {
         .returned = returned,
     };
     bool watch = env_flag(ENV_GCORE_WATCH_HOST);
+    lock = preload_new_lock();
     signals_start(watch);
     audit.host = watch && watch_start() ? &watching : &plain;
 }

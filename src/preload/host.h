@@ -18,6 +18,9 @@ void host_start(void);
 /* The calling thread has returned from its last function: its stack is gone. */
 void host_thread_ends(void);
 
+/* In a child of fork: what the parent has queued is none of its business. */
+void host_forked(void);
+
 /* True if the host has not waited for the copy yet. */
 bool host_is_pending(const struct audit_host_use *use);
 

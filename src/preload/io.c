@@ -2,40 +2,64 @@
  *
  * The kernel finds a page closed and fails where the program would have met the handler that
  * watch.c waits for. So the pages that a call touches are open while it lasts. Without watches that
- * is one comparison. The list of functions is io.def. Three are not in it: ioctl() and syscall()
- * take anything, and io_uring and the like have the system work on memory when the call is long
- * over: where they are used nothing is watched any more.
+ * is one comparison. The list of functions is io.def. Not in it: functions without a fixed number
+ * of arguments; ioctl() and syscall(), which take anything; and io_uring and the like, which have
+ * the system work on memory when the call is long over: where they are used nothing is watched any
+ * more.
  *
  * What a program does without the C library, with system call instructions of its own, cannot be
  * seen here, but for an io_uring, whose descriptor tells (watch.c).
  *
  * All of these may be called in a signal handler or in a forked child, where the dynamic linker
  * cannot be asked: it is asked when the library starts. */
+#include <aio.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/shm.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #undef fread_unlocked /* macros, where there is optimisation */
 #undef fwrite_unlocked
+#undef fputs_unlocked
 
 #include "preload/next.h"
 #include "preload/preload.h"
@@ -52,6 +76,13 @@ struct call {
 static void touch(struct call *c, const void *memory, uint64_t bytes, bool writes) {
     if (memory)
         watch_open(&c->pass, (uint64_t)(uintptr_t)memory, bytes, writes, c->caller);
+}
+
+/* How long it is is found out with the pages open that its beginning is on. */
+static void touch_text(struct call *c, const char *text) {
+    touch(c, text, 1, false);
+    if (text && watch_is_on())
+        touch(c, text, strlen(text) + 1, false);
 }
 
 /* A list that the system will refuse is not looked at. */
@@ -97,11 +128,25 @@ extern int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *limit,
 extern size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f);
 extern ssize_t __readlink_chk(const char *restrict path, char *restrict p, size_t n, size_t room);
 
+/* They take one argument more than they are declared with, if any. */
+#define EACH_VARIED                                                                                \
+    VARIED(open)                                                                                   \
+    VARIED(open64)                                                                                 \
+    VARIED(openat)                                                                                 \
+    VARIED(openat64)                                                                               \
+    VARIED(fcntl)                                                                                  \
+    VARIED(fcntl64)                                                                                \
+    VARIED(prctl)                                                                                  \
+    VARIED(semctl)                                                                                 \
+    VARIED(ioctl)                                                                                  \
+    VARIED(syscall)
+
 static struct {
 #define IO(result, name, params, args, touches) __typeof__(&name) name;
 #include "preload/io.def"
-    __typeof__(&ioctl) ioctl;
-    __typeof__(&syscall) syscall;
+#define VARIED(name) __typeof__(&name) name;
+    EACH_VARIED
+#undef VARIED
 } next;
 
 #define FIND(name)                                                                                 \
@@ -113,8 +158,9 @@ static struct {
 __attribute__((constructor)) static void prepare(void) {
 #define IO(result, name, params, args, touches) FIND(name);
 #include "preload/io.def"
-    FIND(ioctl);
-    FIND(syscall);
+#define VARIED(name) FIND(name);
+    EACH_VARIED
+#undef VARIED
 }
 
 #define IN(p, n)           touch(&call, p, n, false);
@@ -125,32 +171,94 @@ __attribute__((constructor)) static void prepare(void) {
 #define MESSAGE_OUT(p)     touch_message(&call, p, true);
 #define MESSAGES_IN(p, n)  touch_messages(&call, p, n, false);
 #define MESSAGES_OUT(p, n) touch_messages(&call, p, n, true);
-#define AGAIN              again = true;
+#define TEXT(p)            touch_text(&call, p);
+#define AGAIN              again = AGAIN_ERRNO;
+#define AGAIN_NUMBER       again = AGAIN_RESULT;
+#define AGAIN_LAST         again = AGAIN_NEVER_BACK;
 #define SENDS(fd)          pipes_before_write(fd, call.caller);
 #define RECEIVES(fd)       receives = fd;
 
-/* Whether the call failed because of a closed page, of which there are none now. */
-static bool is_to_be_repeated(struct call *c, bool again, bool failed) {
-    return again && failed && errno == EFAULT && watch_open_all(&c->pass, c->caller);
+enum again { AGAIN_NOT, AGAIN_ERRNO, AGAIN_RESULT, AGAIN_NEVER_BACK };
+
+/* Whether the call failed because of a closed page, of which there are none now. is_efault: it
+ * returned that number. */
+static bool is_to_be_repeated(struct call *c, enum again again, bool failed, bool is_efault) {
+    if (again == AGAIN_NOT || (again == AGAIN_RESULT ? !is_efault : !failed || errno != EFAULT))
+        return false;
+    return again == AGAIN_NEVER_BACK ? watch_end_present() : watch_open_all(&c->pass, c->caller);
 }
+
+#define FAILED(got)                                                                                \
+    _Generic((got), FILE * : !(got), DIR * : !(got), char * : !(got), default                      \
+             : (got) == (__typeof__(got)) - 1)
 
 /* Somebody else's constructor may come before ours. */
 #define IO(result, name, params, args, touches)                                                    \
     PRELOAD_EXPORT result name params {                                                            \
         struct call call = { .caller = __builtin_return_address(0) };                              \
-        bool again = false;                                                                        \
+        enum again again = AGAIN_NOT;                                                              \
         int receives = -1;                                                                         \
         if (__builtin_expect(!next.name, 0))                                                       \
             FIND(name);                                                                            \
+        if (!preload_is_ready())                                                                   \
+            return next.name args;                                                                 \
         touches result got = next.name args;                                                       \
-        if (__builtin_expect(is_to_be_repeated(&call, again, got == (result)-1), 0))               \
+        if (__builtin_expect(is_to_be_repeated(&call, again, FAILED(got), got == (result)EFAULT),  \
+                             0))                                                                   \
             got = next.name args;                                                                  \
         watch_close(&call.pass);                                                                   \
-        if (receives >= 0 && (ssize_t)got > 0)                                                     \
+        if (receives >= 0 && !FAILED(got))                                                         \
             pipes_after_read(receives, call.caller);                                               \
         return got;                                                                                \
     }
 #include "preload/io.def"
+
+/* ---- calls with an argument that may be missing ---------------------------------------------- */
+
+/* It is handed on whatever it is, as the C library does. */
+#define OPENS(name, params, args, last)                                                            \
+    PRELOAD_EXPORT int name params {                                                               \
+        struct call call = { .caller = __builtin_return_address(0) };                              \
+        va_list more;                                                                              \
+        va_start(more, last);                                                                      \
+        unsigned long arg = va_arg(more, unsigned long);                                           \
+        va_end(more);                                                                              \
+        if (__builtin_expect(!next.name, 0))                                                       \
+            FIND(name);                                                                            \
+        if (!preload_is_ready())                                                                   \
+            return next.name args;                                                                 \
+        int got = next.name args;                                                                  \
+        if (__builtin_expect(is_to_be_repeated(&call, AGAIN_ERRNO, got == -1, false), 0))          \
+            got = next.name args;                                                                  \
+        watch_close(&call.pass);                                                                   \
+        return got;                                                                                \
+    }
+OPENS(open, (const char *path, int flags, ...), (path, flags, arg), flags)
+OPENS(open64, (const char *path, int flags, ...), (path, flags, arg), flags)
+OPENS(openat, (int at, const char *path, int flags, ...), (at, path, flags, arg), flags)
+OPENS(openat64, (int at, const char *path, int flags, ...), (at, path, flags, arg), flags)
+OPENS(fcntl, (int fd, int what, ...), (fd, what, arg), what)
+OPENS(fcntl64, (int fd, int what, ...), (fd, what, arg), what)
+OPENS(semctl, (int id, int number, int what, ...), (id, number, what, arg), what)
+
+PRELOAD_EXPORT int prctl(int what, ...) {
+    struct call call = { .caller = __builtin_return_address(0) };
+    unsigned long a[4];
+    va_list more;
+    va_start(more, what);
+    for (int i = 0; i < 4; i++)
+        a[i] = va_arg(more, unsigned long);
+    va_end(more);
+    if (__builtin_expect(!next.prctl, 0))
+        FIND(prctl);
+    if (!preload_is_ready())
+        return next.prctl(what, a[0], a[1], a[2], a[3]);
+    int got = next.prctl(what, a[0], a[1], a[2], a[3]);
+    if (__builtin_expect(is_to_be_repeated(&call, AGAIN_ERRNO, got == -1, false), 0))
+        got = next.prctl(what, a[0], a[1], a[2], a[3]);
+    watch_close(&call.pass);
+    return got;
+}
 
 /* ---- calls that may do anything -------------------------------------------------------------- */
 
@@ -162,6 +270,8 @@ PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...) {
     va_end(args);
     if (__builtin_expect(!next.ioctl, 0))
         FIND(ioctl);
+    if (!preload_is_ready())
+        return next.ioctl(fd, request, p);
     watch_open_all(&call.pass, call.caller);
     int r = next.ioctl(fd, request, p);
     watch_close(&call.pass);
@@ -204,6 +314,8 @@ PRELOAD_EXPORT long syscall(long number, ...) {
     va_end(args);
     if (__builtin_expect(!next.syscall, 0))
         FIND(syscall);
+    if (!preload_is_ready())
+        return next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (is_async(number) && !preload_is_internal(call.caller))
         watch_end_all();
     else if (!is_harmless(number))
@@ -214,13 +326,14 @@ PRELOAD_EXPORT long syscall(long number, ...) {
     long r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     if (futex && (r != -1 || errno != EFAULT))
         threads_after_futex((const void *)a[0], (int)a[1], (unsigned)a[2], call.caller);
-    if (is_to_be_repeated(&call, is_harmless(number), r == -1))
+    if (is_to_be_repeated(&call, is_harmless(number) ? AGAIN_ERRNO : AGAIN_NOT, r == -1, false))
         r = next.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     watch_close(&call.pass);
     return r;
 }
 
-/* liburing and libaio make their system calls by themselves. */
+/* liburing and libaio make their system calls by themselves, the C library's own in threads that it
+ * has for that. */
 #define ENDS_WATCHING(name, params, args)                                                          \
     PRELOAD_EXPORT int name params;                                                                \
     PRELOAD_EXPORT int name params {                                                               \
@@ -233,3 +346,14 @@ PRELOAD_EXPORT long syscall(long number, ...) {
 ENDS_WATCHING(io_uring_queue_init, (unsigned n, void *ring, unsigned flags), (n, ring, flags))
 ENDS_WATCHING(io_uring_queue_init_params, (unsigned n, void *ring, void *p), (n, ring, p))
 ENDS_WATCHING(io_setup, (int n, void *queue), (n, queue))
+ENDS_WATCHING(aio_read, (struct aiocb * request), (request))
+ENDS_WATCHING(aio_read64, (struct aiocb64 * request), (request))
+ENDS_WATCHING(aio_write, (struct aiocb * request), (request))
+ENDS_WATCHING(aio_write64, (struct aiocb64 * request), (request))
+ENDS_WATCHING(lio_listio64,
+              (int mode, struct aiocb64 *const list[restrict], int n,
+               struct sigevent *restrict how),
+              (mode, list, n, how))
+ENDS_WATCHING(lio_listio,
+              (int mode, struct aiocb *const list[restrict], int n, struct sigevent *restrict how),
+              (mode, list, n, how))

@@ -3,8 +3,9 @@
  * An OpenMP runtime makes its threads wait for each other by atomics, which threads.c cannot see.
  * But it offers itself to tools: it asks for ompt_start_tool() when it starts, and then calls back
  * where parallel regions, barriers, locks and tasks begin and end (OpenMP 5.0, chapter 4). LLVM's
- * runtime does, which is the one of hipcc; GNU's does not. There are no headers of it here: what is
- * needed of the interface is declared below.
+ * runtime does, which is the one of hipcc. There are no headers of it here: what is needed of the
+ * interface is declared below. GNU's runtime does not, but code of gcc calls it by a few functions,
+ * which are exported here instead; of tasks nothing is heard there.
  *
  * A region's data word stands for the region: who opens it releases it, each of its threads
  * acquires it when it begins. A barrier is released by all that come to it and then acquired by
@@ -13,6 +14,7 @@
  * which whoever waits for tasks acquires: that orders no less than the rules do. */
 #include <stddef.h>
 
+#include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/threads.h"
 
@@ -46,9 +48,9 @@ struct start {
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Objects are numbers that no address is. A region has a range of them: itself, its tasks, and its
- * barriers, by turns. */
-enum { REGION_TASKS = 1, REGION_BARRIERS = 2, REGION_NUMBERS = 32 };
+/* Objects are numbers that no address is. A region has a range of them: itself, its tasks, its end,
+ * and its barriers, by turns. */
+enum { REGION_TASKS = 1, REGION_END = 2, REGION_BARRIERS = 3, REGION_NUMBERS = 32 };
 static const uint64_t OPENMP = UINT64_C(1) << 60;
 static _Atomic uint64_t last_number;
 static __thread uint64_t region __attribute__((tls_model("initial-exec")));
@@ -120,6 +122,105 @@ static void on_task_schedule(union data *before, int status, union data *next) {
     if (next && next->value)
         threads_acquire(object(next->value), NULL);
 }
+
+/* ---- GNU's runtime --------------------------------------------------------------------------- */
+
+typedef void (*body)(void *data);
+struct gnu_region {
+    body run;
+    void *data;
+    uint64_t number;
+};
+
+static struct gnu_region gnu_begin(body run, void *data, const void *caller) {
+    struct gnu_region g = { run, data, new_numbers() };
+    threads_release(object(g.number), caller);
+    return g;
+}
+
+static void gnu_end(const struct gnu_region *g, const void *caller) {
+    threads_acquire(object(g->number + REGION_END), caller);
+}
+
+/* What each thread of the region runs; the one that opened it goes on with the region around it. */
+static void gnu_run(void *data) {
+    const struct gnu_region *g = data;
+    uint64_t outer = region, passed = barriers;
+    region = g->number;
+    barriers = 0;
+    threads_acquire(object(region), NULL);
+    g->run(g->data);
+    threads_release(object(g->number + REGION_END), NULL);
+    region = outer;
+    barriers = passed;
+}
+
+#define CALLER __builtin_return_address(0)
+
+#define GNU_PARALLEL(name, params, args)                                                           \
+    PRELOAD_EXPORT void name params;                                                               \
+    PRELOAD_EXPORT void name params {                                                              \
+        struct gnu_region g = gnu_begin(run, data, CALLER);                                        \
+        NEXT(name) args;                                                                           \
+        gnu_end(&g, CALLER);                                                                       \
+    }
+#define GNU_LOOP(kind)                                                                             \
+    GNU_PARALLEL(GOMP_parallel_loop_##kind,                                                        \
+                 (body run, void *data, unsigned threads, long start, long end, long step,         \
+                  long chunk, unsigned flags),                                                     \
+                 (gnu_run, &g, threads, start, end, step, chunk, flags))
+#define GNU_LOOP_RUNTIME(kind)                                                                     \
+    GNU_PARALLEL(                                                                                  \
+        GOMP_parallel_loop_##kind,                                                                 \
+        (body run, void *data, unsigned threads, long start, long end, long step, unsigned flags), \
+        (gnu_run, &g, threads, start, end, step, flags))
+GNU_PARALLEL(GOMP_parallel, (body run, void *data, unsigned threads, unsigned flags),
+             (gnu_run, &g, threads, flags))
+GNU_PARALLEL(GOMP_parallel_sections,
+             (body run, void *data, unsigned threads, unsigned count, unsigned flags),
+             (gnu_run, &g, threads, count, flags))
+GNU_LOOP(static)
+GNU_LOOP(dynamic)
+GNU_LOOP(guided)
+GNU_LOOP(nonmonotonic_dynamic)
+GNU_LOOP(nonmonotonic_guided)
+GNU_LOOP_RUNTIME(runtime)
+GNU_LOOP_RUNTIME(nonmonotonic_runtime)
+GNU_LOOP_RUNTIME(maybe_nonmonotonic_runtime)
+
+/* A barrier, or the end of a loop or of sections that is one. */
+#define GNU_BARRIER(name)                                                                          \
+    PRELOAD_EXPORT void name(void);                                                                \
+    PRELOAD_EXPORT void name(void) {                                                               \
+        const void *met =                                                                          \
+            object(region + REGION_BARRIERS + barriers % (REGION_NUMBERS - REGION_BARRIERS));      \
+        if (region)                                                                                \
+            threads_release(met, CALLER);                                                          \
+        NEXT(name)();                                                                              \
+        if (region)                                                                                \
+            threads_acquire(met, CALLER);                                                          \
+        barriers++;                                                                                \
+    }
+GNU_BARRIER(GOMP_barrier)
+GNU_BARRIER(GOMP_loop_end)
+GNU_BARRIER(GOMP_sections_end)
+
+/* Critical sections; those without a name, and what gcc makes of some atomics, have one lock. */
+#define GNU_LOCK(start, end, params, args, lock)                                                   \
+    PRELOAD_EXPORT void start params;                                                              \
+    PRELOAD_EXPORT void start params {                                                             \
+        NEXT(start) args;                                                                          \
+        threads_acquire(lock, CALLER);                                                             \
+    }                                                                                              \
+    PRELOAD_EXPORT void end params;                                                                \
+    PRELOAD_EXPORT void end params {                                                               \
+        threads_release(lock, CALLER);                                                             \
+        NEXT(end) args;                                                                            \
+    }
+GNU_LOCK(GOMP_critical_start, GOMP_critical_end, (void), (), object(OPENMP | 1))
+GNU_LOCK(GOMP_atomic_start, GOMP_atomic_end, (void), (), object(OPENMP | 2))
+GNU_LOCK(GOMP_critical_name_start, GOMP_critical_name_end, (void **name), (name), name)
+GNU_LOCK(omp_set_lock, omp_unset_lock, (void *lock), (lock), lock)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 

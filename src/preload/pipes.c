@@ -11,6 +11,7 @@
 #include "preload/next.h"
 #include "preload/preload.h"
 #include "preload/threads.h"
+#include "preload/watch.h"
 
 enum { PAIRED_MAX = 4096 };
 static _Atomic unsigned paired[PAIRED_MAX]; /* by descriptor: 1 + the lower one of the pair */
@@ -58,7 +59,13 @@ void pipes_after_read(int fd, const void *caller) {
 }
 
 PRELOAD_EXPORT int socketpair(int domain, int type, int protocol, int fd[2]) {
+    struct watch_pass pass = { 0 };
+    if (preload_is_ready())
+        watch_open(&pass, (uint64_t)(uintptr_t)fd, 2 * sizeof *fd, true,
+                   __builtin_return_address(0));
     int r = NEXT(socketpair)(domain, type, protocol, fd);
+    if (pass.flights || pass.all)
+        watch_close(&pass);
     for (int i = 0; r == 0 && i < 2; i++)
         if (fd[i] >= 0 && fd[i] < PAIRED_MAX)
             atomic_store(&paired[fd[i]], 1u + (unsigned)(fd[0] < fd[1] ? fd[0] : fd[1]));

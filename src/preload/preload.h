@@ -89,14 +89,19 @@ static inline void preload_leave(struct spin *lock) {
     preload_me.inside--;
 }
 
+/* A lock for preload_enter() that is free in every new child: of fork(), and of what makes
+ * processes without its handlers, such as _Fork(). Called while the library starts, a few times. */
+struct spin *preload_new_lock(void);
+
 /* True if events can be written now, and the call is the program's and not our own. */
 static inline bool preload_is_recording(void) {
     return atomic_load_explicit(&preload.recording, memory_order_acquire) && !preload_me.inside;
 }
 
-/* False while a sanitizer begins or ends the calling thread: instrumented code cannot run. */
+/* False while a sanitizer begins or ends the process or the calling thread: instrumented code
+ * cannot run. */
 PRELOAD_PLAIN static inline bool preload_is_ready(void) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     return preload_me.begun;
 #else
     return true;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "audit/attach.h"
@@ -29,6 +30,7 @@ static _Atomic uint32_t state;
 static struct hip_runtime runtime;
 static struct hip_api bypass; /* the runtime's own functions, found without hip_load() */
 static atomic_bool bypass_prepared, bypass_filled;
+static struct spin pass_lock; /* of pass() */
 
 /* ---- libraries whose calls are not the program's --------------------------------------------- */
 
@@ -286,6 +288,21 @@ static uint32_t starting(void) {
     return STATE_STARTING | (uint32_t)getpid() << STATE_BITS;
 }
 
+/* Locks are on a page that the system clears in a child. Where it cannot, the handlers of fork()
+ * have to do. */
+struct spin *preload_new_lock(void) {
+    enum { LOCKS = 8, PAGE = 4096 };
+    static struct spin fallback[LOCKS], *page;
+    static unsigned used;
+    if (!page) {
+        void *p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p != MAP_FAILED)
+            (void)!madvise(p, PAGE, MADV_WIPEONFORK);
+        page = p != MAP_FAILED ? p : fallback;
+    }
+    return &page[used++ % LOCKS];
+}
+
 static __thread bool forking __attribute__((tls_model("initial-exec")));
 
 /* Nobody starts between here and the end of the fork. */
@@ -318,6 +335,8 @@ static void fork_done(void) {
 
 static void fork_child(void) {
     fork_done();
+    spin_unlock(&pass_lock);
+    host_forked();
     watch_forked();
 }
 
@@ -343,13 +362,12 @@ bool preload_is_wanted(void) {
 /* A call in the state PASSING before anything was published: the program's audit does its own
  * loading, and somebody else calls HIP too. */
 static const struct hip_api *pass(const void *caller) {
-    static struct spin lock;
-    spin_lock(&lock);
+    spin_lock(&pass_lock);
     if (atomic_load(&preload.size) == UINTPTR_MAX) {
         fill_bypass(&preload.table, caller);
         publish(NULL);
     }
-    spin_unlock(&lock);
+    spin_unlock(&pass_lock);
     return &preload.table;
 }
 

@@ -258,10 +258,25 @@ JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
+/* The system looks at what a thread waits for, so it must not be on a page that is closed. */
+PRELOAD_PLAIN static inline void open_object(struct watch_pass *pass, const void *object,
+                                             size_t bytes, const void *caller) {
+    if (preload_is_ready())
+        watch_open(pass, (uint64_t)(uintptr_t)object, bytes, true, caller);
+}
+
+PRELOAD_PLAIN static inline void close_object(struct watch_pass *pass) {
+    if (pass->flights || pass->all)
+        watch_close(pass);
+}
+
 /* Nothing else may happen in these: a lock is for the lock's own time. */
 #define ACQUIRES(name, params, args, object)                                                       \
     PRELOAD_EXPORT int name params {                                                               \
+        struct watch_pass pass = { 0 };                                                            \
+        open_object(&pass, object, sizeof *(object), CALLER);                                      \
         int r = NEXT(name) args;                                                                   \
+        close_object(&pass);                                                                       \
         if (r == 0 || r == EOWNERDEAD)                                                             \
             acquire(object, CALLER);                                                               \
         return r;                                                                                  \
@@ -269,15 +284,23 @@ JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
 #define RELEASES(name, params, args, object)                                                       \
     PRELOAD_EXPORT int name params {                                                               \
         release(object, CALLER);                                                                   \
-        return NEXT(name) args;                                                                    \
+        struct watch_pass pass = { 0 };                                                            \
+        open_object(&pass, object, sizeof *(object), CALLER);                                      \
+        int r = NEXT(name) args;                                                                   \
+        close_object(&pass);                                                                       \
+        return r;                                                                                  \
     }
 /* Gives the lock back and takes it again, whatever the result. */
-#define WAITS(name, params, args, object)                                                          \
+#define WAITS(name, params, args, object, signal)                                                  \
     PRELOAD_EXPORT int name params {                                                               \
+        struct watch_pass pass = { 0 };                                                            \
         release(object, CALLER);                                                                   \
+        open_object(&pass, object, sizeof *(object), CALLER);                                      \
+        open_object(&pass, signal, sizeof *(signal), CALLER);                                      \
         watch_waits(true);                                                                         \
         int r = NEXT(name) args;                                                                   \
         watch_waits(false);                                                                        \
+        close_object(&pass);                                                                       \
         acquire(object, CALLER);                                                                   \
         return r;                                                                                  \
     }
@@ -291,15 +314,15 @@ ACQUIRES(pthread_mutex_clocklock,
          (m, clock, until), m)
 RELEASES(pthread_mutex_unlock, (pthread_mutex_t * m), (m), m)
 
-WAITS(pthread_cond_wait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m), (c, m), m)
+WAITS(pthread_cond_wait, (pthread_cond_t *restrict c, pthread_mutex_t *restrict m), (c, m), m, c)
 WAITS(pthread_cond_timedwait,
       (pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
        const struct timespec *restrict until),
-      (c, m, until), m)
+      (c, m, until), m, c)
 WAITS(pthread_cond_clockwait,
       (pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t clock,
        const struct timespec *restrict until),
-      (c, m, clock, until), m)
+      (c, m, clock, until), m, c)
 
 ACQUIRES(pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l), l)
 ACQUIRES(pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l), l)
@@ -307,7 +330,7 @@ ACQUIRES(pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l), l)
 ACQUIRES(pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l), l)
 RELEASES(pthread_rwlock_unlock, (pthread_rwlock_t * l), (l), l)
 
-WAITS(pthread_barrier_wait, (pthread_barrier_t * b), (b), b)
+WAITS(pthread_barrier_wait, (pthread_barrier_t * b), (b), b, b)
 
 ACQUIRES(sem_wait, (sem_t * s), (s), s)
 ACQUIRES(sem_trywait, (sem_t * s), (s), s)
@@ -320,9 +343,9 @@ ACQUIRES(mtx_lock, (mtx_t * m), (m), m)
 ACQUIRES(mtx_trylock, (mtx_t * m), (m), m)
 ACQUIRES(mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict until), (m, until), m)
 RELEASES(mtx_unlock, (mtx_t * m), (m), m)
-WAITS(cnd_wait, (cnd_t * c, mtx_t *m), (c, m), m)
+WAITS(cnd_wait, (cnd_t * c, mtx_t *m), (c, m), m, c)
 WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict until),
-      (c, m, until), m)
+      (c, m, until), m, c)
 
 /* ---- once ------------------------------------------------------------------------------------ */
 

@@ -53,9 +53,10 @@ struct watched {
     uint32_t told_from; /* and who made it */
 };
 enum { WATCHED_MAX = 256, OPENED_MAX = 64, MET_MAX = 5000, TOLD_MAX = 8 };
+enum { FLIGHTS_MAX = 512 }; /* a multiple of 64 */
 
 static atomic_bool started;
-static struct spin lock; /* all below */
+static struct spin *lock; /* all below */
 static struct watched watched[WATCHED_MAX];
 static struct { uint64_t first, last; } opened[OPENED_MAX];
 static unsigned next_opened;
@@ -65,6 +66,13 @@ static unsigned next_opened;
 static _Atomic unsigned threads = 1, waiting;
 static atomic_bool let_in;
 static unsigned paused; /* system calls that may touch anything */
+/* Memory of system calls that are under way. What a call was given before a watch begins must not
+ * be closed under it: the system may come to write it only now. */
+static struct flight {
+    uint64_t address, bytes;
+    bool writes;
+} flights[FLIGHTS_MAX];
+static uint64_t flying[FLIGHTS_MAX / 64]; /* which of them are in use */
 static uint32_t last_id;
 static _Atomic unsigned count;
 
@@ -118,23 +126,24 @@ static void doubt(struct watched *w, unsigned why) {
     w->doubted = true;
 }
 
-/* Ends a watch. Pages that another one needs are closed again. */
+/* Ends a watch. Pages that another one needs are closed again. They are open before the watch is
+ * gone: a child that is forked in between opens what it finds here (watch_forked). */
 static void release_watch(struct watched *w) {
     uint64_t first = w->first, last = w->last;
     opened[next_opened % OPENED_MAX].first = first;
     opened[next_opened++ % OPENED_MAX].last = last;
+    unprotect(first, last);
     w->first = w->last = 0;
     atomic_fetch_sub(&count, 1);
-    unprotect(first, last);
     protect(first, last);
 }
 
 static bool enter(void) {
-    return atomic_load_explicit(&started, memory_order_acquire) && preload_enter(&lock);
+    return atomic_load_explicit(&started, memory_order_acquire) && preload_enter(lock);
 }
 
 static void leave(void) {
-    preload_leave(&lock);
+    preload_leave(lock);
 }
 
 /* The pages of the use that hold nothing but its block, which may be none; false if it is not
@@ -184,6 +193,19 @@ static bool has_descriptor(const char *what) {
     return found;
 }
 
+/* Opens everything until watch_close(). */
+static void pause_all(struct watch_pass *p) {
+    if (p->all)
+        return;
+    p->all = true;
+    paused++;
+    for (size_t i = 0; i < WATCHED_MAX; i++)
+        if (watched[i].last) {
+            doubt(&watched[i], DETAIL_UNWATCHED_SYSTEM);
+            unprotect(watched[i].first, watched[i].last);
+        }
+}
+
 /* Has the program a queue whose requests the system works on by itself, in memory that it was told
  * of before? What is made without the C library is found by its descriptor. */
 static atomic_bool async_io;
@@ -201,6 +223,31 @@ static bool async_is_used(void) {
     return atomic_load_explicit(&async_io, memory_order_relaxed);
 }
 
+/* Does a call under way touch what would be closed to it? */
+static bool is_in_flight(uint64_t first, uint64_t last, bool written) {
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        const struct flight *f = &flights[i];
+        if (flying[i / 64] >> i % 64 & 1 && f->address < last && first < f->address + f->bytes &&
+            (f->writes || written))
+            return true;
+    }
+    return false;
+}
+
+/* Notes what a call touches until watch_close(). With no room for that, everything is open. */
+static void take_off(struct watch_pass *p, const struct flight *f) {
+    for (size_t k = 0; k < FLIGHTS_MAX / 64 && p->flights < WATCH_PASS_MAX; k++) {
+        if (flying[k] == UINT64_MAX)
+            continue;
+        unsigned i = (unsigned)__builtin_ctzll(~flying[k]);
+        flying[k] |= UINT64_C(1) << i;
+        flights[64 * k + i] = *f;
+        p->flight[p->flights++] = (uint16_t)(64 * k + i);
+        return;
+    }
+    pause_all(p);
+}
+
 static struct watched *free_watch(void) {
     for (size_t i = 0; i < WATCHED_MAX; i++)
         if (!watched[i].last)
@@ -211,9 +258,15 @@ static struct watched *free_watch(void) {
 static unsigned why_not(bool async, bool stack, bool pages, const struct watched *w) {
     if (async)
         return DETAIL_UNWATCHED_ASYNC_IO;
+    if (paused)
+        return DETAIL_UNWATCHED_SYSTEM;
     if (stack)
         return DETAIL_UNWATCHED_STACK;
     return pages && !w ? DETAIL_UNWATCHED_ROOM : DETAIL_UNWATCHED_SHARED;
+}
+
+bool watch_is_on(void) {
+    return atomic_load_explicit(&count, memory_order_relaxed) != 0;
 }
 
 void watch_add(const struct audit_host_use *use) {
@@ -226,10 +279,14 @@ void watch_add(const struct audit_host_use *use) {
     if (!enter())
         return;
     bool async = async_is_used(), stack = stack_is_any(use->address), pages = first < last;
-    struct watched none, *w = pages && !async && !stack ? free_watch() : NULL, *it = w ? w : &none;
+    bool flight = pages && is_in_flight(first, last, use->written);
+    struct watched none, *w = pages && !async && !stack && !flight ? free_watch() : NULL;
+    struct watched *it = w ? w : &none;
     if (host_is_pending(use)) {
         *it = (struct watched){ .first = first, .last = last, .use = *use, .id = ++last_id };
-        if (!w || !whole)
+        if (flight)
+            doubt(it, DETAIL_UNWATCHED_SYSTEM);
+        else if (!w || !whole || paused)
             doubt(it, why_not(async, stack, pages, w));
         if (w) {
             atomic_fetch_add(&count, 1);
@@ -276,14 +333,14 @@ static void end_let_in(void) {
         return;
     int saved = errno;
     preload_me.inside++;
-    spin_lock(&lock);
+    spin_lock(lock);
     atomic_store(&let_in, false);
     for (size_t i = 0; i < WATCHED_MAX; i++)
         if (watched[i].let_in) {
             watched[i].let_in = false;
             protect(watched[i].first, watched[i].last);
         }
-    spin_unlock(&lock);
+    spin_unlock(lock);
     preload_me.inside--;
     errno = saved;
 }
@@ -309,9 +366,24 @@ bool watch_threads_are_several(void) {
     return atomic_load_explicit(&threads, memory_order_relaxed) > 1;
 }
 
+/* The threads that may have been in the middle of something are not here. What they were about is
+ * not waited for here either: HIP does not survive a fork. */
 void watch_forked(void) {
+    int saved = errno;
     atomic_store(&threads, 1);
     atomic_store(&waiting, preload_me.waits > 0);
+    atomic_store(&let_in, false);
+    if (!atomic_load_explicit(&started, memory_order_acquire))
+        return;
+    spin_unlock(lock);
+    for (size_t i = 0; i < WATCHED_MAX; i++)
+        if (watched[i].last)
+            unprotect(watched[i].first, watched[i].last);
+    memset(watched, 0, sizeof watched);
+    memset(flying, 0, sizeof flying);
+    atomic_store(&count, 0);
+    paused = 0;
+    errno = saved;
 }
 
 void watch_host_fn(bool begins) {
@@ -472,7 +544,7 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
     enum answer a = ANSWER_NOT_OURS;
     if (device && atomic_load(&count))
         await_program();
-    spin_lock(&lock);
+    spin_lock(lock);
     for (size_t i = 0; i < WATCHED_MAX; i++) {
         struct watched *w = &watched[i];
         if (!w->last || address < w->first || address >= w->last)
@@ -491,7 +563,7 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
         a = ANSWER_NOT_OURS;
     if (a == ANSWER_NOT_OURS && was_opened(address, ip))
         a = ANSWER_AGAIN;
-    spin_unlock(&lock);
+    spin_unlock(lock);
     return a;
 }
 
@@ -511,7 +583,7 @@ static void look_at_call(struct watched *w, uint64_t address, uint64_t bytes, bo
 
 void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool writes,
                 const void *caller) {
-    if (!bytes || !atomic_load_explicit(&count, memory_order_relaxed))
+    if (!bytes || !atomic_load_explicit(&started, memory_order_acquire))
         return;
     int saved = errno;
     if (!enter())
@@ -519,7 +591,8 @@ void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool wri
     bool program = !preload_is_internal(caller);
     if (bytes > UINT64_MAX - address)
         bytes = UINT64_MAX - address;
-    for (size_t i = 0; i < WATCHED_MAX; i++) {
+    take_off(p, &(struct flight){ address, bytes, writes });
+    for (size_t i = 0; i < WATCHED_MAX && atomic_load_explicit(&count, memory_order_relaxed); i++) {
         struct watched *w = &watched[i];
         if (!w->last || !is_in(w, address, bytes) || (!writes && !w->use.written))
             continue;
@@ -539,56 +612,66 @@ void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool wri
 }
 
 bool watch_open_all(struct watch_pass *p, const void *caller) {
-    if (p->all || !atomic_load_explicit(&count, memory_order_relaxed) ||
+    if (p->all || !atomic_load_explicit(&started, memory_order_acquire) ||
         preload_is_internal(caller))
         return false;
     int saved = errno;
     if (!enter())
         return false;
-    p->all = true;
-    paused++;
-    for (size_t i = 0; i < WATCHED_MAX; i++)
-        if (watched[i].last) {
-            doubt(&watched[i], DETAIL_UNWATCHED_SYSTEM);
-            unprotect(watched[i].first, watched[i].last);
-        }
+    bool any = atomic_load_explicit(&count, memory_order_relaxed);
+    pause_all(p);
     leave();
     errno = saved;
-    return true;
+    return any;
 }
 
 void watch_close(struct watch_pass *p) {
-    if (!p->count && !p->all)
+    if (!p->count && !p->all && !p->flights)
         return;
     int saved = errno;
     preload_me.inside++;
-    spin_lock(&lock);
+    spin_lock(lock);
+    for (unsigned i = 0; i < p->flights; i++)
+        flying[p->flight[i] / 64] &= ~(UINT64_C(1) << p->flight[i] % 64);
     for (unsigned i = 0; i < p->count; i++) {
         struct watched *w = &watched[p->at[i].index];
         if (w->last && w->id == p->at[i].id && w->open && --w->open == 0)
             protect(w->first, w->last);
     }
-    if (p->all && --paused == 0)
+    if (p->all && paused && --paused == 0)
         protect(0, UINT64_MAX);
-    spin_unlock(&lock);
+    spin_unlock(lock);
     preload_me.inside--;
     errno = saved;
+}
+
+/* Ends all watches and says why. */
+static bool release_all(unsigned why) {
+    bool any = false;
+    int saved = errno;
+    if (enter()) {
+        for (size_t i = 0; i < WATCHED_MAX; i++)
+            if (watched[i].last) {
+                doubt(&watched[i], why);
+                release_watch(&watched[i]);
+                any = true;
+            }
+        leave();
+    }
+    errno = saved;
+    return any;
+}
+
+bool watch_end_present(void) {
+    return atomic_load_explicit(&started, memory_order_acquire) &&
+           release_all(DETAIL_UNWATCHED_SYSTEM);
 }
 
 void watch_end_all(void) {
     if (!atomic_load_explicit(&started, memory_order_acquire))
         return;
-    int saved = errno;
     atomic_store_explicit(&async_io, true, memory_order_relaxed);
-    if (enter()) {
-        for (size_t i = 0; i < WATCHED_MAX; i++)
-            if (watched[i].last) {
-                doubt(&watched[i], DETAIL_UNWATCHED_ASYNC_IO);
-                release_watch(&watched[i]);
-            }
-        leave();
-    }
-    errno = saved;
+    release_all(DETAIL_UNWATCHED_ASYNC_IO);
 }
 
 #if defined(__x86_64__)
@@ -597,12 +680,12 @@ enum { TRAP_FLAG = 0x100 };
 /* Closes what the thread's instruction needed. */
 static void end_step(ucontext_t *u) {
     preload_me.inside++;
-    spin_lock(&lock);
+    spin_lock(lock);
     while (stepping.count) {
         uint64_t page = stepping.page[--stepping.count];
         protect(page, page + page_size);
     }
-    spin_unlock(&lock);
+    spin_unlock(lock);
     preload_me.inside--;
     u->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     if (stepping.blocked)
@@ -657,6 +740,7 @@ bool watch_on_step(void *context) {
 bool watch_start(void) {
 #if defined(__x86_64__)
     page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    lock = preload_new_lock();
     soft_is_running = audit.soft.is_running;
     if (audit.soft.move_host_by)
         audit.soft.move_host_by(move_past, NULL);

@@ -27,6 +27,8 @@ bool watch_start(void);
 bool watch_on_fault(const siginfo_t *info, void *context);
 bool watch_on_step(void *context);
 
+/* Is anything watched now? */
+bool watch_is_on(void);
 void watch_add(const struct audit_host_use *use);
 /* The memory is about to be given back. */
 void watch_drop(uint64_t address, uint64_t bytes);
@@ -37,8 +39,9 @@ void watch_release_finished(void);
  * watch_close(). If that is never reached (the thread was cancelled) the pages stay open. */
 enum { WATCH_PASS_MAX = 8 };
 struct watch_pass {
-    unsigned count;
+    uint16_t count, flights;
     bool all;
+    uint16_t flight[WATCH_PASS_MAX]; /* of what the call touches, watched or not */
     struct {
         uint16_t index;
         uint32_t id;
@@ -51,6 +54,8 @@ void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool wri
 /* The same for a call of which nobody knows what it touches. False if nothing was to be opened. */
 bool watch_open_all(struct watch_pass *p, const void *caller);
 void watch_close(struct watch_pass *p);
+/* For a call that does not come back: ends the watches that there are. False if there are none. */
+bool watch_end_present(void);
 /* From now on the system may touch any memory at any time: nothing is watched any more. */
 void watch_end_all(void);
 
@@ -61,7 +66,7 @@ void watch_waits(bool begins);
 bool watch_threads_are_several(void);
 /* The program has a thread more, or one less: the calling one, which waits for nobody any more. */
 void watch_thread(bool begins);
-/* In a child of fork: the calling thread is the only one. */
+/* In a child of fork: the calling thread is the only one, and nothing is watched. */
 void watch_forked(void);
 
 /* The thread, which may be the runtime's, runs code of the program's; or no longer does. */

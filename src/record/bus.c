@@ -23,7 +23,7 @@ struct sigaction *bus_next(void) {
     return atomic_load_explicit(&installed, memory_order_acquire) ? &next : NULL;
 }
 
-/* True if the address is in a recording, and has memory now. */
+/* True if the address was in a recording and now has memory behind it. */
 static bool replace_page(uintptr_t address) {
     for (size_t i = 0; i < BUS_GUARDS; i++) {
         atomic_bool *cut = atomic_load_explicit(&guards[i].cut, memory_order_acquire);

@@ -23,8 +23,8 @@ void bus_guard(const void *first, size_t first_bytes, const void *second, size_t
                atomic_bool *cut);
 void bus_unguard(const atomic_bool *cut);
 
-/* Whose turn it is when the signal is not ours; NULL while the recorder has not taken it. A library
- * that stands in front of sigaction() keeps the program's own action there. */
+/* The action to take when the signal is not ours; NULL while the recorder has not taken it. A
+ * library that stands in front of sigaction() keeps the program's own action there. */
 struct sigaction *bus_next(void);
 
 /* Called for signals that are not the recorder's, before they are handed on. */

@@ -5,7 +5,7 @@
  * where the return address is, and where the frame pointer was saved. The tables are found with
  * _dl_find_object(), which takes no lock: a forked child, or a signal handler that interrupted the
  * dynamic linker, may ask. No memory is allocated. Only the stack pointer and the frame pointer are
- * followed; code that hangs its frame on another register is not described. x86-64. */
+ * followed; code whose frame is based on another register is not described. x86-64. */
 #ifndef RECORD_CFI_H
 #define RECORD_CFI_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum cfi_kind {
-    CFI_SAME, /* the caller's value is the one at hand */
+    CFI_SAME, /* the caller's value is the current one */
     CFI_AT,   /* it is in memory, at the canonical frame address + offset */
     CFI_AT_EXPRESSION,
     CFI_UNDEFINED, /* there is none: of the return address, the stack ends here */

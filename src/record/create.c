@@ -1,7 +1,7 @@
 /* Where a recording comes from: a new file, made under a temporary name and renamed when it is
  * whole, so that nobody ever sees half a header; or the file of the program that started this one.
  * Every writer holds a shared flock() on the file, which the kernel drops however the process
- * dies: that is how a recording in progress is told from an old one. */
+ * dies: that is how a recording in progress is distinguished from an old one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -207,7 +207,7 @@ static bool is_recording(int fd) {
            !memcmp(magic, RECORD_MAGIC, sizeof magic);
 }
 
-/* path.old may be replaced if it is an older recording still, or is not there. */
+/* path.old may be replaced if it is an even older recording, or does not exist. */
 static enum rc check_old(const char *old, struct err *e) {
     int fd = open(old, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT)
@@ -222,7 +222,7 @@ static enum rc check_old(const char *old, struct err *e) {
                           old);
 }
 
-/* Frees the name path, if what has it may go. */
+/* Makes the name path free, if the file that has it may be moved or removed. */
 static enum rc move_aside(const char *path, int fd, struct err *e) {
     struct stat st;
     char old[PATH_MAX];

@@ -18,8 +18,8 @@
  * kind and aux, and are replaced in one store.
  *
  * An event about a call is written when the call begins, with status RECORD_PENDING, and completed
- * in place when it returns. A call that never came back stays pending, and one sees where the
- * program was when it died. ALLOC is the exception (see event.def).
+ * in place when it returns. A call that never returned stays pending, which shows where the program
+ * was when it died. ALLOC is the exception (see event.def).
  *
  *      aux   31              16 15   11 10          0
  *            [ duration       ] [detail] [ function  ]     calls
@@ -40,13 +40,13 @@
 enum { RECORD_VERSION = 2 };
 #define RECORD_PENDING 0xffffu    /* status of a call that has not returned */
 #define RECORD_NONE    UINT64_MAX /* seq of an event that was lost */
-#define EVENT_NO_SEQ   UINT64_MAX /* a field that refers to an event, and does not know which */
+#define EVENT_NO_SEQ   UINT64_MAX /* a field that refers to an unknown event */
 
 #define EVENT_BUSY      (UINT64_C(1) << 63)
 #define EVENT_FINISHING (UINT64_C(1) << 62)
 
 struct event {
-    uint64_t ready;         /* see above; the writer's business */
+    uint64_t ready;         /* see above; only the writer uses it */
     uint64_t t_ns;          /* CLOCK_MONOTONIC; 0 lets record_event() read the clock */
     uint64_t dst, src, len; /* event.def */
     uint32_t stream;        /* record_stream(); 0: none, or the default stream of no device known */
@@ -114,7 +114,7 @@ enum definition_kind {
 
 enum { EVENT_FN_MAX = 2047, EVENT_NO_FN = 2047, EVENT_DETAIL_ASYNC = 8, EVENT_CAPTURED = 16 };
 
-/* fn: enum hip_fn, or EVENT_NO_FN where no HIP call is behind the event. detail: DETAIL_*, with
+/* fn: enum hip_fn, or EVENT_NO_FN where the event comes from no HIP call. detail: DETAIL_*, with
  * EVENT_DETAIL_ASYNC and EVENT_CAPTURED where they apply. */
 static inline uint32_t event_aux(unsigned fn, unsigned detail) {
     return (fn & 0x7ffu) | (detail & 0x1fu) << 11;

@@ -1,8 +1,8 @@
 /* extents.h - which parts of a file hold data, and which are holes.
  *
- * A file of a few kilobytes can say that it is terabytes long. Reading through its holes needs
- * time for them and, in the page cache, memory. Where the file system cannot tell, all of the file
- * counts as data. Read-only after extents_read(). */
+ * A sparse file of a few kilobytes can be terabytes long. Reading through its holes costs time and
+ * memory in the page cache. Where the file system does not report holes, all of the file counts as
+ * data. Read-only after extents_read(). */
 #ifndef RECORD_EXTENTS_H
 #define RECORD_EXTENTS_H
 

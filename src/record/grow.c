@@ -62,7 +62,7 @@ int grow_back_range(int fd, off_t offset, size_t bytes) {
     return write_zeroes(fd, offset, bytes);
 }
 
-/* Programs count on getting low descriptor numbers, so that ours goes out of their way. */
+/* Programs rely on getting low descriptor numbers, so ours is moved to a high one. */
 int grow_hold_fd(int fd) {
     struct rlimit limit;
     int lowest = HIGH_FD;
@@ -197,7 +197,7 @@ bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead) {
         return was == CHUNK_MAPPED || !ahead;
     bool done = false;
     int saved = errno;
-    /* Without room, do not make every event of the program wait for a system call. */
+    /* When the disk is full, do not make every event of the program wait for a system call. */
     if (atomic_load_explicit(directory, memory_order_relaxed) ||
         clock_now_ns() >= atomic_load_explicit(&w->retry_ns, memory_order_relaxed)) {
         unsigned char *base = events ? (unsigned char *)w->events : w->definitions;

@@ -6,7 +6,7 @@
 
 #include "record/writer_internal.h"
 
-/* A chain longer than this is damage, not bad luck. */
+/* A chain longer than this means that the file is damaged. */
 enum { CHAIN_MAX = 1 << 20 };
 
 uint64_t intern_hash(enum definition_kind kind, const void *key, size_t bytes) {

@@ -354,6 +354,20 @@ static const void *find(const reader *r, enum definition_kind kind, uint32_t id)
     return id && id <= x->count ? x->at[id] : NULL;
 }
 
+/* The name of a function as it may be shown: in one line, without control characters. The copy is
+ * ours. */
+static const char *clean_function(const char *name, size_t bytes) {
+    enum { NAME_MAX_BYTES = 255 }; /* it is shown with every call */
+    char *text = (char *)(uintptr_t)name;
+    if (bytes > NAME_MAX_BYTES)
+        return "?";
+    printable_scrub(text, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (text[i] == '\n' || text[i] == '\t')
+            text[i] = '?';
+    return name;
+}
+
 static bool read_functions(reader *r) {
     const struct definition *d = find(r, DEFINITION_FUNCTIONS, 1);
     if (!d)
@@ -367,11 +381,10 @@ static bool read_functions(reader *r) {
     if (!r->function)
         return false;
     for (; r->functions < count; r->functions++) {
-        enum { NAME_MAX_BYTES = 255 }; /* it is shown with every call */
         const char *nul = memchr(p, 0, (size_t)(end - p));
         if (!nul)
             break;
-        r->function[r->functions] = nul - p <= NAME_MAX_BYTES ? p : "?";
+        r->function[r->functions] = clean_function(p, (size_t)(nul - p));
         p = nul + 1;
     }
     return true;
@@ -592,7 +605,7 @@ bool reader_next(struct reader_cursor *c, struct reader_event *out) {
         int state = slot_read(c->r, seq, &slot);
         if (state != SLOT_WHOLE) {
             uint64_t n = lost_run(c->r, seq, c->end, state);
-            n = n ? n : 1; /* it became whole while we looked */
+            n = n ? n : 1; /* it became whole in the meantime */
             c->next += n;
             make_lost(c, out, seq, n, state);
             return true;

@@ -1,7 +1,7 @@
 /* reader.h - read-only view of a recording, whole or not.
  *
- * A file may be cut, damaged, hostile, or still being written: whatever is in it, reading is safe
- * and what can be made out is given; what somebody cuts off while it is open here reads as zeroes
+ * A file may be cut, damaged, hostile, or still being written: whatever is in it, reading is safe,
+ * and returns what can be recovered; what somebody cuts off while it is open here reads as zeroes
  * (bus.h). Definitions are copied at reader_open, events are read from the file when
  * they are asked for; of a live recording one sees the events that had been claimed by then.
  *

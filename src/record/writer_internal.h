@@ -60,7 +60,8 @@ struct writer {
     void *reserved; /* the address space of events and definitions */
     size_t reserved_bytes;
     _Atomic int fd;
-    dev_t device; /* of the file, to notice that somebody closed fd and the number is another's */
+    dev_t device; /* of the file: shows whether fd was closed and its number reused for another file
+                   */
     ino_t inode;
     atomic_bool cut;           /* somebody made the file shorter: it gets no more chunks; bus.h */
     _Atomic uint64_t retry_ns; /* the disk was full: do not ask again before */
@@ -86,7 +87,7 @@ NODISCARD enum rc create_file(writer *w, const struct record_options *o, bool *j
                               struct err *e);
 /* Gives a new file its name; until then it has a temporary one. */
 NODISCARD enum rc create_publish(writer *w, struct err *e);
-/* Removes a new file that did not come to create_publish(). */
+/* Removes a new file that create_publish() was never called for. */
 void create_abandon(writer *w);
 
 /* ---- intern.c ------------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "base/output.h"
 #include "report/lang.h"
 #include "report/report_html_data.h"
 
@@ -529,7 +530,5 @@ enum rc report_html(FILE *out, const verdict *v, const reader *r,
              hash_bytes(data, strlen(data), v->provenance.run_id));
     put_page(&p);
     free(data);
-    if (ferror(out))
-        return err_set(e, RC_IO, "the HTML report could not be written");
-    return RC_OK;
+    return output_flush(out, "the HTML report", e);
 }

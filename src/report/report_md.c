@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/output.h"
 #include "record/format.h"
 #include "report/md.h"
 #include "report/report_excerpt.h"
@@ -646,7 +647,5 @@ enum rc report_md(FILE *out, const verdict *v, const reader *r, const struct rep
     hypotheses(&p);
     conclusion(&p);
     next_steps(&p);
-    if (ferror(out))
-        return err_set(e, RC_IO, "the Markdown report could not be written");
-    return RC_OK;
+    return output_flush(out, "the Markdown report", e);
 }

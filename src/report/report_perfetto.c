@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "hip/hip_api.h"
 #include "record/format.h"
 #include "record/writer.h"
@@ -398,8 +399,8 @@ enum rc report_perfetto(FILE *out, const verdict *v, const reader *r, struct err
         write_trace(t);
         if (t->out_of_memory || t->memory.out_of_memory)
             rc = err_set(e, RC_MEMORY, "no memory for the trace");
-        else if (ferror(out))
-            rc = err_set(e, RC_IO, "the trace could not be written");
+        else
+            rc = output_flush(out, "the trace", e);
     }
     if (t) {
         free(t->threads);

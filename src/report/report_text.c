@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/output.h"
 #include "report/report.h"
 
 enum colour { PLAIN, BOLD, RED, GREEN, YELLOW, GREY };
@@ -196,6 +197,18 @@ static bool is_same_line(const struct text *t, int a, int b) {
                                              lang_said(t->o->lang, y->said, y->text));
 }
 
+/* The names before the last one of hypotheses that share a line, as many per line as fit. */
+static void put_name(const struct text *t, const char *name, int *column) {
+    enum { WIDTH = 88 };
+    int length = (int)strlen(name) + 2;
+    if (*column && *column + length > WIDTH) {
+        putc('\n', t->out);
+        *column = 0;
+    }
+    fprintf(t->out, "%s%s,", *column ? " " : "  ", name);
+    *column += length + !*column;
+}
+
 /* Every hypothesis in a line; those that say the same share one. */
 static void put_hypotheses(const struct text *t) {
     bool done[HYPOTHESIS_COUNT] = { 0 };
@@ -203,16 +216,18 @@ static void put_hypotheses(const struct text *t) {
     for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
         const struct verdict_hypothesis *h = &t->v->hypothesis[i];
         const char *name = hypothesis_name(h->id);
+        int column = 0;
         if (done[i])
             continue;
         for (int k = i + 1; k < HYPOTHESIS_COUNT; k++)
             if (is_same_line(t, i, k)) {
-                fprintf(t->out, "  %s,\n", name);
+                put_name(t, name, &column);
                 name = hypothesis_name((enum verdict_hypothesis_id)k);
                 done[k] = true;
             }
-        fprintf(t->out, "  %-22s %s%-14s%s ", name, paint(t, status_colour(h->status)),
-                verdict_status_name(h->status), paint(t, PLAIN));
+        fprintf(t->out, "%s  %-22s %s%-14s%s ", column ? "\n" : "", name,
+                paint(t, status_colour(h->status)), verdict_status_name(h->status),
+                paint(t, PLAIN));
         put(t, lang_said(t->o->lang, h->said, h->text));
         putc('\n', t->out);
         if (t->o->verbose)
@@ -297,7 +312,5 @@ enum rc report_text(FILE *out, const verdict *v, const struct report_text_option
     put_hypotheses(&t);
     put_coverage(&t);
     put_fidelity(&t);
-    if (fflush(out) != 0 || ferror(out))
-        return err_set(e, RC_IO, "the report cannot be written");
-    return RC_OK;
+    return output_flush(out, "the report", e);
 }

@@ -217,15 +217,16 @@ static void bad_offset(struct check *c, const struct block *b, uint64_t distance
     bool before = c->use->start < b->base;
     struct found f = start_finding(c, HYPOTHESIS_BAD_OFFSET);
     findings_set_block(c->r, &f, c->t->space, b, before ? b->base : block_end(b) - 1);
-    const struct sentence_value values[] = {
-        c->who,
-        verb(c->use),
-        f.len ? A_BYTES(f.len) : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
-        A_BYTES(distance),
-        target(c->r, c->t->space, b, b->base),
-    };
-    f.said = sentence_make(&c->r->words, before ? SENTENCE_STARTS_BEFORE : SENTENCE_STARTS_PAST,
-                           values, sizeof values / sizeof *values);
+    const struct sentence_value bytes = f.len ? A_BYTES(f.len)
+                                              : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
+                                memory = target(c->r, c->t->space, b, b->base);
+    const struct sentence_value values[] = { c->who, verb(c->use), bytes, A_BYTES(distance),
+                                             memory };
+    f.said =
+        !before && !distance
+            ? SAY(&c->r->words, STARTS_AT_END, c->who, verb(c->use), bytes, memory)
+            : sentence_make(&c->r->words, before ? SENTENCE_STARTS_BEFORE : SENTENCE_STARTS_PAST,
+                            values, sizeof values / sizeof *values);
     enter_finding(c, &f);
 }
 

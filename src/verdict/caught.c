@@ -125,6 +125,17 @@ static const struct sentence *astray(const struct caught *c, struct space *space
                triple(c->r, c->at.thread[0]), triple(c->r, c->at.block[0]), place(c, 0));
 }
 
+/* Code that compilers merge or move has no line: of such a barrier nothing is said. */
+static const struct sentence *different(const struct caught *c) {
+    struct arena *words = &c->r->words;
+    const struct sentence_value call = A_SENTENCE(c->call), block = triple(c->r, c->at.block[0]);
+    bool first = c->at.place[0] != 0, second = c->at.place[1] != 0;
+    if (first && second)
+        return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
+    return first || second ? SAY(words, CAUGHT_DIFFERENT_ONE, call, block, place(c, second))
+                           : SAY(words, CAUGHT_DIFFERENT_UNKNOWN, call, block);
+}
+
 static const struct sentence *say(const struct caught *c, struct space *space,
                                   enum verdict_hypothesis_id *id) {
     struct arena *words = &c->r->words;
@@ -139,7 +150,7 @@ static const struct sentence *say(const struct caught *c, struct space *space,
     case DETAIL_CAUGHT_BARRIER_PARTIAL:
         return SAY(words, CAUGHT_PARTIAL, call, count, all, block, place(c, 0));
     case DETAIL_CAUGHT_BARRIER_DIFFERENT:
-        return SAY(words, CAUGHT_DIFFERENT, call, block, place(c, 0), place(c, 1));
+        return different(c);
     case DETAIL_CAUGHT_ASTRAY:
         return astray(c, space, id);
     case DETAIL_CAUGHT_ARRAYS:

@@ -239,6 +239,8 @@ static void check_event(struct replay *r, const struct reader_event *e, struct t
         t->last_work = e->seq;
     if (event_fn(&e->event) != EVENT_NO_FN) {
         r->calls++;
+        r->seen.threads += !t->calls;
+        t->calls = true;
         if (!asks_about_errors(r, &e->event))
             t->space->stopped = is_failure(&e->event) && !may_fail(r, &e->event);
     }
@@ -267,6 +269,12 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
     check_event(r, e, t);
     if (event_fn(&e->event) != EVENT_NO_FN)
         t->configured = r->fn[event_fn(&e->event)] == HIP_FN___hipPopCallConfiguration;
+}
+
+void errors_on_dropped(struct replay *r, const struct reader_event *e) {
+    struct failure *f = replay_failure(r, e->event.dst);
+    if (f)
+        f->dropped = true;
 }
 
 void errors_on_reset(struct replay *r, struct thread *t) {
@@ -397,10 +405,16 @@ static bool ended_badly(const struct replay *r, const struct failure *f) {
            strcmp(status, "0") != 0;
 }
 
+/* Work that was not done, told to nobody, and not done by a second try either. Of what failed to be
+ * allocated the null pointer tells, too. */
+static bool is_dropped(const struct failure *f) {
+    return f->dropped && kind_is_work(f->kind) && !f->harmless && !f->made_again;
+}
+
 /* Its only witness is hipGetLastError(), which nobody called to the end of the run. */
 static bool is_unheard(const struct replay *r, const struct failure *f) {
-    return f->voiceless && !f->looked && !f->explained && !f->sticky && f->seq >= r->gap &&
-           f->space->ended;
+    return (f->voiceless || (is_dropped(f) && find_surface(r, f) == EVENT_NO_SEQ)) && !f->looked &&
+           !f->explained && !f->sticky && f->seq >= r->gap && f->space->ended;
 }
 
 static void add_unheard(struct replay *r, struct failure *f) {
@@ -413,8 +427,10 @@ static void add_unheard(struct replay *r, struct failure *f) {
         .argument = -1,
         .process = f->space->process,
     };
-    x.said = SAY(&r->words, UNCHECKED_LAUNCH, A_SENTENCE(findings_event(r, f->seq)),
-                 A_NAME(hip_error_name((hipError_t)f->status)));
+    const struct sentence_value call = A_SENTENCE(findings_event(r, f->seq)),
+                                error = A_NAME(hip_error_name((hipError_t)f->status));
+    x.said = f->voiceless ? SAY(&r->words, UNCHECKED_LAUNCH, call, error)
+                          : SAY(&r->words, UNCHECKED_DROPPED, call, error);
     findings_add(r, &x);
     f->explained = true;
 }

@@ -162,6 +162,12 @@ void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
     r->undecided[id] = findings_keep(r, why);
 }
 
+void findings_unclear(struct replay *r, enum verdict_hypothesis_id id, const struct sentence *why) {
+    findings_undecided(r, id, why);
+    if (!r->unclear)
+        r->unclear = findings_keep(r, why);
+}
+
 void findings_free(struct findings *f) {
     free(f->remarks);
     free(f->at);

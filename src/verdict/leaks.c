@@ -8,6 +8,7 @@ static bool can_leak(const struct block *b) {
     switch (b->family) {
     case DETAIL_FAMILY_REGISTERED:
     case DETAIL_FAMILY_IMPORTED:
+    case DETAIL_FAMILY_GRAPH:
     case DETAIL_FAMILY_SYMBOL:
     case DETAIL_FAMILY_UNKNOWN:
         return false;

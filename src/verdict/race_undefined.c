@@ -113,7 +113,7 @@ void race_undefined_exact(struct race *x, const struct shadow_answer *a, uint64_
     if (values_late_keep(r, x->t->space, &f, &x->me, x->clock, NULL))
         return;
     if (values_may_order(r, x->t->space, x->clock, x->op->seq, x->op->seq))
-        findings_undecided(r, HYPOTHESIS_UNINITIALISED_READ, sentence_plain(SENTENCE_DOUBT_VALUES));
+        findings_unclear(r, HYPOTHESIS_UNINITIALISED_READ, sentence_plain(SENTENCE_DOUBT_VALUES));
     else
         findings_add(r, &f);
 }

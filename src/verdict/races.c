@@ -36,9 +36,8 @@ static void check_exact(struct race *x) {
         return; /* it left its block: that is the finding */
     if (rows > (u->flags & USE_SEEN ? RACE_SEEN_ROWS_MAX : ROWS_MAX) ||
         rows / u->rows != u->slices) {
-        findings_undecided(x->r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_ROWS));
-        findings_undecided(x->r, HYPOTHESIS_OVERLAPPING_COPIES,
-                           sentence_plain(SENTENCE_DOUBT_ROWS));
+        findings_unclear(x->r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_ROWS));
+        findings_unclear(x->r, HYPOTHESIS_OVERLAPPING_COPIES, sentence_plain(SENTENCE_DOUBT_ROWS));
         x->block->leaves_mark = true;
         return;
     }

@@ -102,6 +102,20 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static bool is_found_by_asking(enum hip_fn fn) {
+    return fn == HIP_FN_hipMemGetAddressRange;
+}
+
+/* What others do to memory that is shared with them is in no order with this process's work.
+ * opened: another process or API uses it now; before that it may never come to it. */
+static void on_shared(struct replay *r, bool opened) {
+    static const enum verdict_hypothesis_id about[] = { HYPOTHESIS_STREAM_UNSYNCED,
+                                                        HYPOTHESIS_OVERLAPPING_COPIES };
+    for (size_t i = 0; i < sizeof about / sizeof *about; i++)
+        (opened ? findings_unclear : findings_undecided)(r, about[i],
+                                                         sentence_plain(SENTENCE_DOUBT_IMPORTED));
+}
+
 static void on_alloc(struct replay *r, const struct reader_event *e, struct thread *t) {
     if (e->event.status != hipSuccess || !e->event.dst || !e->event.len)
         return;
@@ -114,8 +128,9 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
         .stream = e->event.stream,
         .device = (uint16_t)(e->event.src >> 32),
         .family = (uint8_t)event_detail(&e->event),
-        .found = fn == HIP_FN_COUNT || fn == HIP_FN_hipMemGetAddressRange ||
-                 event_detail(&e->event) == DETAIL_FAMILY_IMPORTED,
+        .found = is_found_by_asking(fn) || fn == HIP_FN_COUNT ||
+                 event_detail(&e->event) == DETAIL_FAMILY_IMPORTED ||
+                 event_detail(&e->event) == DETAIL_FAMILY_GRAPH,
     };
     r->seen.allocations += !b.found;
     struct block *entered = space_add(t->space, &b);
@@ -123,12 +138,8 @@ static void on_alloc(struct replay *r, const struct reader_event *e, struct thre
         r->no_memory |= b.base + b.bytes > b.base;
         return;
     }
-    if (b.family == DETAIL_FAMILY_IMPORTED) {
-        /* What others do to the memory is not in this process's order. */
-        findings_undecided(r, HYPOTHESIS_STREAM_UNSYNCED, sentence_plain(SENTENCE_DOUBT_IMPORTED));
-        findings_undecided(r, HYPOTHESIS_OVERLAPPING_COPIES,
-                           sentence_plain(SENTENCE_DOUBT_IMPORTED));
-    }
+    if (b.family == DETAIL_FAMILY_IMPORTED)
+        on_shared(r, fn != HIP_FN_COUNT && !is_found_by_asking(fn));
     if (b.family == DETAIL_FAMILY_ASYNC && b.stream && !event_is_captured(&e->event))
         races_on_async_memory(r, e, t, entered, false);
 }
@@ -190,21 +201,6 @@ static void on_reset(struct replay *r, const struct reader_event *e, struct thre
     errors_on_reset(r, t);
 }
 
-static void on_symbol(struct replay *r, const struct reader_event *e, struct thread *t) {
-    struct block b = {
-        .base = e->event.dst,
-        .bytes = e->event.len,
-        .alloc = e->seq,
-        .alloc_site = e->event.site,
-        .family = DETAIL_FAMILY_SYMBOL,
-        .found = true,
-        .owner = e->event.src,
-    };
-    if (e->event.status == hipSuccess && b.base && b.bytes && !space_at(t->space, b.base) &&
-        !space_add(t->space, &b))
-        r->no_memory |= b.base + b.bytes > b.base;
-}
-
 static void on_memory(struct replay *r, const struct reader_event *e, struct thread *t) {
     switch (e->event.kind) {
     case EVENT_ALLOC:
@@ -235,7 +231,7 @@ static void on_memory(struct replay *r, const struct reader_event *e, struct thr
         r->no_room |= event_detail(&e->event) == DETAIL_UNWATCHED_ROOM;
         break;
     case EVENT_SYMBOL:
-        on_symbol(r, e, t);
+        replay_symbol(r, e, t);
         break;
     case EVENT_MODULE_UNLOAD:
         if (e->event.status == hipSuccess)
@@ -320,6 +316,11 @@ static void on_call(struct replay *r, const struct reader_event *e, struct threa
     case HIP_FN_hipSignalExternalSemaphoresAsync:
         r->order_doubt = sentence_plain(SENTENCE_DOUBT_SEMAPHORES);
         break;
+    case HIP_FN_hipIpcGetMemHandle:
+    case HIP_FN_hipMemPoolExportPointer:
+        if (e->event.status == hipSuccess)
+            on_shared(r, false); /* whoever opens the handle may not be recorded */
+        break;
     default:
         on_unfollowed(r, e, t, fn);
     }
@@ -389,6 +390,9 @@ static void dispatch(struct replay *r, const struct reader_event *e, struct thre
         break;
     case EVENT_EXECUTED:
         fidelity_on_event(r, e);
+        break;
+    case EVENT_DROPPED:
+        errors_on_dropped(r, e);
         break;
     case EVENT_TOUCHED:   /* it was read with its launch */
     case EVENT_VALUE_MET: /* or with its wait */

@@ -78,7 +78,7 @@ struct thread {
     uint32_t id;
     uint32_t device; /* the current one */
     struct space *space;
-    bool seen;
+    bool seen, calls;        /* it has events; it made HIP calls */
     struct vclock known;     /* what has happened, as far as this thread can know */
     uint64_t version;        /* changes with known */
     struct vclock submitted; /* what threads have submitted, as far as this one can know */
@@ -216,6 +216,7 @@ struct failure {
     bool made_again;   /* the same function succeeded next */
     bool went_on;      /* the program queued more work without asking */
     bool voiceless;    /* a <<<...>>> launch: its result reaches nobody who does not ask for it */
+    bool dropped;      /* the program's code does not look at what the call returned */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
     uint64_t retry;    /* the same call from the same place, which failed too; EVENT_NO_SEQ: none */
 };
@@ -318,7 +319,8 @@ struct replay {
     const struct sentence *undecided[HYPOTHESIS_COUNT]; /* why, the first of them */
     const struct sentence
         *order_doubt; /* a way to order things that is not understood was used; NULL: none */
-    const struct sentence *unclear; /* the first pair that such a way may order; NULL: none */
+    const struct sentence *unclear; /* what keeps a run without findings from being CLEAN: the first
+                                     * pair that such a way may order, or other open case */
     struct value_wait *value_waits;
     size_t value_wait_count;
     size_t values_to_come; /* waits whose write is queued later and has not been seen yet */
@@ -384,6 +386,8 @@ struct failure *replay_failure(struct replay *r, uint64_t seq);
 bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to);
 
 struct thread *replay_thread(struct replay *r, uint32_t id);
+/* A variable of the device's is known from here on, unless it was before. */
+void replay_symbol(struct replay *r, const struct reader_event *e, struct thread *t);
 
 /* ---- peers.c --------------------------------------------------------------------------------- */
 
@@ -601,8 +605,10 @@ void errors_on_event(struct replay *r, const struct reader_event *e, struct thre
 void fault_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* An operation ran: did it read what a failed call should have written? */
 void errors_on_op(struct replay *r, const struct op *op, struct thread *t);
+void errors_on_dropped(struct replay *r, const struct reader_event *e);
 /* A call failed that would have written these bytes. */
 void errors_lost_write(struct replay *r, const struct op *op, struct thread *t);
+/* The device of the thread was reset, and its error is gone. */
 void errors_on_reset(struct replay *r, struct thread *t);
 /* After the last event: messengers for faults, unchecked errors. */
 void errors_finish(struct replay *r);
@@ -624,6 +630,9 @@ void findings_free(struct findings *f);
 /* A case of the hypothesis that cannot be decided, and why. */
 void findings_undecided(struct replay *r, enum verdict_hypothesis_id id,
                         const struct sentence *why);
+/* The same, where it is the program that leaves it open and not how little is known of its kernels:
+ * such a run is not CLEAN. */
+void findings_unclear(struct replay *r, enum verdict_hypothesis_id id, const struct sentence *why);
 /* A sentence that is no finding. */
 void findings_note(struct replay *r, const struct sentence *said);
 /* Makes a sentence last as long as the replay. */

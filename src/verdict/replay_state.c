@@ -41,12 +41,25 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     t->id = (uint32_t)(t - r->threads); /* not what a damaged event says */
     t->safe = t->safe_op = t->last_work = t->read = t->host_fn_begin = EVENT_NO_SEQ;
     t->space->threads++;
-    r->seen.threads++;
     return t;
 }
 
-/* ---- missing events, failing calls ------------------------------------------------------------
- */
+void replay_symbol(struct replay *r, const struct reader_event *e, struct thread *t) {
+    struct block b = {
+        .base = e->event.dst,
+        .bytes = e->event.len,
+        .alloc = e->seq,
+        .alloc_site = e->event.site,
+        .family = DETAIL_FAMILY_SYMBOL,
+        .found = true,
+        .owner = e->event.src,
+    };
+    if (e->event.status == hipSuccess && b.base && b.bytes && !space_at(t->space, b.base) &&
+        !space_add(t->space, &b))
+        r->no_memory |= b.base + b.bytes > b.base;
+}
+
+/* ---- missing events, failing calls ----------------------------------------------------------- */
 
 bool replay_is_torn(const struct replay *r, uint64_t from, uint64_t to) {
     size_t low = 0, high = r->gap_count;

@@ -224,6 +224,7 @@ enum space_side space_side(const struct block *b) {
     case DETAIL_FAMILY_PITCHED:
     case DETAIL_FAMILY_ARRAY:
     case DETAIL_FAMILY_IMPORTED:
+    case DETAIL_FAMILY_GRAPH:
     case DETAIL_FAMILY_SYMBOL:
     case DETAIL_FAMILY_VIRTUAL:
         return SPACE_DEVICE;

@@ -47,11 +47,21 @@ static bool says_the_same(struct replay *r, uintptr_t had) {
     return true;
 }
 
+/* The program asks for the address of a registered variable when it first needs it, which may be
+ * after launches that touch it; the variable was there all the time. */
+static void note_variable(struct replay *r, const struct reader_event *e) {
+    const uint32_t id = e->event.thread;
+    if (!e->event.src && id < r->thread_count && r->threads[id].seen)
+        replay_symbol(r, e, &r->threads[id]);
+}
+
 static void find_all(struct replay *r, uint64_t from) {
     struct reader_cursor c = reader_events(r->r, from, UINT64_MAX);
     r->touched_is_known = true;
     while (!r->no_memory && reader_next(&c, r->said)) {
         const struct event *e = &r->said->event;
+        if (e->kind == EVENT_SYMBOL)
+            note_variable(r, r->said);
         if (e->kind != EVENT_TOUCHED)
             continue;
         uint64_t node = node_of(r->said), key = key_of(e->src, node);

@@ -121,7 +121,7 @@ static void settle(struct replay *r) {
         const struct block *b = space_at(p->space, p->found.address);
         bool vague = p->alone && (!b || b->leaves_mark);
         if (!right && (vague || replay_is_torn(r, first, UINT64_MAX)))
-            findings_undecided(r, p->found.hypothesis, sentence_plain(SENTENCE_DOUBT_VALUES));
+            findings_unclear(r, p->found.hypothesis, sentence_plain(SENTENCE_DOUBT_VALUES));
         else if (!right)
             r->enter(r, p->space, &p->clock[0], &p->found);
         free_pair(p);

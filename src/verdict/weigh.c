@@ -202,6 +202,25 @@ static bool is_about_extent(enum verdict_hypothesis_id id) {
     return id == HYPOTHESIS_SIZE_MISMATCH || id == HYPOTHESIS_BAD_OFFSET;
 }
 
+static bool is_about_place(enum verdict_hypothesis_id id) {
+    return is_about_extent(id) || id == HYPOTHESIS_INVALID_POINTER ||
+           id == HYPOTHESIS_USE_AFTER_FREE;
+}
+
+/* What these say of every range is not true of the one that another of them is confirmed by. */
+static const struct sentence *leave_out(struct judge *j, enum verdict_hypothesis_id id,
+                                        const struct sentence *more) {
+    for (size_t i = 0; is_about_place(id) && i < j->v->finding_count; i++) {
+        const struct verdict_finding *f = &j->v->findings[i];
+        for (int other = 0; other < HYPOTHESIS_COUNT; other++)
+            if (is_about_place((enum verdict_hypothesis_id)other) &&
+                ((int)f->hypothesis == other || f->also & 1u << other))
+                return SAY(&j->r->words, RULED_OUT_BUT, A_SENTENCE(more),
+                           A_NAME(hypothesis_name((enum verdict_hypothesis_id)other)));
+    }
+    return more;
+}
+
 static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis_id id,
                                         uint64_t checked) {
     struct replay *r = j->r;
@@ -217,9 +236,9 @@ static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis
                                             A_NUMBER(l->harmless.count), kernel_of(r, &l->harmless))
                                   : checked ? sentence_plain(SENTENCE_NOTHING)
                                             : sentence_plain(SENTENCE_RULED_OUT_EMPTY);
-    const struct sentence_value more = A_SENTENCE(
-        l->machine && is_about_extent(id) ? SAY(&r->words, RULED_OUT_PRIVATE, A_SENTENCE(said))
-                                          : said);
+    if (l->machine && is_about_extent(id))
+        said = SAY(&r->words, RULED_OUT_PRIVATE, A_SENTENCE(said));
+    const struct sentence_value more = A_SENTENCE(leave_out(j, id, said));
     if (!checked)
         return SAY(&r->words, RULED_OUT_NONE, A_COLUMN(id, refutes, 0), more);
     return SAY(&r->words, RULED_OUT, A_COLUMN(id, refutes, 0), A_COLUMN(id, counted, checked),

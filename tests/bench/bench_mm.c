@@ -62,7 +62,8 @@ static void many_tokens(void) {
 }
 
 static void one_token_of_floats(void) {
-    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, 1, out);
+    set->dot_floats(type, m.rows, tensor_type_row_bytes(type, K), K, m.x, 1,
+                    (struct mm_stream){ 4, 0 }, out);
 }
 
 /* With activations that are split already, where the set wants that. */

@@ -4,14 +4,7 @@
 #ifndef CASES_CASE_RELAY_H
 #define CASES_CASE_RELAY_H
 
-#include <pthread.h>
-
-#include "case_sum.h"
-
-enum { COUNT = 512, BYTES = COUNT * sizeof(float) };
-
-static void *in, *out;
-static hipStream_t first, second;
+#include "case_threads.h"
 
 /* By the thread that fills, when the other may begin; by the one that sums up, until then. */
 static void hand_over(void);
@@ -25,34 +18,18 @@ static void *produce(void *unused) {
     return unused;
 }
 
-static void reduce(void) {
-    uint32_t count = COUNT;
-    CHECK(LAUNCH(sum, 1, second, &out, &in, &count));
-}
-
 static void *consume(void *unused) {
     take_over();
     reduce();
     return unused;
 }
 
-static int relay(void) {
-    pthread_t thread[2];
-    KERNEL_ENTER(sum);
-    CHECK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
-    CHECK(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
-    CHECK(hipMalloc(&in, BYTES));
-    CHECK(hipMalloc(&out, sizeof(float)));
-    if (pthread_create(&thread[0], NULL, produce, NULL) != 0 ||
-        pthread_create(&thread[1], NULL, consume, NULL) != 0)
-        return 1;
-    pthread_join(thread[0], NULL);
-    pthread_join(thread[1], NULL);
-    CHECK(hipDeviceSynchronize());
-    CHECK(hipFree(in));
-    CHECK(hipFree(out));
-    CHECK(hipStreamDestroy(first));
-    CHECK(hipStreamDestroy(second));
+static inline int relay(void) {
+    open_both();
+    pthread_t producer = start(produce), consumer = start(consume);
+    pthread_join(producer, NULL);
+    pthread_join(consumer, NULL);
+    close_both();
     return 0;
 }
 

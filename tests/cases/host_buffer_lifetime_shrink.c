@@ -4,35 +4,17 @@
  *         also UPSTREAM_KERNEL_FAULT?; culprit hipMemcpyAsync site=upload;
  *         messenger none or hipStreamSynchronize
  * Run:    --watch-host */
-#include "case.h"
-
-enum { BYTES = 256 << 10 };
-
-void upload(void *device, const void *host, hipStream_t stream) {
-    CHECK(hipMemcpyAsync(device, host, BYTES, hipMemcpyHostToDevice, stream));
-}
+#include "case_upload.h"
 
 int main(void) {
-    hipStream_t stream;
-    void *device;
     char *host = malloc(BYTES);
     if (!host)
         return 1;
-    memset(host, 1, BYTES);
-    CHECK(hipStreamCreate(&stream));
-    CHECK(hipMalloc(&device, BYTES));
-    CHECK(hipHostRegister(host, BYTES, hipHostRegisterDefault));
-    upload(device, host, stream);
-    if (!BUG) {
-        CHECK(hipStreamSynchronize(stream));
-        CHECK(hipHostUnregister(host));
-    }
+    begin_upload(host);
     char *less = realloc(host, BYTES / 2);
     if (!less)
         return 1;
-    CHECK(hipStreamSynchronize(stream));
+    end_upload();
     free(less);
-    CHECK(hipFree(device));
-    CHECK(hipStreamDestroy(stream));
     return 0;
 }

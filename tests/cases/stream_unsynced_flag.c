@@ -6,16 +6,11 @@
  *
  * Expect: verdict FINDINGS|INCONCLUSIVE; hypothesis STREAM_UNSYNCED;
  *         culprit kernel=sum site=reduce; messenger none */
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "case_sum.h"
+#include "case_threads.h"
 
-enum { COUNT = 512, BYTES = COUNT * sizeof(float) };
-
-static void *in, *out;
-static hipStream_t first, second;
 static hipEvent_t ready;
 static atomic_int queued;
 
@@ -25,11 +20,6 @@ void *produce(void *unused) {
     atomic_store(&queued, 1);
     CHECK(hipStreamSynchronize(first));
     return unused;
-}
-
-void reduce(void) {
-    uint32_t count = COUNT;
-    CHECK(LAUNCH(sum, 1, second, &out, &in, &count));
 }
 
 void *consume(void *unused) {
@@ -42,27 +32,16 @@ void *consume(void *unused) {
 }
 
 int main(void) {
-    pthread_t thread[2];
-    KERNEL_ENTER(sum);
-    CHECK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
-    CHECK(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
+    open_both();
     CHECK(hipEventCreateWithFlags(&ready, hipEventDisableTiming));
-    CHECK(hipMalloc(&in, BYTES));
-    CHECK(hipMalloc(&out, sizeof(float)));
-    if (pthread_create(&thread[0], NULL, produce, NULL) != 0)
-        return 1;
+    pthread_t producer = start(produce);
     if (!BUG)
-        pthread_join(thread[0], NULL);
-    if (pthread_create(&thread[1], NULL, consume, NULL) != 0)
-        return 1;
+        pthread_join(producer, NULL);
+    pthread_t consumer = start(consume);
     if (BUG)
-        pthread_join(thread[0], NULL);
-    pthread_join(thread[1], NULL);
-    CHECK(hipDeviceSynchronize());
-    CHECK(hipFree(in));
-    CHECK(hipFree(out));
+        pthread_join(producer, NULL);
+    pthread_join(consumer, NULL);
+    close_both();
     CHECK(hipEventDestroy(ready));
-    CHECK(hipStreamDestroy(first));
-    CHECK(hipStreamDestroy(second));
     return 0;
 }

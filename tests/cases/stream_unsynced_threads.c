@@ -4,14 +4,8 @@
  *
  * Expect: verdict FINDINGS; hypothesis STREAM_UNSYNCED;
  *         culprit kernel=sum site=reduce; messenger none */
-#include <pthread.h>
+#include "case_threads.h"
 
-#include "case_sum.h"
-
-enum { COUNT = 512, BYTES = COUNT * sizeof(float) };
-
-static void *in, *out;
-static hipStream_t first, second;
 static hipEvent_t ready;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -27,11 +21,6 @@ void *produce(void *unused) {
     return unused;
 }
 
-void reduce(void) {
-    uint32_t count = COUNT;
-    CHECK(LAUNCH(sum, 1, second, &out, &in, &count));
-}
-
 void *consume(void *unused) {
     pthread_mutex_lock(&lock);
     while (!queued)
@@ -44,23 +33,12 @@ void *consume(void *unused) {
 }
 
 int main(void) {
-    pthread_t thread[2];
-    KERNEL_ENTER(sum);
-    CHECK(hipStreamCreateWithFlags(&first, hipStreamNonBlocking));
-    CHECK(hipStreamCreateWithFlags(&second, hipStreamNonBlocking));
+    open_both();
     CHECK(hipEventCreateWithFlags(&ready, hipEventDisableTiming));
-    CHECK(hipMalloc(&in, BYTES));
-    CHECK(hipMalloc(&out, sizeof(float)));
-    if (pthread_create(&thread[0], NULL, produce, NULL) != 0 ||
-        pthread_create(&thread[1], NULL, consume, NULL) != 0)
-        return 1;
-    pthread_join(thread[0], NULL);
-    pthread_join(thread[1], NULL);
-    CHECK(hipDeviceSynchronize());
-    CHECK(hipFree(in));
-    CHECK(hipFree(out));
+    pthread_t producer = start(produce), consumer = start(consume);
+    pthread_join(producer, NULL);
+    pthread_join(consumer, NULL);
+    close_both();
     CHECK(hipEventDestroy(ready));
-    CHECK(hipStreamDestroy(first));
-    CHECK(hipStreamDestroy(second));
     return 0;
 }

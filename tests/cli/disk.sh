@@ -48,7 +48,7 @@ full_for_reports() { # KIB - the recording has room, the HTML page has not
     rm -rf found
     on_disk "$1" 20
     is 1 $? && whole found && [ -s found/report.json ] && [ ! -e found/report.html ] &&
-        grep -Eq 'HTML report could not be written|report.html.*No space left' stderr || { cat stderr; ls found; return 1; }
+        grep -Eq '(HTML report|report.html).*No space left' stderr || { cat stderr; ls found; return 1; }
 }
 
 full_for_events() {
@@ -58,6 +58,27 @@ full_for_events() {
         grep -Eq '^# .* [1-9][0-9]* lost' dump || { cat stderr; ls found; return 1; }
 }
 
+# A limit on files: arrays of logits appear whole, or not at all.
+logits() { # KIB STATUS FILES
+    rm -rf logits
+    (ulimit -f "$1" && "$BUILD_DIR/bin/greta_infer" --device soft -p hello -n 8 --greedy --dump-logits logits) >stdout 2>stderr
+    is "$2" $? && is "$3" "$(ls logits | tr '\n' ' ')" || { cat stderr; return 1; }
+}
+
+# Whoever prints where there is no room says so.
+says_full() { # PROGRAM ARGUMENTS…
+    "$BUILD_DIR/bin/$1" "${@:2}" >/dev/full 2>stderr
+    is 1 $? && grep -q 'cannot write the output: No space left on device' stderr || { cat stderr; return 1; }
+}
+
+check "arrays of logits that do not fit leave nothing behind" logits 8 1 ""
+check "those that fit are whole" logits 2000 0 "logits.npy metadata.json tokens.npy "
+if [ -c /dev/full ]; then
+    check "greta_model verify notices a full device" says_full greta_model verify "$SOURCE_DIR/models/greta-demo.gguf"
+    check "greta_model info does" says_full greta_model info "$SOURCE_DIR/models/greta-demo.gguf"
+    check "greta_infer --self-test does" says_full greta_infer --self-test
+    check "greta_d2h_demo does" says_full greta_d2h_demo --record demo.gcr
+fi
 check "no room for a recording is said before the program starts" limited 64 1
 check "a limit that leaves room changes nothing" limited 2000 0
 if on_disk 2000 20; then

@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
-infer=$BUILD_DIR/bin/greta_infer audit=$BUILD_DIR/bin/greta_audit
+infer=$BUILD_DIR/bin/greta_infer audit=$BUILD_DIR/bin/greta_audit model=$BUILD_DIR/bin/greta_model
 cd "$TMPDIR" || exit 1
 
 check "native kernels agree with the CPU" says "STATUS=OK" status 0 "$infer" --self-test --device soft
@@ -82,7 +82,7 @@ done
 # The kernels are in the program, in a compressed bundle.
 check "GPU code is found in a program" says "matmul_qkv" status 0 "$audit" isa --summary "$infer"
 check "also of one target" says "matmul_qkv" status 0 "$audit" isa --summary --target gfx942 "$infer"
-check "a program without any says so" says "not an AMDGPU code object; nor is any code for gfx90a or gfx942 within" status 1 "$audit" isa /bin/true
+check "a program without any says so" says "not an AMDGPU code object, and it contains no code for gfx90a or gfx942" status 1 "$audit" isa /bin/true
 check "a missing file says so" status 1 says "none: No such file or directory" "$audit" isa none
 : >"$TMPDIR/empty"
 check "an empty file says so" status 1 says "empty: the file is empty" "$audit" isa "$TMPDIR/empty"
@@ -111,14 +111,22 @@ watched() {
 check "weights through pinned memory: the audit finds nothing" says "CLEAN: nothing failed" status 0 watched
 pinned() { "$audit" dump watched.out/record.gcr | grep -c 'hipHostMalloc'; }
 check "two buffers are pinned" [ "$(pinned)" -ge 2 ]
-steps() { # SEQUENCES: the launches in the layers of the last step
-    GRETA_HIP_GRAPH=0 "$audit" run --device soft --out steps.out -- "$infer" --device soft --exec isa --batch-size "$1" \
-        --ignore-eos -p Once -n 2 >/dev/null 2>&1
+steps() { # EXEC SEQUENCES [OPTION...]: the launches in the layers of the last step
+    local code=$1 sequences=$2
+    shift 2
+    GRETA_HIP_GRAPH=0 "$audit" run --device soft --out steps.out -- "$infer" --device soft --exec "$code" \
+        --batch-size "$sequences" --ignore-eos -p Once -n 2 "$@" >/dev/null 2>&1
     "$audit" dump --json --kind launch steps.out | grep -o '"kernel": "[a-z_]*"' |
         awk '/rope_turns/ { n = 0; next } /take_rows/ { last = n } { n++ } END { print last }'
 }
-check "a step takes 7 launches for each of the 4 layers" [ "$(steps 4)" = 28 ]
-check "two more if it has more than 4 sequences" [ "$(steps 5)" = 36 ]
+check "a step takes 7 launches for each of the 4 layers" [ "$(steps isa 4)" = 28 ]
+check "as many if it has more than 4 sequences" [ "$(steps isa 5)" = 28 ]
+"$model" synth --shape tiny,arch=gemma2,layers=3 -o gemma.gguf >/dev/null 2>&1
+
+check "norms after blocks also do the next: one launch more in all" [ "$(steps isa 5 -m gemma.gguf)" = 22 ]
+"$model" synth --shape tiny,layers=3 --type F16 -o floats.gguf >/dev/null 2>&1
+check "many sequences of a model of floats take as many" [ "$(steps isa 33 -m floats.gguf)" = 21 ]
+check "in native code, too" [ "$(steps native 33 -m floats.gguf)" = 21 ]
 check "positions of two bytes: RoPE's argument pos" \
     says "ROOT_CAUSE SIZE_MISMATCH: kernel rope" status 1 audited pos_size
 check "the logits' copy only reported it" says "messenger  hipMemcpyAsync, tensor logits" cat pos_size.out/report.txt

@@ -45,7 +45,7 @@ check "help names the profiles" status 0 says "baseline 50, audit 50, stress 100
 check "a profile is needed" status 2 says "--profile is missing" matrix
 check "an unknown profile is wrong usage" status 2 says "no such profile" matrix --profile b9
 check "unknown options are wrong usage" status 2 says "unknown option: --fly" matrix --fly
-check "a mode that is not there" status 2 says "does not have" matrix --profile b3.62 --iterations audit=2
+check "a mode that is not there" status 2 says "no such mode" matrix --profile b3.62 --iterations audit=2
 check "nothing to run" status 2 says "nothing to run" matrix --profile b3.62 --iterations 0
 check "an unknown schedule" status 2 says "fast, eager" matrix --profile b3.63 --schedules slow
 check "seeds are numbers" status 2 says "ranges like" matrix --profile b3.63 --seeds 9-1

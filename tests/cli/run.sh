@@ -58,8 +58,8 @@ answer() { # PATTERN - the first line of the report
 exports_no_more() { # C library's functions in all versions; nothing of greta's insides
     nm -D --defined-only "$BUILD_DIR/lib/libgcore_preload.so" | awk '$2 == "T" { print $3 }' |
         grep -vE '^(hip|__hip|_Z)' >names
-    sed -nE 's/^IO\([a-z_]+, ([a-z0-9_]+),.*/\1/p' "$SOURCE_DIR/src/preload/io.def" | sort >listed
-    ! grep -vE '^(dlv?sym|free|realloc|munmap|mremap|sigaction|signal|_exit|_Exit|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|socketpair|ompt_start_tool|greta_preload_yield|_init|_fini)$' names |
+    sed -nE 's/^IO\([A-Za-z_ *]+, ([a-z0-9_]+),.*/\1/p' "$SOURCE_DIR/src/preload/io.def" | sort >listed
+    ! grep -vE '^(dlv?sym|free|realloc|munmap|mremap|sigaction|signal|_exit|_Exit|(open(at)?|fcntl)(64)?|prctl|semctl|ioctl|syscall|io_(uring_queue_init(_params)?|setup)|aio_(read|write)(64)?|lio_listio(64)?|pthread_.*|thrd_.*|mtx_.*|cnd_.*|sem_.*|socketpair|ompt_start_tool|GOMP_.*|omp_(un)?set_lock|greta_preload_yield|_init|_fini)$' names |
         grep -vxFf listed && [ -s listed ] && [ -z "$(grep -vxFf names listed)" ]
 }
 
@@ -84,6 +84,8 @@ own_handler() { status 42 record -- "$programs/dies" handler && has 'hipGetDevic
 early_exit() { status 5 record -- "$programs/dies" exit && has '^# closed cleanly' && answer '^FINDINGS LEAK'; }
 
 quick_end() { status 4 record -- "$programs/processes" quick && has '^# closed cleanly' && answer '^INCONCLUSIVE: no bug .* exit status 4$'; }
+
+lingers() { status 0 record -- "$programs/lingers" && is "alone=0 first=1 again=0" "$(cat stdout)"; }
 
 output_comes_first() { # what greta has to say follows what the program says
     status 0 record -- "$programs/plain" && is "sum=4950" "$(cat stdout)" &&
@@ -414,9 +416,9 @@ families() { # WORK ACCESS COUNT
 
 # System calls with memory on a watched page have their usual results, and the report says that the page
 # was open meanwhile.
-beside() {
-    GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/beside" && cp stdout plain && lacks ' unwatched ' &&
-        GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/beside" && diff plain stdout || return 1
+beside() { # PROGRAM
+    GRETA_SOFT_SCHEDULE=lazy status 0 record -- "$programs/$1" && cp stdout plain && lacks ' unwatched ' &&
+        GRETA_SOFT_SCHEDULE=lazy status 0 record --watch-host -- "$programs/$1" && diff plain stdout || return 1
     [ "$(grep -c ' ok 9$' plain)" -eq "$(wc -l <plain)" ] || { cat plain; return 1; }
     has ' unwatched system_call ' && lacks ' early_host_access ' &&
         grep -A 1 '^  STREAM_UNSYNCED' "$out/report.txt" | grep -q 'INCONCLUSIVE.*could not be watched'
@@ -461,6 +463,7 @@ check "SIGSEGV: 139, and the recording opens" signal_status segv 11
 check "kill -9: 137, and the recording opens" signal_status kill 9
 check "a handler of the program's own works and may call HIP" own_handler
 check "what greta says comes after" output_comes_first
+check "the first four waits of a place take longer beside other threads" lingers
 check "_exit is an end in good order" early_exit
 check "and so is quick_exit" quick_end
 check "SIGTERM goes to the program" interrupted TERM 143
@@ -536,14 +539,15 @@ for call in sysread syswrite pread fread fwrite writev send; do
 done
 check "a system call that reads what a copy reads is none" touched pinned h2d syswrite 0
 check "a system call that writes what a copy reads" touched pinned h2d sysread 1
-check "system calls with memory beside watched bytes work" beside
+check "system calls with memory beside watched bytes work" beside beside
+check "so do calls with names, settings and objects of threads there" beside beside_more
 check "so does io_uring" beside_async
 check "an early access has its call stack" watched_stack
 check "memory that finds no room among what is watched is said" crowded
 check "without --watch-host there is none" not_watched
 check "help" status 0 says "--watch-host" "$audit" run --help
 check "unknown options are wrong usage" status 2 says "unknown option: --fly" "$audit" run --fly -- true
-check "a program must be named" status 2 says "name a program" "$audit" run --
+check "a program must be named" status 2 says "expected a program after --" "$audit" run --
 check "an unknown device is wrong usage" status 2 says "auto, hip or soft" "$audit" run --device x -- true
 check "a limit of no time is wrong usage" status 2 "$audit" run --timeout 0 -- true
 check "a short commit is wrong usage" status 2 says "7 digits or more" "$audit" run --expect-commit 1234 -- true
@@ -553,7 +557,7 @@ check "a hash that is none is wrong usage" status 2 says "hexadecimal" "$audit" 
 check "a missing program is refused" status 3 says "./none: No such file or directory" "$audit" run -- ./none
 check "so is a folder" status 3 says "$SOURCE_DIR: it is a folder" "$audit" run -- "$SOURCE_DIR"
 check "so is a file that is not executable" status 3 says "chmod +x" "$audit" run -- "$SOURCE_DIR/README.md"
-check "and a name that PATH does not find" status 3 says "PATH finds no executable file" "$audit" run -- no-such-program
+check "and a name that PATH does not find" status 3 says "no executable file of this name in PATH" "$audit" run -- no-such-program
 check "and leaves nothing behind" leaves_nothing
 check "a program without HIP calls is said to be one" status 0 says "made no HIP call" \
     "$audit" run --device soft --out none -- true

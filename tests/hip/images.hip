@@ -12,6 +12,10 @@ __global__ void fetch1d(hipTextureObject_t t, float4 *out, int n) {
         out[i] = tex1Dfetch<float4>(t, i);
 }
 
+__global__ void fetch_integers(hipTextureObject_t t, int *out) {
+    out[threadIdx.x] = tex1Dfetch<int>(t, (int)threadIdx.x);
+}
+
 __global__ void read2d(hipTextureObject_t t, float *out, float x0, float y0, float step) {
     int x = threadIdx.x, y = threadIdx.y;
     out[y * blockDim.x + x] = tex2D<float>(t, x0 + step * x, y0 + step * y);
@@ -176,6 +180,28 @@ static void others(const std::vector<float> &image) {
     (void)image;
 }
 
+// Integers of 32 bits have no normalised form: they are read as they are.
+static void normalised_integers() {
+    std::vector<int> values(64);
+    for (int i = 0; i < 64; i++)
+        values[i] = i * 0x01234567 - 7;
+    Buffer<int> linear(values), out(64);
+    hipResourceDesc r = {};
+    hipTextureDesc t = {};
+    hipTextureObject_t object;
+    r.resType = hipResourceTypeLinear;
+    r.res.linear.devPtr = linear.device;
+    r.res.linear.desc = hipCreateChannelDesc(32, 0, 0, 0, hipChannelFormatKindSigned);
+    r.res.linear.sizeInBytes = values.size() * sizeof(int);
+    t.readMode = hipReadModeNormalizedFloat;
+    CHECK(hipCreateTextureObject(&object, &r, &t, nullptr));
+    fetch_integers<<<1, 64>>>(object, out.device);
+    std::vector<int> got = out.host();
+    for (int i = 0; i < 64; i++)
+        EXPECT(got[i] == values[i], "%d: %d", i, got[i]);
+    CHECK(hipDestroyTextureObject(object));
+}
+
 static void volumes() {
     std::vector<float> volume(W * H * D);
     for (size_t i = 0; i < volume.size(); i++)
@@ -254,6 +280,7 @@ int main() {
     hipArray_t array = make_array(image, make_hipExtent(W, H, 0), hipArraySurfaceLoadStore);
     modes(image, array);
     others(image);
+    normalised_integers();
     volumes();
     formats();
     CHECK(hipBindTextureToArray(reference, array));

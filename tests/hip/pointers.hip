@@ -1,4 +1,4 @@
-// Addresses that no kernel may use: pointers [misaligned|host|null|wrapped]. Without an argument all is in order.
+// Addresses that no kernel may use: pointers [misaligned|host|null|wrapped|far]. Without an argument all is in order.
 #include "check.h"
 
 #include <string>
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
     CHECK(hipDeviceSynchronize());
     copy<<<1, 60>>>(out.device, bug == "host" ? host.data() : bug == "null" ? nullptr : in.device, 3);
     CHECK(hipDeviceSynchronize());
-    shift<<<1, 60>>>(out.device, in.device, bug == "wrapped" ? -1 : 1);
+    shift<<<1, 60>>>(out.device, in.device, bug == "wrapped" ? -1 : bug == "far" ? 1 << 22 : 1);
     CHECK(hipDeviceSynchronize());
     return finish();
 }

@@ -1,7 +1,5 @@
 /* System calls with memory on a page of which other bytes are in use by an unfinished copy: every
- * one must do what it does without anybody watching. `beside CALL`, or all of them; prints one line
- * for each with its result and errno. The copy uses the first 64 bytes of a page of pinned memory,
- * the call the bytes from 2048 on. */
+ * one must do what it does without anybody watching (beside.h). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "program.h"
-
-enum { USED = 64, AT = 2048, PART = 512 };
-
-static unsigned char *page;
-static void *device;
-static hipStream_t stream;
-static int pipe_fd[2], pair[2], grams[2], file;
+#include "beside.h"
 
 /* ---- one function for each call; the result is what it returned ---- */
 
@@ -299,44 +290,4 @@ static long do_io_uring(void *p) {
     F(raw_stat)                                                                                    \
     F(io_uring)
 
-static const struct {
-    const char *name;
-    long (*run)(void *p);
-} calls[] = {
-#define ROW(name) { #name, do_##name },
-    EACH(ROW)
-#undef ROW
-};
-
-static void try(size_t n) {
-    memset(page, 1, 4096);
-    CHECK(hipMemcpyAsync(page, device, USED, hipMemcpyDeviceToHost, stream));
-    errno = 0;
-    long r = calls[n].run(page + AT);
-    int error = r < 0 ? errno : 0;
-    CHECK(hipStreamSynchronize(stream));
-    printf("%s %ld %s %d\n", calls[n].name, r, error ? strerror(error) : "ok", page[0]);
-}
-
-int main(int argc, char **argv) {
-    static char fill[PART];
-    FILE *f = tmpfile();
-    if (!f || pipe(pipe_fd) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) ||
-        socketpair(AF_UNIX, SOCK_DGRAM, 0, grams))
-        return 98;
-    file = fileno(f);
-    if (pwrite(file, fill, sizeof fill, 0) != sizeof fill)
-        return 97;
-    CHECK(hipStreamCreate(&stream));
-    CHECK(hipMalloc(&device, 4096));
-    CHECK(hipMemset(device, 9, 4096));
-    CHECK(hipDeviceSynchronize());
-    CHECK(hipHostMalloc((void **)&page, 4096, 0));
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (argc < 2 || !strcmp(argv[1], calls[i].name))
-            try(i);
-    CHECK(hipHostFree(page));
-    CHECK(hipFree(device));
-    CHECK(hipStreamDestroy(stream));
-    return 0;
-}
+BESIDE_MAIN(EACH)

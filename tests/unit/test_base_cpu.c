@@ -2,35 +2,15 @@
 #include "unit/test.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/cpu.h"
+#include "unit/folder.h"
 
 /* ---- a machine made of files ----------------------------------------------------------------- */
-
-static char folder[] = "/tmp/greta-cpu-XXXXXX";
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at) {
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static int make_folder(void **state) {
-    (void)state;
-    strcpy(strrchr(folder, '-'), "-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 static void add_file(int cpu, const char *name, const char *text) {
     char path[256];
@@ -196,7 +176,7 @@ static void this_machine_has_at_most_a_core_for_every_processor(void **state) {
 }
 
 int main(void) {
-#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_remove)
     const struct CMUnitTest tests[] = {
         IN_A_FOLDER(siblings_are_one_core),
         IN_A_FOLDER(old_kernels_call_the_list_by_another_name),

@@ -298,7 +298,7 @@ static void tensors_follow_from_the_configuration(void **state) {
     assert_true(config_tensor_spec(&c, CONFIG_TENSOR_FFN_DOWN, 0, &s));
     assert_true(s.ne[0] == 14336 && s.ne[1] == 4096);
     assert_true(config_tensor_spec(&c, CONFIG_TENSOR_ATTN_NORM, 0, &s));
-    assert_true(s.ne[0] == 4096 && s.n_dims == 1 && s.kind == CONFIG_VECTOR);
+    assert_true(s.ne[0] == 4096 && s.n_dims == 1 && s.kind == CONFIG_NORM);
     assert_false(config_tensor_spec(&c, CONFIG_TENSOR_ATTN_Q_NORM, 0, &s));
     uint64_t all = 0, required = 0;
     for (; config_tensor_at(&c, all, &s); all++)

@@ -7,8 +7,9 @@
 #include "model/guard_rail.h"
 #include "model/synth.h"
 #include "test.h"
+#include "unit/folder.h"
 
-static char folder[256], path[300];
+static char path[300];
 
 /* A synthetic model of that shape, opened. */
 static gguf *make_model(const char *shape, const char *type) {
@@ -304,19 +305,9 @@ static void memory_is_counted_before_it_is_taken(void **state) {
 }
 
 static int make_folder(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/guard-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return -1;
+    int r = folder_make(state);
     snprintf(path, sizeof path, "%s/m.gguf", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
+    return r;
 }
 
 int main(void) {
@@ -333,5 +324,5 @@ int main(void) {
         cmocka_unit_test(json_that_is_wrong_is_refused),
         cmocka_unit_test(memory_is_counted_before_it_is_taken),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_folder, folder_remove);
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "test_gguf_bytes.h"
+#include "unit/folder.h"
 
 static struct bytes b;
 
@@ -170,8 +171,6 @@ static void tensors_have_shape_size_and_place(void **state) {
 
 /* ---- files ---- */
 
-static char folder[256];
-
 static void write_file(const char *name, const struct bytes *content) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -292,20 +291,6 @@ static void real_vocabularies_open(void **state) {
     }
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gguf-XXXXXX", tmp ? tmp : "/tmp");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_type_is_read),
@@ -319,5 +304,5 @@ int main(void) {
         cmocka_unit_test(what_is_no_model_file_is_refused),
         cmocka_unit_test(real_vocabularies_open),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -9,8 +9,9 @@
 #include "model/gguf/gguf_fill.h"
 #include "model/gguf/gguf_writer.h"
 #include "test.h"
+#include "unit/folder.h"
 
-static char folder[256], path[300];
+static char path[300];
 
 static size_t count_files(void) {
     size_t n = 0;
@@ -257,19 +258,9 @@ static void a_failing_piece_ends_the_run(void **state) {
 }
 
 static int make_folder(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/gguf-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return -1;
+    int r = folder_make(state);
     snprintf(path, sizeof path, "%s/out.gguf", folder);
-    return 0;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    unlink(path);
-    return rmdir(folder);
+    return r;
 }
 
 int main(void) {
@@ -282,5 +273,5 @@ int main(void) {
         cmocka_unit_test(every_element_is_made_once),
         cmocka_unit_test(a_failing_piece_ends_the_run),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_folder, folder_remove);
 }

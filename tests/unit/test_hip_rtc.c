@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "kernels/hip/rtc.h"
+#include "unit/folder.h"
 
-static char folder[] = "/tmp/greta-test-XXXXXX";
 static int compiled, version;
 static const char code[] = "what a compiler made";
 static char option[100], source[100];
@@ -240,8 +240,7 @@ static void a_failure_says_what_the_compiler_says(void **state) {
 }
 
 static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? setenv("XDG_CACHE_HOME", folder, 1) : -1;
+    return folder_make(state) ? -1 : setenv("XDG_CACHE_HOME", folder, 1);
 }
 
 static int remove_folder(void **state) {

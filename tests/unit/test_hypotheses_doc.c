@@ -94,8 +94,7 @@ static void write_page_about_hypotheses(void) {
     free(doc);
 }
 
-/* ---- manual page and schemas ------------------------------------------------------------------
- */
+/* ---- manual page and schemas ----------------------------------------------------------------- */
 
 static char *page_expected(const char *file) {
     static const struct document_place list = { ".SH HYPOTHESES\n", "\n.TP\n", ".SH " };

@@ -14,8 +14,7 @@
 #include "model/synth.h"
 #include "support/model_run.h"
 #include "support/reference.h"
-
-static char folder[] = "/tmp/greta-test-XXXXXX";
+#include "unit/folder.h"
 
 static void path_of(char *out, size_t size, const char *name) {
     snprintf(out, size, "%s/%s", folder, name);
@@ -448,17 +447,9 @@ static void a_cache_that_cannot_hold_heads_is_refused(void **state) {
     unlink(path);
 }
 
-static int set_up(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
 static int tear_down(void **state) {
-    (void)state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
     gcore_close();
-    return system(command);
+    return folder_remove(state);
 }
 
 int main(void) {
@@ -486,5 +477,5 @@ int main(void) {
         printf("ok 1 # SKIP %s\n", e.msg);
         return 0;
     }
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, folder_make, tear_down);
 }

@@ -14,8 +14,8 @@
 #include "model/synth.h"
 #include "support/model_run.h"
 #include "support/reference.h"
+#include "unit/folder.h"
 
-static char folder[] = "/tmp/greta-test-XXXXXX";
 static char path[200];
 
 enum { TOKENS = 60, CONTEXT = 256 };
@@ -188,11 +188,9 @@ static void pieces_of_a_prompt_give_its_bits_in_every_family(void **state) {
 }
 
 static int set_up(void **state) {
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
+    int r = folder_make(state);
     snprintf(path, sizeof path, "%s/model.gguf", folder);
-    return 0;
+    return r;
 }
 
 static int tear_down(void **state) {

@@ -10,12 +10,11 @@
 
 #include "infer/engine.h"
 #include "support/model_run.h"
+#include "unit/folder.h"
 
 #define SMALL "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=1024"
 
 enum { PROMPT = 9, LONG = 300, GENERATE = 12 };
-
-static char folder[] = "/tmp/greta-test-XXXXXX";
 
 static struct kept run(const struct engine_options *o, const char *fuse, uint32_t count) {
     int32_t tokens[LONG];
@@ -71,11 +70,6 @@ static void long_contexts_compute_the_same_bits(void **state) {
     assert_same(SMALL ",window=40", "Q6_K", "F16", LONG);
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
 static int remove_folder(void **state) {
     (void)state;
     gcore_close();
@@ -87,5 +81,5 @@ int main(void) {
         cmocka_unit_test(every_family_computes_the_same_bits),
         cmocka_unit_test(long_contexts_compute_the_same_bits),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, remove_folder);
 }

@@ -13,13 +13,12 @@
 #include "kernels/hip/image.h"
 #include "support/model_run.h"
 #include "support/reference.h"
+#include "unit/folder.h"
 
 #define SMALL  "dim=256,layers=2,heads=4,kv_heads=2,hidden=512,vocab=300,ctx=256"
 #define FLOATS 1e-5
 #define CACHE  2e-4
 #define LEVELS 8e-3
-
-static char folder[] = "/tmp/greta-test-XXXXXX";
 
 static void assert_close(const char *shape, const char *type, const char *kv_type, uint32_t count,
                          uint32_t chunk, double limit) {
@@ -140,8 +139,7 @@ static void fused_kernels_give_the_same_bits(void **state) {
     }
 }
 
-/* ---- several sequences --------------------------------------------------------------------------
- */
+/* ---- several sequences ----------------------------------------------------------------------- */
 
 enum { BLOCK = 32, TEXTS = 3, PROMPT = 2 * BLOCK + 6, MORE = 4 };
 
@@ -226,11 +224,6 @@ static void sequences_that_share_blocks_write_what_each_writes_alone(void **stat
     assert_independent("F16", "Q8_0");
 }
 
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
 static int remove_folder(void **state) {
     (void)state;
     gcore_close();
@@ -246,5 +239,5 @@ int main(void) {
         cmocka_unit_test(fused_kernels_give_the_same_bits),
         cmocka_unit_test(sequences_that_share_blocks_write_what_each_writes_alone),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, remove_folder);
 }

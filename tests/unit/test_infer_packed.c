@@ -19,10 +19,10 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/packed_format.h"
 #include "support/model_run.h"
+#include "unit/folder.h"
 
 #define SHAPE "dim=256,layers=2,heads=4,kv_heads=2,hidden=520,vocab=300,ctx=128"
 
-static char folder[] = "/tmp/greta-test-XXXXXX";
 static char model[200], cache[200], file[PACKED_PATH_BYTES];
 static char notes[2048];
 static int32_t tokens[20];
@@ -258,8 +258,7 @@ static void of_two_writers_the_last_one_wins(void **state) {
 }
 
 static int set_up(void **state) {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (folder_make(state))
         return 1;
     snprintf(model, sizeof model, "%s/model.gguf", folder);
     snprintf(cache, sizeof cache, "%s/cache", folder);

@@ -335,7 +335,7 @@ static void an_npy_file_has_the_header_numpy_wants(void **state) {
     const float rows[] = { 1, 2, 3, 4, 5, 6 };
     assert_int_equal(npy_open(&n, path, NPY_F32, 3, NULL), RC_OK);
     assert_int_equal(npy_add(&n, rows, 2, NULL), RC_OK);
-    assert_int_equal(npy_close(&n, NULL), RC_OK);
+    assert_int_equal(npy_close(&n, RC_OK, NULL), RC_OK);
     FILE *f = fopen(path, "rb");
     assert_int_equal(fread(bytes, 1, sizeof bytes, f), 128 + sizeof rows);
     fclose(f);

@@ -226,7 +226,7 @@ static void commands_do_what_help_says(void **state) {
          *name; name++)
         expect(*name);
     type("/fly\n");
-    expect("/fly is no command");
+    expect("/fly is not a command");
     type("/s x\n");
     expect("/s is ambiguous");
     type("/save\n");
@@ -271,7 +271,7 @@ static void a_file_that_is_no_conversation_is_named(void **state) {
         { "[{\"role\": \"user\"}]", "message 1: expected an object with strings" },
         { "[{\"role\": \"cat\", \"content\": \"a\"}]", "found 'cat'" },
         { "[{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"system\", \"content\": \"b\"}]",
-          "message 2: a system message stands at the beginning" },
+          "message 2: a system message must come first" },
     };
     start(brief);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

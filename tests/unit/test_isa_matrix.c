@@ -247,6 +247,24 @@ static void accumulation_registers_are_moved_by_lane(void **state) {
                            .src = { ISA_AGPR0 + 9 } };
     assert_int_equal(execute(i), ISA_CONTINUE);
     assert_int_equal(vgpr(5)[2], 77);
+    static const struct {
+        uint16_t source;
+        uint32_t expected;
+    } scalars[] = { { 11, 0x1234 }, { ISA_INT_M1, 0xffffffff }, { ISA_FLOAT_0_5, 0x3f000000 } };
+    wave->sgpr[11] = 0x1234;
+    for (unsigned n = 0; n < sizeof scalars / sizeof *scalars; n++) {
+        i = (struct isa_insn){ .op = ISA_OP_v_accvgpr_write_b32,
+                               .dst = ISA_AGPR0 + 9,
+                               .src = { scalars[n].source } };
+        wave->vgpr[256 + 9][63] = 5;
+        ISA_WAVE_EXEC(wave) = 0x100000005;
+        assert_int_equal(execute(i), ISA_CONTINUE);
+        for (unsigned l = 0; l < ISA_LANES; l++)
+            assert_int_equal(wave->vgpr[256 + 9][l], l == 0 || l == 2 || l == 32
+                                                         ? scalars[n].expected
+                                                     : l == 63 ? 5
+                                                               : 0);
+    }
     wave_close();
 }
 

@@ -267,6 +267,35 @@ static void a_load_may_go_to_lds(void **state) {
         assert_int_equal(word_at(lds + 520 + 4 * l), memory[8 + 2 * l]);
 }
 
+static void all_widths_may_go_to_lds(void **state) {
+    (void)state;
+    static const struct {
+        enum isa_op global, scratch;
+        uint32_t expected;
+    } loads[] = {
+        { ISA_OP_global_load_lds_ubyte, ISA_OP_scratch_load_lds_ubyte, 0x85 },
+        { ISA_OP_global_load_lds_sbyte, ISA_OP_scratch_load_lds_sbyte, 0xffffff85 },
+        { ISA_OP_global_load_lds_ushort, ISA_OP_scratch_load_lds_ushort, 0xf185 },
+        { ISA_OP_global_load_lds_sshort, ISA_OP_scratch_load_lds_sshort, 0xfffff185 },
+        { ISA_OP_global_load_lds_dword, ISA_OP_scratch_load_lds_dword, 0x7766f185 },
+    };
+    const uint32_t value = 0x7766f185, lane = 37, other = 0x5a5a5a5a;
+    ISA_WAVE_M0(wave) = 256;
+    ISA_WAVE_EXEC(wave) = UINT64_C(1) << lane;
+    for (size_t n = 0; n < 2 * (sizeof loads / sizeof *loads); n++) {
+        bool scratch = n % 2;
+        struct isa_insn i = global(scratch ? loads[n / 2].scratch : loads[n / 2].global, 0, 0);
+        i.imm = 16;
+        memset(lds, 0x5a, sizeof lds);
+        set_address(0, lane, scratch ? 8 : MEMORY_BASE + 8);
+        memcpy(scratch ? memory + MEMORY_BYTES / 2 + (6 * 64 + lane) * 4 : memory + 24, &value,
+               sizeof value);
+        assert_int_equal(execute(i), ISA_CONTINUE);
+        for (unsigned l = 0; l < ISA_LANES; l++)
+            assert_int_equal(word_at(lds + 272 + 4 * l), l == lane ? loads[n / 2].expected : other);
+    }
+}
+
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 static struct isa_insn buffer(enum isa_op op, unsigned bits) {
@@ -390,6 +419,7 @@ int main(void) {
         T(flat_lanes_may_be_in_three_kinds_of_memory),
         T(scratch_is_each_lanes_own),
         T(a_load_may_go_to_lds),
+        T(all_widths_may_go_to_lds),
         T(a_buffer_ends_at_num_records),
         T(an_index_counts_strides),
         T(scratch_through_a_descriptor_is_swizzled),

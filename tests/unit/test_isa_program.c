@@ -51,6 +51,45 @@ static void loop_sums_numbers(void **state) {
     finish(&f);
 }
 
+static void branches_look_at_what_their_names_say(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t word; /* one ahead */
+        uint32_t scc;
+        uint64_t vcc, exec;
+        bool taken;
+    } branches[] = {
+        { 0xbf820001, 0, 0, 0, true },                  /* s_branch */
+        { 0xbf840001, 0, 1, 1, true },                  /* s_cbranch_scc0 */
+        { 0xbf840001, 1, 0, 0, false },                 /* */
+        { 0xbf850001, 1, 0, 0, true },                  /* s_cbranch_scc1 */
+        { 0xbf850001, 0, 1, 1, false },                 /* */
+        { 0xbf860001, 1, 0, 1, true },                  /* s_cbranch_vccz */
+        { 0xbf860001, 0, UINT64_C(1) << 63, 0, false }, /* */
+        { 0xbf870001, 0, UINT64_C(1) << 32, 0, true },  /* s_cbranch_vccnz */
+        { 0xbf870001, 1, 0, 1, false },                 /* */
+        { 0xbf880001, 1, 1, 0, true },                  /* s_cbranch_execz */
+        { 0xbf880001, 0, 0, UINT64_C(1) << 63, false }, /* */
+        { 0xbf890001, 0, 0, UINT64_C(1) << 32, true },  /* s_cbranch_execnz */
+        { 0xbf890001, 1, 1, 0, false },                 /* */
+        { 0xbf970001, 1, ~UINT64_C(0), 1, false },      /* s_cbranch_cdbgsys: no debugger */
+        { 0xbf980001, 1, ~UINT64_C(0), 1, false },      /* s_cbranch_cdbguser */
+        { 0xbf990001, 1, ~UINT64_C(0), 1, false },      /* s_cbranch_cdbgsys_or_user */
+        { 0xbf9a0001, 1, ~UINT64_C(0), 1, false },      /* s_cbranch_cdbgsys_and_user */
+    };
+    for (size_t n = 0; n < sizeof branches / sizeof *branches; n++) {
+        const uint32_t code[] = { branches[n].word, 0xb0000007 /* s_movk_i32 s0, 7 */, 0xbf810000 };
+        struct fixture f;
+        start(&f, code, 3);
+        f.wave->scc = branches[n].scc;
+        ISA_WAVE_VCC(f.wave) = branches[n].vcc;
+        ISA_WAVE_EXEC(f.wave) = branches[n].exec;
+        assert_int_equal(isa_run(f.wave, 100), ISA_END);
+        assert_int_equal(f.wave->sgpr[0], branches[n].taken ? 0 : 7);
+        finish(&f);
+    }
+}
+
 static void budget_pauses_a_wave(void **state) {
     (void)state;
     static const uint32_t code[] = { 0xbf82ffff /* s_branch -1 */ };
@@ -146,6 +185,7 @@ static void trap_says_its_number(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_sums_numbers),
+        cmocka_unit_test(branches_look_at_what_their_names_say),
         cmocka_unit_test(budget_pauses_a_wave),
         cmocka_unit_test(unknown_instruction_stops_with_its_encoding),
         cmocka_unit_test(running_past_the_code_is_told),

@@ -139,6 +139,70 @@ static void constants_come_in_their_places(void **state) {
     assert_true(sum > 7.28f && sum < 7.29f); /* 2 pi + 1 */
 }
 
+/* A vector register, a scalar one, an inline constant, or a literal if `literal` allows it. */
+static uint16_t any_source(enum isa_type type, unsigned s, bool literal) {
+    if (type == ISA_TYPE_M64)
+        return random64() % 2 ? ISA_VCC : 32;
+    switch (random64() % 5) {
+    case 0:
+        return (uint16_t)(30 + 2 * s);
+    case 1:
+        return (uint16_t)(ISA_INT_0 + random64() % (ISA_INT_M16 + 1 - ISA_INT_0));
+    case 2:
+        return (uint16_t)(ISA_FLOAT_0_5 + random64() % 9);
+    case 3:
+        return literal ? ISA_LITERAL : ISA_VGPR0;
+    default:
+        return (uint16_t)(ISA_VGPR0 + 2 * s);
+    }
+}
+
+static void what_a_source_is_does_not_change_the_result(void **state) {
+    (void)state;
+    unsigned quick = 0;
+    for (enum isa_op op = 1; op < ISA_OP_COUNT; op++) {
+        const struct isa_info *info = &isa_info[op];
+        if (!isa_valu_has(op) || info->encoding == ISA_ENC_VOP3P ||
+            info->forms & (ISA_FORM_LIT | ISA_FORM_OPSEL))
+            continue;
+        for (unsigned round = 0; round < 40; round++) {
+            fill_registers();
+            ISA_WAVE_EXEC(wave) = round % 4 == 0 ? ~UINT64_C(0) : round % 4 == 1 ? 0 : random64();
+            ISA_WAVE_VCC(wave) = random64();
+            for (unsigned r = 30; r < 36; r += 2)
+                isa_write64(wave, r, random64());
+            struct isa_insn i = vector(op, 0, false);
+            i.sdst = round % 2 ? ISA_VCC : 40;
+            i.form = round % 2 ? ISA_E32 : ISA_E64;
+            for (unsigned s = 0; s < 3; s++)
+                i.src[s] = any_source(info->type[s + 1], s, round % 2 && s == 0);
+            quick += agrees(i);
+        }
+    }
+    assert_true(quick > 10000);
+}
+
+static void packed_dwords_come_from_where_op_sel_says(void **state) {
+    (void)state;
+    static const enum isa_op ops[] = { ISA_OP_v_pk_fma_f32, ISA_OP_v_pk_mul_f32,
+                                       ISA_OP_v_pk_add_f32, ISA_OP_v_pk_mov_b32 };
+    const uint32_t halves = 7u * ISA_MOD_OPSEL | 7u * ISA_MOD_OPSEL_HI;
+    for (unsigned round = 0; round < 4000; round++) {
+        struct isa_insn i = vector(ops[round % 4], 0, false);
+        fill_registers();
+        ISA_WAVE_EXEC(wave) = round % 3 ? ~UINT64_C(0) : random64();
+        for (unsigned r = 30; r < 36; r += 2)
+            isa_write64(wave, r, random64());
+        i.modifiers = (uint32_t)random64() & (halves | 7u | 7u * ISA_MOD_NEG_HI);
+        if (i.op == ISA_OP_v_pk_mov_b32)
+            i.modifiers &= halves;
+        i.dst = (uint16_t)(ISA_VGPR0 + random64() % 4 * 2); /* also a source */
+        for (unsigned s = 0; s < 3; s++)
+            i.src[s] = any_source(isa_info[i.op].type[s + 1], s, false);
+        assert_true(agrees(i));
+    }
+}
+
 /* ---- scratch ---- */
 
 static unsigned looks;
@@ -444,6 +508,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         T(signs_of_sources_are_flipped_as_the_long_way_flips_them),
         T(constants_come_in_their_places),
+        T(what_a_source_is_does_not_change_the_result),
+        T(packed_dwords_come_from_where_op_sel_says),
         T(scratch_is_the_same_with_and_without_a_look_at_each_lane),
         T(the_plain_set_moves_dwords_of_lanes_that_are_on),
         T(instruction_sets_move_the_same_dwords),

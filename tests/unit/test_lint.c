@@ -168,6 +168,10 @@ static void the_wrapper_to_use_follows_the_copy(void **state) {
         { "hipMemcpy(a, b, n, kind); f(hipMemcpyDeviceToHost);", "gcore_copy" },
         { "hipMemcpyDtoHAsync(a, b, n, s);", "gcore_d2h_copy_async" },
         { "hipMemcpy2DAsync(a, 1, b, 1, 1, 1, hipMemcpyDeviceToHost, s);", "" },
+        { "hipMemcpyHtoD(a, b, n);", "gcore_h2d_copy" },
+        { "hipMemcpyWithStream(a, b, n, hipMemcpyDeviceToHost, s);", "gcore_d2h_copy_async" },
+        { "hipMemcpyAtoD(a, b, o, n);", "" },
+        { "hipMemcpyOfTomorrow(a, hipMemcpyDeviceToHost);", "" }, /* nothing is known of it */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lint *l = read_text(cases[i][0]);

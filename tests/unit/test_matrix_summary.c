@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "support/schema.h"
+#include "unit/folder.h"
 
 static json_tree *schema, *summary;
-static char folder[256];
 
 static const char *variable(const char *name, const char *fallback) {
     const char *value = getenv(name);
@@ -21,21 +21,16 @@ static const char *variable(const char *name, const char *fallback) {
 static int open_all(void **state) {
     char path[512];
     struct err e = { 0 };
-    (void)state;
     snprintf(path, sizeof path, "%s/docs/summary.schema.json", variable("SOURCE_DIR", "."));
     if (json_tree_open_file(&schema, path, &e) != RC_OK)
         fail_msg("%s", e.msg);
-    snprintf(folder, sizeof folder, "%s/matrix-XXXXXX", variable("TMPDIR", "/tmp"));
-    return mkdtemp(folder) ? 0 : -1;
+    return folder_make(state);
 }
 
 static int close_all(void **state) {
-    char command[512];
-    (void)state;
     json_tree_close(&schema);
     json_tree_close(&summary);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
+    return folder_remove(state);
 }
 
 static void need_preload(void) {

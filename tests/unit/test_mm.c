@@ -484,6 +484,8 @@ static void activations_are_rounded_to_the_nearest_level(void **state) {
 
 static const enum tensor_type floats[] = { TENSOR_TYPE_F32, TENSOR_TYPE_F16, TENSOR_TYPE_BF16 };
 
+static const struct mm_stream NEXT_ROWS = { 4, 0 };
+
 static void floats_are_multiplied(void **state) {
     (void)state;
     struct mm_float_tile *tiles = aligned_alloc(64, MM_GROUPS * sizeof *tiles);
@@ -494,7 +496,7 @@ static void floats_are_multiplied(void **state) {
         for (int i = 0; i < 3; i++) {
             struct rows r = make_rows(floats[i], MM_PANEL, ODD);
             float out[PACK_ROWS], sums[TOKENS * MM_PANEL] = { 0 };
-            set->dot_floats(floats[i], r.bytes, r.row_bytes, ODD, in->x, 1, out);
+            set->dot_floats(floats[i], r.bytes, r.row_bytes, ODD, in->x, 1, NEXT_ROWS, out);
             for (int j = 0; j < PACK_ROWS; j++)
                 assert_product(set->name, floats[i], out[j], r.floats + j * ODD, in->x, ODD);
             for (size_t g = 0; g < MM_GROUPS; g++)
@@ -525,10 +527,11 @@ static void few_tokens_of_floats_give_the_bits_of_one(void **state) {
             struct rows r = make_rows(floats[i], PACK_ROWS, WIDTH);
             for (size_t tokens = 2; tokens <= MM_FEW; tokens++) {
                 float few[MM_FEW * PACK_ROWS], one[PACK_ROWS];
-                mm_set_at(s)->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x, tokens, few);
+                mm_set_at(s)->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x, tokens,
+                                         NEXT_ROWS, few);
                 for (size_t t = 0; t < tokens; t++) {
                     mm_set_at(s)->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x + t * WIDTH,
-                                             1, one);
+                                             1, NEXT_ROWS, one);
                     assert_memory_equal(one, few + t * PACK_ROWS, sizeof one);
                     for (size_t j = 0; j < PACK_ROWS; j++)
                         assert_product(mm_set_at(s)->name, floats[i], one[j], r.floats + j * WIDTH,
@@ -538,6 +541,30 @@ static void few_tokens_of_floats_give_the_bits_of_one(void **state) {
             free_rows(&r);
         }
     free(x);
+}
+
+/* However many rows go side by side and however far ahead they are fetched. */
+static void streams_of_floats_give_the_same_bits(void **state) {
+    (void)state;
+    enum { WIDTH = 235 }; /* some steps and an odd rest */
+    static const struct mm_stream streams[] = {
+        { 1, 0 }, { 1, 8192 }, { 2, 0 }, { 2, 4096 }, { 4, 64 }
+    };
+    float x[WIDTH];
+    for (size_t i = 0; i < WIDTH; i++)
+        x[i] = noise();
+    for (unsigned s = 0; mm_set_at(s); s++)
+        for (int i = 0; i < 3; i++) {
+            const struct mm_set *set = mm_set_at(s);
+            struct rows r = make_rows(floats[i], PACK_ROWS, WIDTH);
+            float want[PACK_ROWS], out[PACK_ROWS];
+            set->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x, 1, NEXT_ROWS, want);
+            for (size_t j = 0; j < sizeof streams / sizeof *streams; j++) {
+                set->dot_floats(floats[i], r.bytes, r.row_bytes, WIDTH, x, 1, streams[j], out);
+                assert_memory_equal(out, want, sizeof out);
+            }
+            free_rows(&r);
+        }
 }
 
 /* A slab of `count` columns by `tokens` tokens, as multiply_parts makes it, with some room after
@@ -666,6 +693,7 @@ int main(void) {
         cmocka_unit_test(activations_are_rounded_to_the_nearest_level),
         cmocka_unit_test(floats_are_multiplied),
         cmocka_unit_test(few_tokens_of_floats_give_the_bits_of_one),
+        cmocka_unit_test(streams_of_floats_give_the_same_bits),
         cmocka_unit_test(floats_are_multiplied_in_parts),
         cmocka_unit_test(what_is_not_finite_stays_so_in_parts),
         cmocka_unit_test(what_is_not_finite_stays_so),

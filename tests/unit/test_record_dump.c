@@ -206,7 +206,7 @@ static void program_prints_a_recording(void **state) {
     assert_non_null(strstr(out, " mark other a=4 b=18446744073709551611 c=12\n"));
     assert_non_null(strstr(out, "# 7 events (7 shown), 0 extra slots, 0 lost, 0 overwritten, 0 "
                                 "torn, 0 cut off, 0 definitions lost\n"
-                                "# closed cleanly: all 1 processes ended their recording\n"));
+                                "# closed cleanly: the process ended its recording\n"));
     snprintf(arguments, sizeof arguments, "--kind mark --from 2 --to 4 %s", record_file);
     out = run_dump(arguments, &code);
     assert_int_equal(code, 0);

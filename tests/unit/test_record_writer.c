@@ -408,6 +408,22 @@ static void functions_are_named_by_the_recording(void **state) {
     reader_close(&r);
 }
 
+static const char *wild_name(unsigned fn) {
+    (void)fn;
+    return "hip\x1b[2J\x07\nclean\tone\x9b";
+}
+
+static void names_of_functions_have_no_control_characters(void **state) {
+    (void)state;
+    struct record_options o = { .path = record_file, .fn_count = 1, .fn_name = wild_name };
+    writer *w;
+    assert_int_equal(record_open(&w, &o, NULL), RC_OK);
+    record_close(&w);
+    reader *r = open_reader();
+    assert_string_equal(reader_function(r, 0), "hip?[2J??clean?one?");
+    reader_close(&r);
+}
+
 /* ---- threads and signals ------------------------------------------------------------------- */
 
 enum { EACH = 20000 };
@@ -730,6 +746,7 @@ int main(void) {
         record_test(call_sites_are_told_apart),
         record_test(streams_and_provenance_come_back),
         record_test(functions_are_named_by_the_recording),
+        record_test(names_of_functions_have_no_control_characters),
         record_test(eight_threads_lose_nothing),
         record_test(eight_threads_in_a_small_ring_tear_nothing),
         record_test(signal_handlers_may_record),

@@ -150,9 +150,9 @@ static bool refuses_bad_textures(void) {
     hipChannelFormatDesc integers = { .x = 32, .f = hipChannelFormatKindSigned };
     OK(hip->hipMallocArray(&a, &integers, W, H, 0));
     r.res.array.array = a;
-    d.readMode = hipReadModeNormalizedFloat; /* of 32-bit integers */
+    d.filterMode = hipFilterModeLinear; /* of integers */
     FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(&t, &r, &d, NULL));
-    d.readMode = hipReadModeElementType;
+    d.filterMode = hipFilterModePoint;
     FAILS(hipErrorInvalidValue, hip->hipCreateTextureObject(NULL, &r, &d, NULL));
     OK(hip->hipCreateTextureObject(&t, &r, &d, NULL));
     memset(&r, 0, sizeof r);

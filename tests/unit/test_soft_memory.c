@@ -89,8 +89,8 @@ static bool wrong_frees(void) {
     FAILS(hipErrorInvalidValue, hip->hipFree(heap));
     FAILS(hipErrorInvalidValue, hip->hipFree(&heap));
     FAILS(hipErrorInvalidValue, hip->hipFree((void *)1));
-    FAILS(hipErrorInvalidValue, hip->hipFree(pinned));
-    FAILS(hipErrorInvalidValue, hip->hipHostFree(p));
+    FAILS(hipErrorInvalidValue, hip->hipFree(pinned + 1));
+    FAILS(hipErrorInvalidValue, hip->hipHostFree(p + 1));
     FAILS(hipErrorInvalidValue, hip->hipHostFree(pinned + 1));
     FAILS(hipErrorInvalidValue, hip->hipHostFree(heap));
     FAILS(hipErrorInvalidValue, hip->hipFreeAsync(p + 1, s));
@@ -114,6 +114,35 @@ static bool wrong_frees(void) {
     OK(hip->hipDeviceSynchronize());
     free(heap);
     return true;
+}
+
+/* As ROCm's runtime, and many programs rely on it. */
+static bool any_free_frees_all(void) {
+    void *p;
+    size_t before = free_memory();
+    char *registered = malloc(100);
+    OK(hip->hipHostMalloc(&p, 100, 0));
+    OK(hip->hipFree(p));
+    FAILS(hipErrorInvalidValue, hip->hipHostFree(p));
+    OK(hip->hipMalloc(&p, 100));
+    OK(hip->hipHostFree(p));
+    FAILS(hipErrorInvalidValue, hip->hipFree(p));
+    OK(hip->hipMallocManaged(&p, 100, hipMemAttachGlobal));
+    OK(hip->hipFreeHost(p));
+    FAILS(hipErrorInvalidValue, hip->hipFree(p));
+    MUST(free_memory() == before);
+    OK(hip->hipHostRegister(registered, 100, 0)); /* but not what HIP did not allocate */
+    FAILS(hipErrorInvalidValue, hip->hipFree(registered));
+    FAILS(hipErrorInvalidValue, hip->hipHostFree(registered));
+    OK(hip->hipHostUnregister(registered));
+    free(registered);
+    return true;
+}
+
+static void host_and_device_memory_have_one_free(void **state) {
+    (void)state;
+    soft_expect(any_free_frees_all, NULL);
+    soft_expect(any_free_frees_all, "GRETA_SOFT_SCHEDULE=lazy");
 }
 
 static void wrong_frees_are_refused(void **state) {
@@ -579,6 +608,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_apart_and_aligned),
         cmocka_unit_test(wrong_frees_are_refused),
+        cmocka_unit_test(host_and_device_memory_have_one_free),
         cmocka_unit_test(of_several_frees_at_once_one_succeeds),
         cmocka_unit_test(freed_addresses_rest_before_they_are_used_again),
         cmocka_unit_test(used_memory_is_counted_and_limited),

@@ -13,8 +13,9 @@
 #include "model/quant/quantize.h"
 #include "model/synth.h"
 #include "test.h"
+#include "unit/folder.h"
 
-static char folder[256], path[300], other[300];
+static char path[300], other[300];
 
 static void write_model(const char *to, const char *shape, const char *type, uint64_t seed,
                         int threads) {
@@ -395,14 +396,10 @@ static void numbers_that_are_none_are_found_and_not_quantised(void **state) {
 }
 
 static int make_folder(void **state) {
-    (void)state;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/synth-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return -1;
+    int r = folder_make(state);
     snprintf(path, sizeof path, "%s/a.gguf", folder);
     snprintf(other, sizeof other, "%s/b.gguf", folder);
-    return 0;
+    return r;
 }
 
 static int remove_folder(void **state) {

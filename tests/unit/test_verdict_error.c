@@ -434,6 +434,42 @@ static void an_error_that_is_read_at_once(void **state) {
     expect_status(UNCHECKED_ERROR, RULED_OUT);
 }
 
+static uint64_t dropped(uint64_t call) {
+    return put(EVENT_DROPPED, EVENT_NO_FN, 0, call, 0, 0, 0, NULL);
+}
+
+static void a_failure_whose_result_is_dropped(void **state) {
+    (void)state;
+    prepare();
+    status = hipErrorInvalidHandle;
+    uint64_t failed = set(DEVICE_AT, KIB, s0);
+    dropped(failed);
+    finish();
+    expect_finding(UNCHECKED_ERROR, failed);
+    assert_non_null(strstr(V->answer, "does not look at the result"));
+}
+
+static void a_dropped_failure_that_somebody_asks_about(void **state) {
+    (void)state;
+    prepare();
+    status = hipErrorInvalidHandle;
+    uint64_t failed = set(DEVICE_AT, KIB, s0);
+    dropped(failed);
+    error_read(hipErrorInvalidHandle, failed);
+    finish();
+    expect_no_findings();
+}
+
+static void a_dropped_failure_that_is_tried_again(void **state) {
+    (void)state;
+    prepare();
+    status = hipErrorInvalidHandle;
+    dropped(set(DEVICE_AT, KIB, s0));
+    set(DEVICE_AT, KIB, s0);
+    finish();
+    expect_no_findings();
+}
+
 static void a_failed_copy_whose_data_is_used(void **state) {
     (void)state;
     prepare();
@@ -640,6 +676,9 @@ int main(void) {
         verdict_test(a_program_without_code_for_the_device),
         verdict_test(an_error_that_is_read_at_another_place),
         verdict_test(an_error_that_is_read_at_once),
+        verdict_test(a_failure_whose_result_is_dropped),
+        verdict_test(a_dropped_failure_that_somebody_asks_about),
+        verdict_test(a_dropped_failure_that_is_tried_again),
         verdict_test(a_failed_copy_whose_data_is_used),
         verdict_test(a_synchronisation_nobody_checked),
         verdict_test(failing_questions_are_no_failures),

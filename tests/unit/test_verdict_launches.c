@@ -94,6 +94,32 @@ static void a_member_that_nothing_wrote_is_found(void **state) {
     expect_says(text_of(HYPOTHESIS_UNINITIALISED_READ), "reads 400 bytes that nothing has written");
 }
 
+/* A kernel writes a variable, whose address the program asks for only when it copies it. */
+static void copy_variable(bool ordered) {
+    prepare();
+    touched(launch_checked("count", DEVICE_AT, EVENT_ARG_READ, 1, s0, &every), DETAIL_ACCESS_WRITE,
+            DEVICE2_AT, 1, 0);
+    if (ordered)
+        sync_device(0);
+    put(EVENT_SYMBOL, EVENT_NO_FN, 0, DEVICE2_AT, 0, POINTS * POINT, s1, NULL);
+    copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE2_AT, 4, s1);
+    finish();
+}
+
+static void a_variable_is_known_to_launches_before_its_address_is_asked_for(void **state) {
+    (void)state;
+    copy_variable(false);
+    assert_int_equal(status_of(HYPOTHESIS_STREAM_UNSYNCED), VERDICT_STATUS_CONFIRMED);
+    expect_says(text_of(HYPOTHESIS_STREAM_UNSYNCED), "count");
+}
+
+static void a_variable_that_is_waited_for_is_copied_in_order(void **state) {
+    (void)state;
+    copy_variable(true);
+    expect_no_findings();
+    assert_int_equal(status_of(HYPOTHESIS_STREAM_UNSYNCED), VERDICT_STATUS_RULED_OUT);
+}
+
 /* Some of what the launch wrote is in an event that is not there. */
 static void a_missing_part_is_a_launch_of_unknown_extent(void **state) {
     (void)state;
@@ -467,6 +493,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         verdict_test(strides_are_compared_row_by_row),
         verdict_test(a_member_that_nothing_wrote_is_found),
+        verdict_test(a_variable_is_known_to_launches_before_its_address_is_asked_for),
+        verdict_test(a_variable_that_is_waited_for_is_copied_in_order),
         verdict_test(what_was_not_there_is_not_counted),
         verdict_test(a_missing_part_is_a_launch_of_unknown_extent),
         verdict_test(kernels_that_did_not_run_are_never_clean),

@@ -151,6 +151,18 @@ static void a_copy_that_starts_past_its_block(void **state) {
     assert_int_equal(V->findings[0].block->alloc, block);
 }
 
+static void a_copy_that_starts_where_its_block_ends(void **state) {
+    (void)state;
+    prepare();
+    status = hipErrorInvalidValue;
+    uint64_t bad = copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT + 4 * KIB, 64, s0);
+    finish();
+    expect_finding(BAD_OFFSET, bad);
+    assert_non_null(strstr(V->answer, "64 bytes that start where a block of 4 KiB ends"));
+    assert_non_null(strstr(V->hypothesis[HYPOTHESIS_INVALID_POINTER].text,
+                           "; what BAD_OFFSET confirms is left out"));
+}
+
 static void a_copy_that_starts_before_its_block(void **state) {
     (void)state;
     prepare();
@@ -691,6 +703,7 @@ int main(void) {
         verdict_test(a_shape_that_fits),
         verdict_test(without_shapes_it_is_undecided),
         verdict_test(a_copy_that_starts_past_its_block),
+        verdict_test(a_copy_that_starts_where_its_block_ends),
         verdict_test(a_copy_that_starts_before_its_block),
         verdict_test(a_free_inside_a_block),
         verdict_test(a_null_pointer),

@@ -339,6 +339,10 @@ static void hypotheses_that_say_the_same_share_a_line(void **state) {
     assert_null(strstr(at + 1, reason));
     for (int i = 0; i < HYPOTHESIS_COUNT; i++)
         assert_non_null(strstr(text, hypothesis_name((enum verdict_hypothesis_id)i)));
+    assert_non_null(strstr(text, "SIZE_MISMATCH, BAD_OFFSET, ")); /* and they fill the line */
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (end > line && end[-1] == ',')
+            assert_in_range(end - line, 1, 90);
     free(text);
 }
 

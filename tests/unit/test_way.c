@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/way.h"
 
-static const enum tensor_type TYPE = TENSOR_TYPE_Q4_K;
+static enum tensor_type TYPE = TENSOR_TYPE_Q4_K;
 static size_t tokens = 1;
 
 static int fresh_folder(void **state) {
@@ -26,13 +26,14 @@ static int fresh_folder(void **state) {
 static void note_all(enum way_id best) {
     for (int trial = 0; trial < WAY_TRIALS; trial++)
         for (int v = 0; v < WAY_COUNT; v++)
-            if (way_is_possible((enum way_id)v, tokens))
+            if (way_is_possible((enum way_id)v, TYPE, tokens))
                 way_note(TYPE, tokens, (enum way_id)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
 }
 
 static void lowest_median_is_chosen_despite_outliers(void **state) {
     static const char *const names[] = {
 #define WAY(name, bits, groups, far, near)     #name,
+#define ROWS(name, rows, far)                  #name,
 #define PASS(name, bits, shared, panels, turn) #name,
 #include "kernels/cpu/way.def"
     };
@@ -40,7 +41,7 @@ static void lowest_median_is_chosen_despite_outliers(void **state) {
     for (unsigned kind = 0; kind < WAY_KINDS; kind++)
         for (int best = 0; best < WAY_COUNT; best++) {
             tokens = way_kind_tokens(kind);
-            if (!way_is_possible((enum way_id)best, tokens))
+            if (!way_is_possible((enum way_id)best, TYPE, tokens))
                 continue;
             assert_int_equal(fresh_folder(NULL), 0);
             assert_null(way_chosen(TYPE, tokens, NULL));
@@ -85,7 +86,7 @@ static void until_there_is_a_choice_something_serves(void **state) {
 static int possible_ways(void) {
     int count = 0;
     for (int v = 0; v < WAY_COUNT; v++)
-        count += way_is_possible((enum way_id)v, tokens);
+        count += way_is_possible((enum way_id)v, TYPE, tokens);
     return count;
 }
 
@@ -134,10 +135,28 @@ static void ways_take_turns(void **state) {
     assert_int_equal(narrow, mm_narrow() != NULL);
 }
 
+static void floats_have_ways_of_their_own_for_one_token(void **state) {
+    struct way way;
+    (void)state;
+    TYPE = TENSOR_TYPE_BF16;
+    note_all(WAY_one_row);
+    assert_false(way_is_possible(WAY_both, TYPE, 1));
+    assert_false(way_is_possible(WAY_one_row, TYPE, 2));
+    assert_false(way_is_possible(WAY_one_row, TENSOR_TYPE_Q4_K, 1));
+    way_reset();
+    (void)way_begin(TYPE, 1, &TYPE, 1 << 20);
+    assert_string_equal(way_chosen(TYPE, 1, &way), "one_row");
+    TYPE = TENSOR_TYPE_Q4_K;
+    assert_int_equal(way.stream.rows, 1);
+    assert_int_equal(way.stream.far, 8192);
+    assert_null(way_chosen(TENSOR_TYPE_F16, 1, NULL));
+    assert_int_equal(way_usual(TENSOR_TYPE_F16, 1).stream.rows, 4);
+}
+
 static void what_the_processor_lacks_is_never_chosen(void **state) {
     (void)state;
     for (int v = 0; v < WAY_COUNT; v++) {
-        if (way_is_possible((enum way_id)v, tokens))
+        if (way_is_possible((enum way_id)v, TYPE, tokens))
             continue;
         for (int trial = 0; trial < WAY_TRIALS; trial++)
             way_note(TYPE, tokens, (enum way_id)v, 1);
@@ -166,7 +185,7 @@ static void spoil(const char *words) {
 }
 
 static void spoilt_files_are_measured_again(void **state) {
-    static const char *const files[] = { "", "greta ways 2: other, avx2\\nQ4_K 1 far\\n",
+    static const char *const files[] = { "", "greta ways 3: other, avx2\\nQ4_K 1 far\\n",
                                          "\\377\\377", "Q4_K 1 far\\n" };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -198,6 +217,7 @@ int main(void) {
         cmocka_unit_test_setup(short_pieces_in_a_row_are_measured_together, fresh_folder),
         cmocka_unit_test_setup(short_pieces_here_and_there_are_not_measured, fresh_folder),
         cmocka_unit_test_setup(ways_take_turns, fresh_folder),
+        cmocka_unit_test_setup(floats_have_ways_of_their_own_for_one_token, fresh_folder),
         cmocka_unit_test_setup(what_the_processor_lacks_is_never_chosen, fresh_folder),
         cmocka_unit_test_setup(choice_is_read_again, fresh_folder),
         cmocka_unit_test_setup(spoilt_files_are_measured_again, fresh_folder),

@@ -116,7 +116,9 @@ static void print_end(const reader *r, const struct reader_counts *c, uint64_t s
            c->whole, shown, c->extras, i->lost, c->overwritten, c->torn, c->truncated,
            i->lost_definitions);
     if (i->clean)
-        printf("# closed cleanly: all %u processes ended their recording\n", i->attached);
+        printf(i->attached == 1 ? "# closed cleanly: the process ended its recording\n"
+                                : "# closed cleanly: all %u processes ended their recording\n",
+               i->attached);
     else
         printf("# not closed: %u of %u processes ended their recording\n", i->ended, i->attached);
 }
@@ -322,8 +324,8 @@ int cmd_dump(int argc, char **argv) {
         return EXIT_CLEAN;
     }
     if (files.count != 1)
-        return option_wrong(
-            t, files.count ? "one recording at a time, found also" : "name a recording",
-            files.count ? files.words[1] : NULL);
+        return option_wrong(t,
+                            files.count ? "expected one recording, found also" : "name a recording",
+                            files.count ? files.words[1] : NULL);
     return dump(files.words[0], &o);
 }

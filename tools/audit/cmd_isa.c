@@ -226,7 +226,7 @@ static enum rc print_file(const unsigned char *bytes, size_t size, const struct 
         found = print_all(bytes + 1, size - 1, "\177ELF", o);
     if (found)
         return RC_OK;
-    return err_set(e, RC_FORMAT, "%s; nor is any code for %s within",
+    return err_set(e, RC_FORMAT, "%s, and it contains no code for %s",
                    why.rc == RC_OK ? "no GPU code" : why.msg,
                    o->target ? o->target : "gfx90a or gfx942");
 }
@@ -242,7 +242,7 @@ int cmd_isa(int argc, char **argv) {
     if (code >= 0)
         return code;
     if (files.count != 1)
-        return option_wrong(t, files.count ? "one file at a time, found also" : "name a file",
+        return option_wrong(t, files.count ? "expected one file, found also" : "name a file",
                             files.count ? files.words[1] : NULL);
     enum rc rc = read_file(files.words[0], &bytes, &size, &e);
     if (rc == RC_OK) {

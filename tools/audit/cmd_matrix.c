@@ -14,8 +14,8 @@ static void print_result(const struct matrix *m, const struct matrix_total *t) {
     for (size_t i = 0; i < m->profile.mode_count; i++) {
         const struct matrix_mode *mode = &m->profile.modes[i];
         const struct matrix_by_mode *b = &t->modes[i];
-        printf("  %-10s %5zu of %5u runs  %5zu errors  %s\n", mode->name, b->done, mode->iterations,
-               b->errors, matrix_mode_result(b, mode));
+        printf("  %-10s %5zu of %5u runs  %5zu error%s %s\n", mode->name, b->done, mode->iterations,
+               b->errors, b->errors == 1 ? "  " : "s ", matrix_mode_result(b, mode));
     }
     if (!t->complete)
         printf("Not complete: the same command with --out %s continues it\n", m->folder);

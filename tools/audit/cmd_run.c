@@ -90,7 +90,7 @@ static int make_folder(char out[static PATH_MAX], const struct options *o) {
         snprintf(out, PATH_MAX, "%s", o->out);
         if (folder_make(out))
             return -1;
-        say("cannot make the folder %s: %s", out, strerror(errno));
+        say("cannot create the folder %s: %s", out, strerror(errno));
         return EXIT_FOUND;
     }
     const char *slash = strrchr(o->command[0], '/');
@@ -110,7 +110,7 @@ static int make_folder(char out[static PATH_MAX], const struct options *o) {
                 break;
         }
     }
-    say("cannot make a folder in %s: %s (--out names another)", parent, strerror(errno));
+    say("cannot create a folder in %s: %s (--out names another)", parent, strerror(errno));
     return EXIT_FOUND;
 }
 
@@ -412,7 +412,7 @@ int cmd_run(int argc, char **argv) {
     if (code >= 0)
         return code;
     if (!words.count)
-        return option_wrong(&cmd_run_options, "name a program after --", NULL);
+        return option_wrong(&cmd_run_options, "expected a program after --", NULL);
     o.command = words.words;
     if (!find_program(o.command[0], file)) {
         say("no such program: %s: %s", o.command[0], find_obstacle(o.command[0]));

@@ -40,7 +40,8 @@ bool find_program(const char *command, char out[static PATH_MAX]) {
 const char *find_obstacle(const char *command) {
     struct stat st;
     if (!strchr(command, '/'))
-        return "PATH finds no executable file of this name; one in this folder needs ./ before it";
+        return "no executable file of this name in PATH; a program in this folder needs ./ before "
+               "its name";
     if (stat(command, &st))
         return strerror(errno);
     if (!S_ISREG(st.st_mode))
@@ -109,7 +110,7 @@ bool find_device(struct find_device *out, const char *choice, char why[static 51
     static struct answer a;
     int fd[2];
     a = (struct answer){ .found = false };
-    snprintf(why, 512, "the search for a device ended without an answer");
+    snprintf(why, 512, "the search for a device crashed");
     if (pipe2(fd, O_CLOEXEC) != 0)
         return false;
     fflush(NULL);

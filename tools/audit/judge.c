@@ -1,13 +1,12 @@
 #include "tools/audit/judge.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/env.h"
-#include "base/folder.h"
+#include "base/output.h"
 #include "report/report.h"
 #include "report/report_html.h"
 #include "report/report_md.h"
@@ -73,24 +72,10 @@ enum rc judge_write(FILE *out, enum judge_format format, const verdict *v, const
 
 enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
                          const reader *r, const struct judge_options *o, struct err *e) {
-    char fresh[PATH_MAX];
-    int n = snprintf(fresh, sizeof fresh, "%s.new.%d", path, (int)getpid());
-    if (n < 0 || (size_t)n >= sizeof fresh)
-        return err_set(e, RC_USAGE, "%s: too long a name", path);
-    FILE *out = folder_make_parents(path) ? fopen(fresh, "w") : NULL;
-    if (!out)
-        return err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
-    enum rc rc = judge_write(out, format, v, r, o, e);
-    /* On the disk before it has its name: after a crash there is the old file or the whole new one.
-     */
-    if (rc == RC_OK && (fflush(out) != 0 || fsync(fileno(out)) != 0))
-        rc = err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
-    if (fclose(out) != 0 && rc == RC_OK)
-        rc = err_set(e, RC_IO, "%s: %s", fresh, strerror(errno));
-    if (rc == RC_OK && rename(fresh, path) != 0)
-        rc = err_set(e, RC_IO, "%s: %s", path, strerror(errno));
-    if (rc != RC_OK)
-        unlink(fresh);
+    struct output out;
+    enum rc rc = output_open(&out, path, e);
+    if (rc == RC_OK)
+        rc = output_close(&out, judge_write(out.file, format, v, r, o, e), e);
     return rc;
 }
 

@@ -173,16 +173,6 @@ void matrix_store_thin(struct matrix *m, const struct matrix_run *r);
 /* Removes a folder with all that is in it. */
 void matrix_remove_folder(const char *path);
 
-/* A file that appears whole or not at all. */
-struct matrix_file {
-    FILE *out;
-    char path[PATH_MAX + 8], final[PATH_MAX];
-};
-NODISCARD enum rc matrix_file_open(struct matrix_file *f, const char *path, struct err *e);
-/* rc: how the writing went so far; the file is dropped unless it is RC_OK. sync: it survives a
- * power failure. */
-NODISCARD enum rc matrix_file_close(struct matrix_file *f, enum rc rc, struct err *e);
-
 /* Members of a JSON object: a list, and greta's, HIP's and ROCm's variables of the environment. */
 void matrix_put_list(struct json *j, const char *key, const struct matrix_list *l);
 void matrix_put_environment(struct json *j);

@@ -54,7 +54,7 @@ int matrix_find_program(struct matrix *m) {
     char path[PATH_MAX];
     struct err e = { 0 };
     if (!find_self(m->self)) {
-        matrix_say("expected /proc to be there");
+        matrix_say("/proc is not mounted");
         return EXIT_REFUSED;
     }
     const char *command = m->o.command ? m->o.command[0] : "greta_infer";
@@ -89,7 +89,7 @@ int matrix_find_device(struct matrix *m) {
         return EXIT_REFUSED;
     }
     if (!m->device.soft && m->o.schedules.count) {
-        matrix_say("--schedules: only the software device lets one choose (--device soft)");
+        matrix_say("--schedules: only the software device has them (--device soft)");
         return EXIT_REFUSED;
     }
     return -1;

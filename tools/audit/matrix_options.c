@@ -205,7 +205,7 @@ static int apply_iterations(struct matrix *m, const char *text) {
     bool found = false;
     if (*number < '0' || *number > '9' || *end || n > MATRIX_RUNS_MAX / MATRIX_MODES_MAX)
         return option_wrong(&cmd_matrix_options,
-                            "--iterations wants a number or MODE=NUMBER, found", text);
+                            "--iterations: expected a number or MODE=NUMBER, found", text);
     for (size_t i = 0; i < m->profile.mode_count; i++) {
         struct matrix_mode *mode = &m->profile.modes[i];
         if (equals && (strlen(mode->name) != (size_t)(equals - text) ||
@@ -215,8 +215,8 @@ static int apply_iterations(struct matrix *m, const char *text) {
         found = true;
     }
     return found ? -1
-                 : option_wrong(&cmd_matrix_options,
-                                "--iterations names a mode that the profile does not have", text);
+                 : option_wrong(&cmd_matrix_options, "--iterations: the profile has no such mode",
+                                text);
 }
 
 static int check(struct matrix *m) {
@@ -232,12 +232,12 @@ static int check(struct matrix *m) {
     if (total == 0)
         return option_wrong(&cmd_matrix_options, "--iterations leaves nothing to run", NULL);
     if (m->profile.exclusive && o->jobs > 1)
-        return option_wrong(&cmd_matrix_options,
-                            "one run at a time is what this profile is for, so no --jobs", NULL);
+        return option_wrong(&cmd_matrix_options, "--jobs: this profile does one run at a time",
+                            NULL);
     if (o->command && (o->model || o->prompts.count || o->inject.count))
         return option_wrong(
             &cmd_matrix_options,
-            "--model, --prompt, --prompts and --inject are greta_infer's; put what your "
+            "--model, --prompt, --prompts and --inject are greta_infer's; pass what your "
             "program takes after its name",
             NULL);
     if (o->command || o->prompts.count || matrix_list_add(&o->prompts, "Hi"))
@@ -256,10 +256,10 @@ int matrix_options_parse(struct matrix *m, int argc, char **argv) {
     if (code >= 0)
         return code;
     if (program.count && !program.separated)
-        return option_wrong(&cmd_matrix_options, "a program stands after --, found",
+        return option_wrong(&cmd_matrix_options, "expected -- before the program, found",
                             program.words[0]);
     if (program.separated && !program.count)
-        return option_wrong(&cmd_matrix_options, "name a program after --", NULL);
+        return option_wrong(&cmd_matrix_options, "expected a program after --", NULL);
     m->o.command = program.count ? program.words : NULL;
     return check(m);
 }

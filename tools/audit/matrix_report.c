@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/output.h"
 #include "record/reader.h"
 #include "report/md.h"
 #include "report/report_md.h"
@@ -229,7 +230,7 @@ static enum rc write_report(FILE *out, const struct job *j, const verdict *one, 
 
 enum rc matrix_write_report(struct matrix *m, const struct matrix_total *t, struct err *e) {
     const struct job j = { m, t };
-    struct matrix_file f;
+    struct output f;
     char path[PATH_MAX], recording[PATH_MAX] = "", shown[PATH_MAX];
     struct verdict_options o = { .expect_commit = m->o.expect_commit,
                                  .expect_model_hash = m->o.expect_model_hash };
@@ -246,9 +247,9 @@ enum rc matrix_write_report(struct matrix *m, const struct matrix_total *t, stru
         }
     }
     snprintf(path, sizeof path, "%s/FINAL_REPORT.md", m->folder);
-    enum rc rc = matrix_file_open(&f, path, e);
+    enum rc rc = output_open(&f, path, e);
     if (rc == RC_OK)
-        rc = matrix_file_close(&f, write_report(f.out, &j, v, v ? r : NULL, e), e);
+        rc = output_close(&f, write_report(f.file, &j, v, v ? r : NULL, e), e);
     verdict_close(&v);
     reader_close(&r);
     return rc;

@@ -21,6 +21,7 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/json_tree.h"
+#include "base/output.h"
 #include "greta_build.h"
 #include "tools/audit/cmd.h"
 #include "tools/audit/matrix.h"
@@ -28,25 +29,6 @@
 extern char **environ;
 
 /* ---- files and folders ---- */
-
-enum rc matrix_file_open(struct matrix_file *f, const char *path, struct err *e) {
-    snprintf(f->final, sizeof f->final, "%s", path);
-    snprintf(f->path, sizeof f->path, "%s.new", path);
-    f->out = fopen(f->path, "we");
-    return f->out ? RC_OK : err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
-}
-
-enum rc matrix_file_close(struct matrix_file *f, enum rc rc, struct err *e) {
-    if (rc == RC_OK && (fflush(f->out) != 0 || fsync(fileno(f->out)) != 0))
-        rc = err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
-    if (fclose(f->out) != 0 && rc == RC_OK)
-        rc = err_set(e, RC_IO, "%s: %s", f->path, strerror(errno));
-    if (rc == RC_OK && rename(f->path, f->final) != 0)
-        rc = err_set(e, RC_IO, "%s: %s", f->final, strerror(errno));
-    if (rc != RC_OK)
-        unlink(f->path);
-    return rc;
-}
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
     (void)st;
@@ -415,20 +397,20 @@ int matrix_store_open(struct matrix *m) {
 int matrix_store_begin(struct matrix *m) {
     char path[PATH_MAX];
     struct err e = { 0 };
-    struct matrix_file f;
+    struct output f;
     m->made_folder = !is_there(m->folder, "");
     snprintf(path, sizeof path, "%s/runs", m->folder);
     if (!folder_make(path)) {
-        matrix_say("cannot make the folder %s: %s", path, strerror(errno));
+        matrix_say("cannot create the folder %s: %s", path, strerror(errno));
         return EXIT_REFUSED;
     }
     int code = matrix_lock_folder(m);
     if (code >= 0 || is_there(m->folder, "matrix.json"))
         return code;
     snprintf(path, sizeof path, "%s/matrix.json", m->folder);
-    enum rc rc = matrix_file_open(&f, path, &e);
+    enum rc rc = output_open(&f, path, &e);
     if (rc == RC_OK)
-        rc = matrix_file_close(&f, put_document(f.out, m, &e), &e);
+        rc = output_close(&f, put_document(f.file, m, &e), &e);
     if (rc == RC_OK)
         return -1;
     matrix_say("%s", e.msg);
@@ -468,12 +450,12 @@ enum rc matrix_store_prepare(struct matrix *m, const struct matrix_run *r, struc
 
 enum rc matrix_store_run(struct matrix *m, struct matrix_run *r, struct err *e) {
     char path[PATH_MAX];
-    struct matrix_file f;
+    struct output f;
     matrix_run_path(m, r, "run.json", path);
-    enum rc rc = matrix_file_open(&f, path, e);
+    enum rc rc = output_open(&f, path, e);
     if (rc != RC_OK)
         return rc;
-    struct json j = json_begin(f.out, 2);
+    struct json j = json_begin(f.file, 2);
     json_object_open(&j, NULL);
     json_string(&j, "run", r->id);
     json_string(&j, "mode", r->mode->name);
@@ -486,7 +468,7 @@ enum rc matrix_store_run(struct matrix *m, struct matrix_run *r, struct err *e) 
     json_string(&j, "prompt", r->prompt);
     json_string(&j, "last_line", r->last_line);
     json_object_close(&j);
-    rc = matrix_file_close(&f, json_end(&j, e), e);
+    rc = output_close(&f, json_end(&j, e), e);
     r->done = rc == RC_OK;
     return rc;
 }

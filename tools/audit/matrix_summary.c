@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/json_tree.h"
+#include "base/output.h"
 #include "greta_build.h"
 #include "tools/audit/matrix.h"
 
@@ -253,12 +254,12 @@ static void put_head(struct json *j, struct matrix *m, const struct matrix_total
 
 enum rc matrix_write_summary(struct matrix *m, const struct matrix_total *t, struct err *e) {
     char path[PATH_MAX];
-    struct matrix_file f;
+    struct output f;
     snprintf(path, sizeof path, "%s/summary.json", m->folder);
-    enum rc rc = matrix_file_open(&f, path, e);
+    enum rc rc = output_open(&f, path, e);
     if (rc != RC_OK)
         return rc;
-    struct json j = json_begin(f.out, 2);
+    struct json j = json_begin(f.file, 2);
     json_object_open(&j, NULL);
     put_head(&j, m, t);
     put_breakdown(&j, m, t);
@@ -269,5 +270,5 @@ enum rc matrix_write_summary(struct matrix *m, const struct matrix_total *t, str
     put_errors(&j, m, t);
     put_provenance(&j, m, t);
     json_object_close(&j);
-    return matrix_file_close(&f, json_end(&j, e), e);
+    return output_close(&f, json_end(&j, e), e);
 }

@@ -50,9 +50,12 @@ int command_main(const struct command_set *set, int argc, char **argv) {
         struct completion_words all = { set->program, NULL, set->commands, set->count };
         return completion_main(&all, argv[2]);
     }
-    for (const struct command *c = set->commands; c < set->commands + set->count; c++)
-        if (!strcmp(word, c->name))
-            return c->run(argc - 1, argv + 1);
+    for (const struct command *c = set->commands; c < set->commands + set->count; c++) {
+        if (strcmp(word, c->name) != 0)
+            continue;
+        int code = c->run(argc - 1, argv + 1);
+        return code == EXIT_CLEAN ? program_finish_output(set->program) : code;
+    }
     fprintf(stderr, "%s: unknown %s '%s'; `%s --help` lists what there is\n", set->program,
             word[0] == '-' ? "option" : "command", word, set->program);
     return EXIT_WRONG;

@@ -3,7 +3,7 @@
  *
  *   OPTION(field, "--flag", kind, "VALUE", "what it does")
  *   ALSO(field, "--flag", kind, "VALUE", "what it does")   for a field that is there already
- *   HEADING("What is run:")                                a line of the help between the rows
+ *   HEADING("Runs:")                                       a line of the help between the rows
  *
  * A kind K is a type option_K_type and a constant option_K that says how a text becomes one; those
  * below are for everybody, a program may have more. A flag may be "-o, --output"; users may

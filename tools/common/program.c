@@ -26,6 +26,10 @@ int program_finish_output(const char *name) {
     return EXIT_FOUND;
 }
 
+void program_survive_file_limit(void) {
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 void program_print_version(const char *name) {
     printf("%s %s (%s%s)\n", name, GRETA_VERSION, GRETA_BUILD_COMMIT,
            GRETA_BUILD_DIRTY ? ", changed" : "");

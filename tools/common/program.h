@@ -22,6 +22,10 @@ int program_exit_code(enum rc rc, bool began);
 /* EXIT_CLEAN if all of standard output could be written, else EXIT_FOUND after saying why. */
 int program_finish_output(const char *name);
 
+/* A file that grows past the limit on its size (ulimit -f) is an error from now on, as on a full
+ * disk, and not the end of the program. Programs that it starts inherit that. */
+void program_survive_file_limit(void);
+
 /* "greta_infer 0.1.0 (commit)" */
 void program_print_version(const char *name);
 

@@ -238,7 +238,7 @@ static enum rc take_command(struct chat *c, const char *line, struct err *e) {
         }
     if (several != 1) {
         fprintf(stderr, "/%.*s is %s; /help lists the commands.\n", (int)len, line,
-                several ? "ambiguous" : "no command");
+                several ? "ambiguous" : "not a command");
         return RC_OK;
     }
     const char *argument = line + len + strspn(line + len, " \t");

@@ -123,8 +123,8 @@ static enum rc add_message(struct conversation *c, const struct json_node *messa
                        "%s: message %zu: expected the role system, user or assistant, found '%s'",
                        path, c->count + 1, role->text);
     if (which == CHAT_SYSTEM && c->count)
-        return err_set(e, RC_FORMAT, "%s: message %zu: a system message stands at the beginning",
-                       path, c->count + 1);
+        return err_set(e, RC_FORMAT, "%s: message %zu: a system message must come first", path,
+                       c->count + 1);
     return conversation_add(c, (enum chat_role)which, content->text, content->len, e);
 }
 

@@ -37,11 +37,12 @@ static enum rc write_metadata(const struct dump *d, const engine *g, const char 
                               const struct engine_result *result, struct err *e) {
     char path[500];
     snprintf(path, sizeof path, "%s/metadata.json", d->folder);
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    struct output out;
+    enum rc rc = output_open(&out, path, e);
+    if (rc)
+        return rc;
     const struct config *c = engine_config(g);
-    struct json j = json_begin(out, 2);
+    struct json j = json_begin(out.file, 2);
     json_object_open(&j, NULL);
     json_string(&j, "model", model ? model : "embedded demo model");
     json_string(&j, "architecture", config_arch_name(c->arch));
@@ -57,18 +58,15 @@ static enum rc write_metadata(const struct dump *d, const engine *g, const char 
     json_string(&j, "greta", GRETA_VERSION);
     json_string(&j, "commit", GRETA_BUILD_COMMIT);
     json_object_close(&j);
-    enum rc rc = json_end(&j, e);
-    if (fclose(out) && !rc)
-        rc = err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
-    return rc;
+    return output_close(&out, json_end(&j, e), e);
 }
 
 enum rc dump_close(struct dump *d, const engine *g, const char *model,
                    const struct engine_result *result, struct err *e) {
-    enum rc rc = d->open ? write_metadata(d, g, model, result, e) : RC_OK;
-    enum rc logits = npy_close(&d->logits, rc ? NULL : e);
-    rc = rc ? rc : logits;
-    enum rc tokens = npy_close(&d->tokens, rc ? NULL : e);
+    enum rc rc = npy_close(&d->logits, RC_OK, e);
+    rc = npy_close(&d->tokens, rc, e);
+    if (d->open && !rc)
+        rc = write_metadata(d, g, model, result, e);
     d->open = false;
-    return rc ? rc : tokens;
+    return rc;
 }

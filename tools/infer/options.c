@@ -105,6 +105,7 @@ const struct option_table options_table = {
     .after =
         "\nWithout --prompt the prompt comes from standard input, unless that is a terminal.\n"
         "Exit status: 0 done, 1 the run failed, 2 wrong usage, 3 refused (guard rail, no such\n"
-        "device), 130 ended by Ctrl-C. GRETA_DISABLE_GUARD_RAIL=1 goes on in spite of the guard "
-        "rail.\n",
+        "device), 130 ended by Ctrl-C. GRETA_DISABLE_GUARD_RAIL=1 runs a model that the guard "
+        "rail\n"
+        "would refuse.\n",
 };

@@ -7,7 +7,7 @@ int cmd_begin(const struct option_table *t, void *values, int argc, char **argv,
     if (code >= 0)
         return code;
     if (files.count != 1)
-        return option_wrong(t, files.count ? "one file at a time, found also" : "name a file",
+        return option_wrong(t, files.count ? "expected one file, found also" : "name a file",
                             files.count ? files.words[1] : NULL);
     *path = files.words[0];
     return -1;

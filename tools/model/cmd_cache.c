@@ -82,7 +82,7 @@ int cmd_cache(int argc, char **argv) {
     if (code >= 0)
         return code;
     if (words.count > 1)
-        return option_wrong(&cmd_cache_options, "one folder at a time, found also", words.words[1]);
+        return option_wrong(&cmd_cache_options, "expected one folder, found also", words.words[1]);
     if (!words.count && !cache_folder_find(own))
         return option_wrong(&cmd_cache_options, "there is no cache folder: name one", NULL);
     enum rc rc = visit_all(words.count ? words.words[0] : own, &o, &e);

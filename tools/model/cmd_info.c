@@ -336,8 +336,6 @@ int cmd_info(int argc, char **argv) {
         rc = write_json(g, o.all, &e);
     else if (!rc)
         print_text(g, o.all);
-    if (!rc && fflush(stdout) != 0)
-        rc = err_set(&e, RC_IO, "cannot write to standard output");
     gguf_close(&g);
     return rc ? cmd_failed(&cmd_info_options, &e) : EXIT_CLEAN;
 }

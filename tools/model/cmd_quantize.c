@@ -85,6 +85,7 @@ int cmd_quantize(int argc, char **argv) {
     if (files.count < 3)
         return option_wrong(t, "name the input, the output and the type", NULL);
     if (files.count > 3)
-        return option_wrong(t, "one input, one output, one type, found also", files.words[3]);
+        return option_wrong(t, "expected one input, one output and one type, found also",
+                            files.words[3]);
     return quantize(files.words[0], files.words[1], files.words[2], (int)o.threads);
 }

@@ -440,8 +440,7 @@ void cpu_attention_merge(const struct greta_soft_work *work, const struct kern_a
                    a->head_size);
 }
 
-/* ---- a step: attention with what comes before and after it ------------------------------------
- */
+/* ---- a step: attention with what comes before and after it ----------------------------------- */
 
 /* A head of a token, normalised if there is a norm, and rotated. */
 static void turn_head(const struct kern_attention_step *s, uint64_t t, const float *norm,

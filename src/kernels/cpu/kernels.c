@@ -14,13 +14,15 @@
 #define FLOATS(view) ((float *)(view).ptr)
 #define INTS(view)   ((const int32_t *)(view).ptr)
 
+static float norm_factor(const float *x, uint32_t dim, float eps) {
+    return (float)(1 / sqrt(ops()->sum_squares(x, dim) / dim + (double)eps));
+}
+
 void cpu_rmsnorm(const struct greta_soft_work *work, const struct kern_rmsnorm *a) {
-    const float *weight = FLOATS(a->weight);
     for (uint64_t r = work->first; r < work->last; r++) {
         const float *x = FLOATS(a->x) + r * a->dim;
         float *out = FLOATS(a->out) + r * a->dim;
-        double mean = ops()->sum_squares(x, a->dim) / a->dim;
-        ops()->scale(out, x, (float)(1 / sqrt(mean + (double)a->eps)), weight, a->dim);
+        ops()->scale(out, x, norm_factor(x, a->dim, a->eps), FLOATS(a->weight), a->dim);
         if (a->run)
             levels_put(a->levels.ptr, a->rows, a->dim, a->run, r, out);
     }
@@ -31,10 +33,14 @@ void cpu_rmsnorm_add(const struct greta_soft_work *work, const struct kern_rmsno
     for (uint64_t r = work->first; r < work->last; r++) {
         const float *x = FLOATS(a->x) + r * a->dim;
         float *out = FLOATS(a->out) + r * a->dim;
-        double mean = ops()->sum_squares(x, a->dim) / a->dim;
-        ops()->scale(scaled, x, (float)(1 / sqrt(mean + (double)a->eps)), FLOATS(a->weight),
-                     a->dim);
+        ops()->scale(scaled, x, norm_factor(x, a->dim, a->eps), FLOATS(a->weight), a->dim);
         ops()->add(out, scaled, 0, out, a->dim);
+        if (!a->normed)
+            continue;
+        float *next = FLOATS(a->next) + r * a->dim;
+        ops()->scale(next, out, norm_factor(out, a->dim, a->eps), FLOATS(a->next_weight), a->dim);
+        if (a->run)
+            levels_put(a->levels.ptr, a->rows, a->dim, a->run, r, next);
     }
 }
 

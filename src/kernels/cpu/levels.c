@@ -49,13 +49,21 @@ void levels_put(void *buffer, size_t tokens, size_t k, unsigned run, size_t toke
 
 void levels_put_part(void *buffer, size_t tokens, size_t k, unsigned run, size_t token, size_t at,
                      const float *x, size_t n) {
+    if (run == KERN_SPLIT && !mm()->split)
+        return;
     for (size_t end = at + n, count; at < end; at += count, x += count) {
-        size_t inside = at % MM_SLAB;
-        struct mm_row row = levels_row(buffer, tokens, k, at / MM_SLAB, token);
+        const size_t slab = at / MM_SLAB, inside = at % MM_SLAB;
+        size_t stride;
+        struct mm_row row = levels_row(buffer, tokens, k, slab, token);
         count = end - at < MM_SLAB - inside ? end - at : MM_SLAB - inside;
         row.level += inside;
         row.scale += inside / MM_RUN;
         row.sum += inside / MM_RUN;
-        mm()->quantize(x, count, run, &row);
+        if (run == KERN_SPLIT) {
+            struct mm_line *to = levels_lines(buffer, tokens, slab, token, &stride);
+            mm()->split(x, count, to + inside / MM_STEP * stride, stride);
+        } else {
+            mm()->quantize(x, count, run, &row);
+        }
     }
 }

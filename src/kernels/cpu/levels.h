@@ -23,7 +23,7 @@ struct mm_line *levels_lines(void *buffer, size_t tokens, size_t slab, size_t to
  * splits them, if this instruction set multiplies floats in parts. */
 void levels_put(void *buffer, size_t tokens, size_t k, unsigned run, size_t token, const float *x);
 
-/* The same for the n elements of the row from `at` on, both multiples of 32; not split. */
+/* The same for the n elements of the row from `at` on, both multiples of 32. */
 void levels_put_part(void *buffer, size_t tokens, size_t k, unsigned run, size_t token, size_t at,
                      const float *x, size_t n);
 

@@ -145,17 +145,19 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
 /* out[t * 16 + r] = row `row` + r . x of token t, of sixteen rows of floats; past the last full
  * sixteen, of those there are, each as sixteen times the same row, because dot_floats() takes no
  * fewer. */
-static void float_group(const struct weight *w, uint64_t row, const float *x, size_t tokens,
-                        float *out) {
+static void float_group(const struct weight *w, uint64_t row, const struct input *in, float *out) {
+    const struct mm_stream by = in->way.stream;
+    const size_t tokens = in->tokens;
     uint64_t left = w->n - row;
     if (left >= PACK_ROWS) {
-        mm()->dot_floats(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, x, tokens,
-                         out);
+        mm()->dot_floats(w->type, w->bytes + row * w->row_bytes, w->row_bytes, w->k, in->x, tokens,
+                         by, out);
         return;
     }
     for (uint64_t i = 0; i < left; i++) {
         float rows[MM_FEW * PACK_ROWS];
-        mm()->dot_floats(w->type, w->bytes + (row + i) * w->row_bytes, 0, w->k, x, tokens, rows);
+        mm()->dot_floats(w->type, w->bytes + (row + i) * w->row_bytes, 0, w->k, in->x, tokens, by,
+                         rows);
         for (size_t t = 0; t < tokens; t++)
             out[t * PACK_ROWS + i] = rows[t * PACK_ROWS];
     }
@@ -201,7 +203,7 @@ static void panel_for_one(const struct product *p, const struct input *in, uint6
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         float out[PACK_ROWS];
         if (tensor_type_is_float(w->type))
-            float_group(w, row, in->x, 1, out);
+            float_group(w, row, in, out);
         else
             level_group(w, row, in, out);
         put(p, 0, row, to - row < PACK_ROWS ? to - row : PACK_ROWS, out);
@@ -388,7 +390,7 @@ static void panels_of_few_floats(const struct product *p, const struct input *in
     for (uint64_t row = from; row < to; row += PACK_ROWS) {
         const size_t count = to - row < PACK_ROWS ? to - row : PACK_ROWS;
         float out[MM_FEW * PACK_ROWS];
-        float_group(&p->w, row, in->x, in->tokens, out);
+        float_group(&p->w, row, in, out);
         for (size_t t = 0; t < in->tokens; t++)
             put(p, t, row, count, out + t * PACK_ROWS);
     }
@@ -459,18 +461,22 @@ static struct input prepare_all(const struct input *in, const struct weight *w) 
 }
 
 /* How to go through panels [from, to), and whether that is measured: way_end() ends it. Packed
- * weights are one stream for one token; for several, a piece that has a whole pass of every way is
- * measured. */
+ * weights and floats are one stream for one token; for several, a piece of packed weights that has
+ * a whole pass of every way is measured. */
 static struct way way_of(const struct weight *w, size_t tokens, uint64_t from, uint64_t to,
                          bool *measured) {
     const size_t panel = MM_PANEL * w->row_bytes;
     const uint64_t least = tokens > 1 ? WAY_PANELS : 1;
-    *measured = w->packed && from + least <= to;
-    if (tensor_type_is_float(w->type))
-        return (struct way){ .panels = WAY_PANELS, .turn = 1 };
+    const bool floats = tensor_type_is_float(w->type);
+    struct way way = way_usual(w->type, tokens);
+    *measured = (w->packed || (floats && tokens == 1)) && from + least <= to;
     if (*measured)
-        return way_begin(w->type, tokens, w->bytes + from * panel, (to - from) * panel);
-    return way_usual(w->type, tokens);
+        way = way_begin(w->type, tokens, w->bytes + from * panel, (to - from) * panel);
+    if (floats) {
+        way.panels = WAY_PANELS;
+        way.turn = 1;
+    }
+    return way;
 }
 
 /* Panels [from, to) of a product. */
@@ -534,37 +540,52 @@ void cpu_matmul_qkv(const struct greta_soft_work *work, const struct kern_matmul
     do_products(work, p, 3, &in);
 }
 
-void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_matmul_gate_up *a) {
-    const struct product p[] = {
-        { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->gate) },
-        { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->up) },
-    };
-    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
-    do_products(work, p, 2, &in);
-}
+/* What becomes of a gate and what it is multiplied with. */
+struct activation {
+    void *levels;
+    uint32_t hidden, gelu, ungated, run;
+};
 
-/* Panels [from, to) of a gate, of what it is multiplied with, and activated. */
-static void activate_panels(const struct kern_matmul_activate *a, const struct product *gate,
+/* Panels [from, to) of a gate, of what it is multiplied with, and activated. Without a buffer of
+ * its own, the latter is not kept. */
+static void activate_panels(const struct activation *a, const struct product *gate,
                             const struct product *up, const struct input *in, uint64_t from,
                             uint64_t to) {
     const uint64_t row = from * MM_PANEL, end = to * MM_PANEL;
     const size_t count = (end < a->hidden ? end : a->hidden) - row;
+    const size_t stride = up->out ? a->hidden : count;
     struct product other = *up;
-    other.origin = row;
-    other.stride = count;
     do_panels(gate, in, from, to);
-    if (!a->ungated) {
+    if (!a->ungated && !up->out) {
+        other.origin = row;
+        other.stride = count;
         other.out = scratch_need(SCRATCH_HEADS, in->tokens * count * sizeof *other.out);
-        do_panels(&other, in, from, to);
     }
+    if (!a->ungated)
+        do_panels(&other, in, from, to);
     for (size_t t = 0; t < in->tokens; t++) {
         float *out = gate->out + t * a->hidden + row;
-        (a->gelu ? ops()->geglu : ops()->swiglu)(out, out,
-                                                 a->ungated ? NULL : other.out + t * count, count);
-        if (a->out_run)
-            levels_put_part(a->out_levels.ptr, in->tokens, a->hidden, a->out_run, t, row, out,
-                            count);
+        const float *by = a->ungated ? NULL : other.out + t * stride + (up->out ? row : 0);
+        (a->gelu ? ops()->geglu : ops()->swiglu)(out, out, by, count);
+        if (a->run)
+            levels_put_part(a->levels, in->tokens, a->hidden, a->run, t, row, out, count);
     }
+}
+
+void cpu_matmul_gate_up(const struct greta_soft_work *work, const struct kern_matmul_gate_up *a) {
+    const struct product p[] = {
+        { .w = weight_of(&a->gate_weight, a->hidden, a->dim, a->packed),
+          .out = FLOATS(a->gate),
+          .bias = a->biased ? FLOATS(a->bias) : NULL },
+        { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed), .out = FLOATS(a->up) },
+    };
+    const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
+    const struct activation activation = { a->out_levels.ptr, a->hidden, a->gelu, a->ungated,
+                                           a->out_run };
+    if (a->activated)
+        activate_panels(&activation, &p[0], &p[1], &in, work->first, work->last);
+    else
+        do_products(work, p, a->ungated ? 1 : 2, &in);
 }
 
 /* One token streams through all panels of the gate and then through those of the other weight; for
@@ -575,8 +596,10 @@ void cpu_matmul_activate(const struct greta_soft_work *work, const struct kern_m
                                   .bias = a->biased ? FLOATS(a->bias) : NULL };
     const struct product up = { .w = weight_of(&a->up_weight, a->hidden, a->dim, a->packed) };
     const struct input in = { FLOATS(a->x), a->levels.ptr, a->tokens, a->run, NULL, { 0 } };
+    const struct activation activation = { a->out_levels.ptr, a->hidden, a->gelu, a->ungated,
+                                           a->out_run };
     const uint64_t step = a->tokens == 1 ? work->last - work->first : WAY_PANELS;
     for (uint64_t panel = work->first; panel < work->last; panel += step)
-        activate_panels(a, &gate, &up, &in, panel,
+        activate_panels(&activation, &gate, &up, &in, panel,
                         work->last - panel < step ? work->last : panel + step);
 }

@@ -97,6 +97,12 @@ struct mm_flow {
     size_t fetch_bytes;           /* fetched into the second cache meanwhile, a few at a time */
 };
 
+/* How one token goes through rows of floats. */
+struct mm_stream {
+    unsigned rows; /* that are multiplied at once: 1, 2 or 4 */
+    unsigned far;  /* bytes ahead that are fetched; 0: what follows in these rows and in the next */
+};
+
 struct mm_set {
     const char *name;
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
@@ -140,9 +146,9 @@ struct mm_set {
                      const struct mm_flow *flow, float *sums);
     /* out[t * PACK_ROWS + r] = row r of floats of a type . x of token t, for the 16 rows from
      * `rows` on, `stride` bytes apart, and up to MM_FEW tokens, k floats apart. A token's result
-     * does not depend on how many there are. */
+     * does not depend on how many there are, nor on `by`, which counts for one token. */
     void (*dot_floats)(enum tensor_type type, const void *rows, size_t stride, size_t k,
-                       const float *x, size_t tokens, float *out);
+                       const float *x, size_t tokens, struct mm_stream by, float *out);
     /* Columns 0 to count - 1 of 16 rows of floats, `stride` bytes apart. */
     void (*unpack_floats)(enum tensor_type type, const void *rows, size_t stride, size_t count,
                           struct mm_float_tile *tile);

@@ -21,10 +21,12 @@
 
 #include "kernels/cpu/mm_walk.h"
 
-/* Nothing is summed up yet. */
-INLINE void begin(struct sink *k) {
+#define NOINLINE __attribute__((noinline))
+
+/* Sums go on from `sums`; NULL: nothing is summed up yet. */
+INLINE void begin(struct sink *k, const float *sums) {
     EACH_GROUP(j) {
-        k->of[j].sum = vf_set(0);
+        k->of[j].sum = sums ? vf_load(sums + j * PACK_ROWS) : vf_set(0);
         UNROLL for (int i = 0; i < 8; i++) k->of[j].part[i] = k->of[j].high[i] = k->of[j].wide[i] =
             vi_zero();
     }
@@ -51,7 +53,7 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
     INLINE void dot_run_##type(int groups, bool shared, const uint8_t *p, size_t apart,            \
                                size_t blocks, size_t length, int run, const int8_t *x,             \
                                const struct mm_ready *ready, size_t tokens, struct mm_ahead ahead, \
-                               float *out) {                                                       \
+                               bool more, float *out) {                                            \
         const struct pack_layout layout = pack_layout(TENSOR_TYPE_##type);                         \
         struct sink sink = { .mins = (mins_),                                                      \
                              .groups = groups,                                                     \
@@ -61,7 +63,7 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
                              .zero = (zero_),                                                      \
                              .run = run },                                                         \
                     *k = &sink;                                                                    \
-        begin(k);                                                                                  \
+        begin(k, more ? out : NULL);                                                               \
         for (size_t b = 0; b < blocks; b++, p += layout.bytes) {                                   \
             struct block g[WALK_GROUPS];                                                           \
             at_block(k, x, ready, tokens, b, length);                                              \
@@ -72,11 +74,11 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
     }                                                                                              \
     static void dot_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,           \
                            const int8_t *x, const struct mm_ready *ready, struct mm_ahead ahead,   \
-                           float *out) {                                                           \
+                           bool more, float *out) {                                                \
         if (run == 32 && (run_) == 32)                                                             \
-            dot_run_##type(1, false, p, 0, blocks, length, 32, x, ready, 1, ahead, out);           \
+            dot_run_##type(1, false, p, 0, blocks, length, 32, x, ready, 1, ahead, more, out);     \
         else                                                                                       \
-            dot_run_##type(1, false, p, 0, blocks, length, 16, x, ready, 1, ahead, out);           \
+            dot_run_##type(1, false, p, 0, blocks, length, 16, x, ready, 1, ahead, more, out);     \
     }                                                                                              \
     static void dot_pair_##type(const uint8_t *p, size_t apart, size_t blocks, size_t length,      \
                                 unsigned run, const int8_t *x, const struct mm_ready *ready,       \
@@ -84,11 +86,11 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
         const int usual = IS_LONG(type) && (run_) == 32 ? 32 : 16;                                 \
         if (VEC_GROUPS == 2 && (run == 32 && (run_) == 32 ? 32 : 16) == usual) {                   \
             dot_run_##type(VEC_GROUPS, false, p, apart, blocks, length, usual, x, ready, 1, ahead, \
-                           out);                                                                   \
+                           false, out);                                                            \
             return;                                                                                \
         }                                                                                          \
-        dot_##type(p, blocks, length, run, x, ready, ahead, out);                                  \
-        dot_##type(p + apart, blocks, length, run, x, ready, ahead, out + PACK_ROWS);              \
+        dot_##type(p, blocks, length, run, x, ready, ahead, false, out);                           \
+        dot_##type(p + apart, blocks, length, run, x, ready, ahead, false, out + PACK_ROWS);       \
     }                                                                                              \
     /* An odd last token comes with the one before it, which is done twice. */                     \
     static bool dot_few_##type(const uint8_t *p, size_t blocks, size_t length, unsigned run,       \
@@ -102,7 +104,7 @@ INLINE void at_block(struct sink *k, const int8_t *x, const struct mm_ready *rea
             for (; t + (size_t)(some > 2 ? some : 1) <= tokens; t += (size_t)some) {               \
                 const size_t at = t + (size_t)some <= tokens ? t : tokens - (size_t)some;          \
                 dot_run_##type(some, true, p, 0, blocks, length, usual, x + at * MM_SLAB,          \
-                               ready + at, tokens, ahead, out + at * PACK_ROWS);                   \
+                               ready + at, tokens, ahead, false, out + at * PACK_ROWS);            \
             }                                                                                      \
         }                                                                                          \
         return true;                                                                               \
@@ -148,20 +150,27 @@ static void prepare(enum tensor_type type, const struct mm_row *x, size_t slabs,
         get_ready(x->scale + i * MM_RUNS, x->sum + i * MM_RUNS, least, zero, mins, to + i);
 }
 
-static void dot(enum tensor_type type, const void *group, size_t n, const int8_t *x,
-                const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
-                float out[PACK_ROWS]) {
+/* Whole slabs of a packed group, added to out if there is more of the row before them. */
+static NOINLINE void dot_slabs(enum tensor_type type, const void *group, size_t n, const int8_t *x,
+                               const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                               bool more, float out[PACK_ROWS]) {
     const size_t length = tensor_type_find(type)->block_elements;
     switch (type) {
 #define MM_TYPE(type, ...)                                                                         \
     case TENSOR_TYPE_##type:                                                                       \
-        dot_##type(group, n / length, length, run, x, ready, ahead, out);                          \
+        dot_##type(group, n / length, length, run, x, ready, ahead, more, out);                    \
         break;
         MM_TYPES
 #undef MM_TYPE
     default:
         break;
     }
+}
+
+static void dot(enum tensor_type type, const void *group, size_t n, const int8_t *x,
+                const struct mm_ready *ready, unsigned run, struct mm_ahead ahead,
+                float out[PACK_ROWS]) {
+    dot_slabs(type, group, n, x, ready, run, ahead, false, out);
 }
 
 static void dot_pair(enum tensor_type type, const void *groups, size_t n, const int8_t *x,
@@ -212,8 +221,6 @@ static void unpack(enum tensor_type type, const void *group, size_t at, size_t c
         break;
     }
 }
-
-#define NOINLINE __attribute__((noinline))
 
 /* ---- many tokens ---------------------------------------------------------------------------- */
 
@@ -327,6 +334,11 @@ INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t 
     return t;
 }
 
+/* Tokens that are multiplied side by side. */
+INLINE int tokens_of(int bits) {
+    return is_split(bits) ? VEC_SPLIT : VEC_TOKENS;
+}
+
 /* The combinations of bits, run and mins that occur; where sums are wide, bits makes no difference
  * and 4 serves for all. Two functions each, as compilers keep more in registers in small ones:
  * whole blocks of tokens, and the last few. */
@@ -346,7 +358,8 @@ INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t 
     static NOINLINE size_t many_##bits##_##run##_##mins(                                           \
         const struct mm_tile *tile, const int8_t *x, const struct mm_ready *ready, size_t tokens,  \
         const struct mm_flow *flow, float *sums) {                                                 \
-        return multiply_by(VEC_TOKENS, tile, x, ready, 0, tokens, bits, run, mins, flow, sums);    \
+        return multiply_by(tokens_of(bits), tile, x, ready, 0, tokens, bits, run, mins, flow,      \
+                           sums);                                                                  \
     }                                                                                              \
     static NOINLINE void few_##bits##_##run##_##mins(                                              \
         const struct mm_tile *tile, const int8_t *x, const struct mm_ready *ready, size_t t,       \
@@ -447,29 +460,40 @@ INLINE void prefetch_rows(const char *rows, size_t stride, int count, size_t byt
     }
 }
 
-enum { DOT_STEP = 32, DOT_ROWS = 4 }; /* columns and rows that are multiplied at once */
+/* Prefetches `bytes` of each of `count` rows. */
+INLINE void prefetch_ahead(const char *rows, size_t stride, int count, size_t bytes) {
+    UNROLL for (size_t r = 0; r < (size_t)count; r++) for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch(rows + r * stride + i, 0, 2);
+}
 
-/* Adds to part, which is [row][MM_FEW tokens][16], the products of DOT_ROWS rows and `tokens`
+enum { DOT_STEP = 32, DOT_ROWS = 4 }; /* columns and rows that are multiplied at once, at most */
+
+/* Adds to part, which is [row][MM_FEW tokens][16], the products of `count` rows and `tokens`
  * tokens, lane by lane, in columns [0, n), a multiple of DOT_STEP. Rows of x lie `apart` floats
- * apart. One token and several are summed up in the same order. */
-INLINE void add_products(enum tensor_type type, const char *rows, size_t stride, size_t n,
-                         const float *x, size_t apart, int tokens, float *part) {
+ * apart. Each token and row is summed up in the same order, whatever goes beside it. What lies
+ * `far` bytes ahead is fetched; 0: what follows in these rows and in the next ones. */
+INLINE void add_products(enum tensor_type type, const char *rows, size_t stride, int count,
+                         size_t far, size_t n, const float *x, size_t apart, int tokens,
+                         float *part) {
     const size_t size = float_size(type);
     vf sum[DOT_ROWS][VEC_DOT_TOKENS];
-    UNROLL for (int r = 0; r < DOT_ROWS; r++) UNROLL for (int t = 0; t < tokens; t++) sum[r][t] =
+    UNROLL for (int r = 0; r < count; r++) UNROLL for (int t = 0; t < tokens; t++) sum[r][t] =
         vf_load(part + (r * MM_FEW + t) * 16);
     for (size_t i = 0; i < n; i += DOT_STEP) {
-        prefetch_rows(rows + i * size, stride, DOT_ROWS, DOT_STEP * size);
+        if (far)
+            prefetch_ahead(rows + i * size + far, stride, count, DOT_STEP * size);
+        else
+            prefetch_rows(rows + i * size, stride, count, DOT_STEP * size);
         UNROLL for (size_t j = i; j < i + DOT_STEP; j += 16) {
             vf v[VEC_DOT_TOKENS];
             UNROLL for (int t = 0; t < tokens; t++) v[t] = vf_load(x + (size_t)t * apart + j);
-            UNROLL for (size_t r = 0; r < DOT_ROWS; r++) {
+            UNROLL for (size_t r = 0; r < (size_t)count; r++) {
                 vf w = load_floats(type, rows + r * stride + j * size);
                 UNROLL for (int t = 0; t < tokens; t++) sum[r][t] = vf_mla(w, v[t], sum[r][t]);
             }
         }
     }
-    UNROLL for (int r = 0; r < DOT_ROWS; r++) UNROLL for (int t = 0; t < tokens; t++)
+    UNROLL for (int r = 0; r < count; r++) UNROLL for (int t = 0; t < tokens; t++)
         vf_store(part + (r * MM_FEW + t) * 16, sum[r][t]);
 }
 
@@ -487,36 +511,64 @@ INLINE void end_products(enum tensor_type type, const char *row, size_t from, si
     }
 }
 
-/* Columns go in blocks: those of all tokens stay in the first cache while all rows are multiplied
- * with them. */
-INLINE void dot_few_floats(enum tensor_type type, const char *rows, size_t stride, size_t n,
-                           const float *x, size_t tokens, float *out) {
+/* Adds the products of PACK_ROWS rows and one token to part, `count` rows at once. */
+INLINE void add_rows_of_one(enum tensor_type type, const char *rows, size_t stride, int count,
+                            size_t far, size_t n, const float *x,
+                            float part[PACK_ROWS][MM_FEW * 16]) {
+    for (size_t r = 0; r < PACK_ROWS; r += (size_t)count)
+        add_products(type, rows + r * stride, stride, count, far, n, x, n, 1, part[r]);
+}
+
+INLINE void add_one(enum tensor_type type, const char *rows, size_t stride, struct mm_stream by,
+                    size_t n, const float *x, float part[PACK_ROWS][MM_FEW * 16]) {
+    if (by.rows == 1)
+        add_rows_of_one(type, rows, stride, 1, by.far, n, x, part);
+    else if (by.rows == 2)
+        add_rows_of_one(type, rows, stride, 2, by.far, n, x, part);
+    else
+        add_rows_of_one(type, rows, stride, DOT_ROWS, by.far, n, x, part);
+}
+
+/* Columns [0, whole) of several tokens. They go in blocks: those of all tokens stay in the first
+ * cache while all rows are multiplied with them. */
+INLINE void add_few(enum tensor_type type, const char *rows, size_t stride, size_t whole,
+                    const float *x, size_t apart, size_t tokens,
+                    float part[PACK_ROWS][MM_FEW * 16]) {
     enum { COLUMNS = 512 };
-    const size_t whole = n - n % DOT_STEP, block = tokens == 1 ? whole : COLUMNS;
-    float part[PACK_ROWS][MM_FEW * 16];
-    for (size_t r = 0; r < PACK_ROWS; r++)
-        memset(part[r], 0, tokens * 16 * sizeof part[r][0]);
-    for (size_t at = 0; at < whole; at += block)
+    for (size_t at = 0; at < whole; at += COLUMNS)
         for (size_t r = 0; r < PACK_ROWS; r += DOT_ROWS) {
             const char *p = rows + r * stride + at * float_size(type);
-            const size_t columns = whole - at < block ? whole - at : block;
+            const size_t columns = whole - at < COLUMNS ? whole - at : COLUMNS;
             size_t t = 0;
             UNROLL for (int some = VEC_DOT_TOKENS; some > 0;
                         some /= 2) for (; t + (size_t)some <= tokens; t += (size_t)some)
-                add_products(type, p, stride, columns, x + t * n + at, n, some, part[r] + t * 16);
+                add_products(type, p, stride, DOT_ROWS, 0, columns, x + t * apart + at, apart, some,
+                             part[r] + t * 16);
         }
+}
+
+INLINE void dot_few_floats(enum tensor_type type, const char *rows, size_t stride, size_t n,
+                           const float *x, size_t tokens, struct mm_stream by, float *out) {
+    const size_t whole = n - n % DOT_STEP;
+    float part[PACK_ROWS][MM_FEW * 16];
+    for (size_t r = 0; r < PACK_ROWS; r++)
+        memset(part[r], 0, tokens * 16 * sizeof part[r][0]);
+    if (tokens == 1)
+        add_one(type, rows, stride, by, whole, x, part);
+    else
+        add_few(type, rows, stride, whole, x, n, tokens, part);
     for (size_t r = 0; r < PACK_ROWS; r++)
         end_products(type, rows + r * stride, whole, n, x, part[r], tokens, out + r);
 }
 
 static void dot_floats(enum tensor_type type, const void *rows, size_t stride, size_t n,
-                       const float *x, size_t tokens, float *out) {
+                       const float *x, size_t tokens, struct mm_stream by, float *out) {
     if (type == TENSOR_TYPE_F16)
-        dot_few_floats(TENSOR_TYPE_F16, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_F16, rows, stride, n, x, tokens, by, out);
     else if (type == TENSOR_TYPE_BF16)
-        dot_few_floats(TENSOR_TYPE_BF16, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_BF16, rows, stride, n, x, tokens, by, out);
     else
-        dot_few_floats(TENSOR_TYPE_F32, rows, stride, n, x, tokens, out);
+        dot_few_floats(TENSOR_TYPE_F32, rows, stride, n, x, tokens, by, out);
 }
 
 static void unpack_floats(enum tensor_type type, const void *rows, size_t stride, size_t count,

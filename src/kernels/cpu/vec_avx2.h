@@ -11,12 +11,11 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6, VEC_DOT_TOKENS = 1, VEC_SHARES = 0 };
+enum { VEC_GROUPS = 1, VEC_FLOAT_TOKENS = 6, VEC_DOT_TOKENS = 1, VEC_SHARES = 0, VEC_SPLIT = 2 };
 #ifdef __AVXVNNI__
 enum { VEC_NARROW = 0, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 0 };
 #else
-/* Widening takes registers as well. */
-enum { VEC_NARROW = 1, VEC_TOKENS = 2, VEC_FEW = 1, VEC_HOLDS = 0 };
+enum { VEC_NARROW = 1, VEC_TOKENS = 4, VEC_FEW = 2, VEC_HOLDS = 0 };
 #endif
 
 typedef struct {
@@ -95,7 +94,9 @@ INLINE __m256i vec_step(__m256i sum, __m256i levels, __m256i x) {
 #ifdef __AVXVNNI__
     return _mm256_dpbusd_avx_epi32(sum, levels, x);
 #else
-    return _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, x));
+    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(levels, x));
+    __asm__("" : "+x"(sum)); /* see vec_scalar.h */
+    return sum;
 #endif
 }
 

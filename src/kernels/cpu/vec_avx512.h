@@ -11,7 +11,7 @@
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8, VEC_DOT_TOKENS = 4 };
+enum { VEC_GROUPS = 2, VEC_FLOAT_TOKENS = 8, VEC_DOT_TOKENS = 4, VEC_SPLIT = 4 };
 #ifdef __AVX512VNNI__
 enum { VEC_NARROW = 0, VEC_TOKENS = 6, VEC_FEW = 4, VEC_HOLDS = 1, VEC_SHARES = 1 };
 #else
@@ -85,7 +85,9 @@ INLINE vi vi_step(vi sum, vi levels, vi x) {
 #ifdef __AVX512VNNI__
     return _mm512_dpbusd_epi32(sum, levels, x);
 #else
-    return _mm512_add_epi16(sum, _mm512_maddubs_epi16(levels, x));
+    sum = _mm512_add_epi16(sum, _mm512_maddubs_epi16(levels, x));
+    __asm__("" : "+v"(sum)); /* see vec_scalar.h */
+    return sum;
 #endif
 }
 

@@ -21,6 +21,7 @@ enum { VEC_SHARES = 0 };                 /* whether they hold sums of 8 tokens a
 enum { VEC_FLOAT_TOKENS = 4 };           /* the same for floats; at least 4 */
 enum { VEC_DOT_TOKENS = 1 };             /* and without unpacking, by four rows: a power of 2 */
 enum { VEC_NARROW = 0 };                 /* whether vi_step() sums in 16 bits */
+enum { VEC_SPLIT = 1 };                  /* VEC_TOKENS where levels are kept as two times 4 bits */
 
 typedef union {
     int16_t h[32];
@@ -122,7 +123,9 @@ INLINE vi vi_quad(const int8_t *p) {
 }
 
 /* sum + the products of unsigned and signed bytes, the four of a word added up; in a narrow sum,
- * two and two. */
+ * two and two. Where that takes an addition of its own, an empty asm makes it happen at once: GCC
+ * moves additions to where their result is used, and runs out of registers for all the products
+ * that it has to keep until then. */
 INLINE vi vi_step(vi sum, vi levels, vi x) {
     EACH(64)
     sum.w[i / 4] += levels.ub[i] * x.b[i];

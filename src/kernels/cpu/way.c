@@ -15,6 +15,7 @@
 static const struct way ways[WAY_COUNT] = {
 #define WAY(name, bits_, groups_, far, near)                                                       \
     { .bits = (bits_), .groups = (groups_), .ahead = { far, near } },
+#define ROWS(name, rows, far) { .bits = 512, .stream = { rows, far } },
 #define PASS(name, bits_, shared_, panels_, turn_)                                                 \
     { .several = true, .bits = (bits_), .shared = (shared_), .panels = (panels_), .turn = (turn_) },
 #include "kernels/cpu/way.def"
@@ -22,11 +23,16 @@ static const struct way ways[WAY_COUNT] = {
 
 static const char *const names[WAY_COUNT] = {
 #define WAY(name, bits, groups, far, near)     #name,
+#define ROWS(name, rows, far)                  #name,
 #define PASS(name, bits, shared, panels, turn) #name,
 #include "kernels/cpu/way.def"
 };
 
-enum { TYPES = sizeof pack_sections / sizeof *pack_sections }; /* up to the last that is packed */
+/* Up to the last type that is packed or a float. */
+enum {
+    PACKED_TYPES = sizeof pack_sections / sizeof *pack_sections,
+    TYPES = (int)PACKED_TYPES > TENSOR_TYPE_BF16 ? (int)PACKED_TYPES : TENSOR_TYPE_BF16 + 1
+};
 
 struct choice {
     atomic_int chosen; /* 1 + enum way_id; 0: not yet */
@@ -51,9 +57,11 @@ size_t way_kind_tokens(unsigned kind) {
     return tokens[kind];
 }
 
-bool way_is_possible(enum way_id id, size_t tokens) {
+bool way_is_possible(enum way_id id, enum tensor_type type, size_t tokens) {
     const struct way *way = &ways[id];
-    if (way->several != (tokens > 1) || (way->bits < 512 && !mm_narrow()))
+    if (tensor_type_is_float(type))
+        return way->stream.rows && tokens == 1;
+    if (way->stream.rows || way->several != (tokens > 1) || (way->bits < 512 && !mm_narrow()))
         return false;
     if (way->shared)
         return mm()->dot_few && way_kind_tokens(kind_of(tokens)) <= MM_SHARED;
@@ -65,10 +73,11 @@ struct way way_usual(enum tensor_type type, size_t tokens) {
     struct way way;
     if (way_chosen(type, tokens, &way))
         return way;
-    return ways[tokens == 1                           ? WAY_hardware
-                : way_is_possible(WAY_shared, tokens) ? WAY_shared
-                : tokens <= FEW                       ? WAY_alone
-                                                      : WAY_four_48];
+    return ways[tensor_type_is_float(type)                  ? WAY_next_rows
+                : tokens == 1                               ? WAY_hardware
+                : way_is_possible(WAY_shared, type, tokens) ? WAY_shared
+                : tokens <= FEW                             ? WAY_alone
+                                                            : WAY_four_48];
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -78,7 +87,7 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta ways 2: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta ways 3: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
@@ -90,6 +99,10 @@ static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
     return true;
 }
 
+static bool has_ways(enum tensor_type type) {
+    return pack_is_possible(type) || tensor_type_is_float(type);
+}
+
 /* A line is the name of a type, a number of tokens, and the name of a way; others are passed over.
  */
 static void read_line(const char *line) {
@@ -99,9 +112,9 @@ static void read_line(const char *line) {
         return;
     for (int t = 0; t < TYPES; t++)
         for (int w = 0; w < WAY_COUNT; w++)
-            if (pack_is_possible((enum tensor_type)t) &&
+            if (has_ways((enum tensor_type)t) &&
                 !strcmp(type, tensor_type_name((enum tensor_type)t)) && !strcmp(way, names[w]) &&
-                way_is_possible((enum way_id)w, tokens))
+                way_is_possible((enum way_id)w, (enum tensor_type)t, tokens))
                 atomic_store(&choices[t][kind_of(tokens)].chosen, w + 1);
 }
 
@@ -170,18 +183,18 @@ static uint64_t median_of(struct choice *c, int way) {
     return cost[WAY_TRIALS / 2];
 }
 
-static bool is_complete(struct choice *c, size_t tokens) {
+static bool is_complete(struct choice *c, enum tensor_type type, size_t tokens) {
     for (int way = 0; way < WAY_COUNT; way++)
-        if (way_is_possible((enum way_id)way, tokens) &&
+        if (way_is_possible((enum way_id)way, type, tokens) &&
             atomic_load(&c->trials[way].ended) < WAY_TRIALS)
             return false;
     return true;
 }
 
-static void choose(struct choice *c, size_t tokens) {
+static void choose(struct choice *c, enum tensor_type type, size_t tokens) {
     int best = -1;
     for (int way = 0; way < WAY_COUNT; way++)
-        if (way_is_possible((enum way_id)way, tokens) &&
+        if (way_is_possible((enum way_id)way, type, tokens) &&
             (best < 0 || median_of(c, way) < median_of(c, best)))
             best = way;
     atomic_store(&c->chosen, best + 1);
@@ -194,11 +207,12 @@ void way_note(enum tensor_type type, size_t tokens, enum way_id way, uint64_t co
     if (at >= WAY_TRIALS)
         return;
     atomic_store(&c->trials[way].cost[at], cost);
-    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS || !is_complete(c, tokens))
+    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS ||
+        !is_complete(c, type, tokens))
         return;
     pthread_mutex_lock(&lock);
     if (!atomic_load(&c->chosen))
-        choose(c, tokens);
+        choose(c, type, tokens);
     pthread_mutex_unlock(&lock);
 }
 
@@ -227,10 +241,10 @@ static _Thread_local struct {
 } stretch;
 
 /* Some way is always possible. */
-static enum way_id next_way(struct choice *c, size_t tokens) {
+static enum way_id next_way(struct choice *c, enum tensor_type type, size_t tokens) {
     for (;;) {
         enum way_id way = (enum way_id)(atomic_fetch_add(&c->turn, 1) % WAY_COUNT);
-        if (way_is_possible(way, tokens))
+        if (way_is_possible(way, type, tokens))
             return way;
     }
 }
@@ -246,7 +260,7 @@ struct way way_begin(enum tensor_type type, size_t tokens, const void *at, uint6
         stretch.open = true;
         stretch.type = type;
         stretch.tokens = tokens;
-        stretch.way = next_way(c, tokens);
+        stretch.way = next_way(c, type, tokens);
         stretch.bytes = stretch.ns = 0;
     }
     stretch.inside = true;

@@ -25,6 +25,7 @@
 
 enum way_id {
 #define WAY(name, bits, groups, far, near)     WAY_##name,
+#define ROWS(name, rows, far)                  WAY_##name,
 #define PASS(name, bits, shared, panels, turn) WAY_##name,
 #include "kernels/cpu/way.def"
     WAY_COUNT
@@ -33,7 +34,9 @@ enum way_id {
 struct way {
     bool several;  /* tokens */
     unsigned bits; /* of a vector, at most */
-    /* one token */
+    /* one token, floats */
+    struct mm_stream stream;
+    /* one token, packed */
     unsigned groups;
     struct mm_ahead ahead;
     /* several tokens */
@@ -51,12 +54,12 @@ enum { WAY_TRIALS = 15, WAY_LEAST = 128 << 10, WAY_PANELS = 4 /* of a pass, at m
 enum { WAY_KINDS = 8 };
 size_t way_kind_tokens(unsigned kind);
 
-/* Whether it is one for so many tokens and the instruction set in use has it; the others are not
- * tried. */
-bool way_is_possible(enum way_id way, size_t tokens);
+/* Whether it is one for this type and so many tokens and the instruction set in use has it; the
+ * others are not tried. Several tokens of floats have none. */
+bool way_is_possible(enum way_id way, enum tensor_type type, size_t tokens);
 
-/* How to go through the `bytes` bytes of packed weights from `at` on; when they are read, way_end()
- * on the same thread. */
+/* How to go through the `bytes` bytes of weights from `at` on, packed ones or floats for one token;
+ * when they are read, way_end() on the same thread. */
 struct way way_begin(enum tensor_type type, size_t tokens, const void *at, uint64_t bytes);
 void way_end(void);
 

@@ -6,7 +6,10 @@
  *
  * WAVE is the number of lanes of a wave: 64 on CDNA, 32 on RDNA. MATRIX_CORES: the processor has the
  * matrix instructions of gfx90a and gfx942. SMALL_HALVES: they multiply halves below 2^-14, which those of
- * gfx90a take for 0. */
+ * gfx90a take for 0.
+ *
+ * The interpreter has no processor with waves of 32. GRETA_AS_WAVE32, for tests, compiles the code of such a
+ * processor, which has no matrix instructions either, for one with waves of 64: half a wave is a WAVE then. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -30,19 +33,21 @@ typedef short i16x8 __attribute__((ext_vector_type(8)));
 #define KERNEL(threads)                                                                            \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(threads, threads))) void
 
-#if defined(__gfx90a__) || defined(__gfx942__)
+#if (defined(__gfx90a__) || defined(__gfx942__)) && !defined(GRETA_AS_WAVE32)
 #define MATRIX_CORES 1
 #else
 #define MATRIX_CORES 0
 #endif
 
-#if defined(__gfx942__)
+#if defined(__gfx942__) && !defined(GRETA_AS_WAVE32)
 #define SMALL_HALVES 1
 #else
 #define SMALL_HALVES 0
 #endif
 
-#if defined(__AMDGCN_WAVEFRONT_SIZE__)
+#if defined(GRETA_AS_WAVE32)
+enum { WAVE = 32 };
+#elif defined(__AMDGCN_WAVEFRONT_SIZE__)
 enum { WAVE = __AMDGCN_WAVEFRONT_SIZE__ };
 #elif defined(__AMDGCN_WAVEFRONT_SIZE)
 enum { WAVE = __AMDGCN_WAVEFRONT_SIZE };
@@ -66,7 +71,11 @@ DEVICE u32 lane_id(void) {
 
 /* The same in all lanes, and known to be. */
 DEVICE u32 wave_id(void) {
+#if defined(GRETA_AS_WAVE32)
+    return thread_id() / WAVE;
+#else
     return (u32)__builtin_amdgcn_readfirstlane((int)(thread_id() / WAVE));
+#endif
 }
 
 /* Waits for all waves of the group; what they wrote to LDS and memory is visible after it. */
@@ -131,6 +140,9 @@ DEVICE float load_half(const u8 *p) {
 /* ---- lanes ---------------------------------------------------------------------------------- */
 
 DEVICE float from_lane(float x, u32 lane) {
+#if defined(GRETA_AS_WAVE32)
+    lane += wave_id() % 2 * WAVE;
+#endif
     return float_of((u32)__builtin_amdgcn_ds_bpermute((int)(lane * 4), (int)bits_of(x)));
 }
 
@@ -161,6 +173,22 @@ DEVICE float sum_threads(float x) {
     for (u32 i = 0; i < WAVES; i++)
         sum += sums[i];
     return sum;
+}
+
+/* Whether this is the last of `all` groups that share this count to come here; it is 0 again then, and what the
+ * others wrote is visible. The same in all threads. */
+DEVICE bool is_last_group(u32 *count, u32 all) {
+    SHARED u32 last;
+    barrier();
+    if (thread_id() == 0) {
+        u32 before = __hip_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+        last = before + 1 == all;
+        if (last)
+            __hip_atomic_store(count, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    }
+    barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    return last;
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */

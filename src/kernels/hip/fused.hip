@@ -132,22 +132,6 @@ DEVICE void store_step(struct attention_room *s, const struct context *c, float 
     store_head(c, 1, p, v);
 }
 
-/* Whether all other groups of the token and key head have finished; what they wrote is visible then.
- * The same in all threads. */
-DEVICE bool is_last_group(u32 *count, u32 ranges) {
-    SHARED u32 last;
-    barrier();
-    if (thread_id() == 0) {
-        u32 before = __hip_atomic_fetch_add(count, 1u, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
-        last = before + 1 == ranges;
-        if (last)
-            __hip_atomic_store(count, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-    }
-    barrier();
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
-    return last;
-}
-
 /* What is left to do when all ranges are there: join them, and quantise the heads that share the key head. */
 DEVICE void finish_step(float *out, const float *parts, i8 *levels, const struct context *c, u32 tokens,
                         u32 group, u32 ranges, u32 run) {

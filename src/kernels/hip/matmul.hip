@@ -53,13 +53,35 @@ matmul_qkv(float *q, float *k, float *v, const u8 *q_weight, u32 q_type, const u
     multiply(&p, &in, block, 0);
 }
 
+/* The activations of a tile, whose products are there, and their levels. */
+DEVICE void activate_tile(float *gate, const float *up, i8 *levels, u32 tokens, u32 hidden, u32 gelu,
+                          u32 ungated, u32 run, u32 block) {
+    const u32 across = (hidden + TILE_ROWS - 1) / TILE_ROWS;
+    const u32 row = block % across * TILE_ROWS, token = block / across * TILE_TOKENS;
+    for (u32 i = thread_id(); i < TILE_ROWS * TILE_TOKENS; i += THREADS) {
+        const u32 r = row + i % TILE_ROWS, t = token + i / TILE_ROWS;
+        const u64 at = (u64)t * hidden + r;
+        if (r < hidden && t < tokens)
+            gate[at] = activate(gate[at], gelu) * (ungated ? 1 : up[at]);
+    }
+    if (run < RUN)
+        return;
+    barrier();
+    for (u32 i = thread_id(); i < TILE_ROWS / RUN * TILE_TOKENS; i += THREADS) {
+        const u32 r = row / RUN + i % (TILE_ROWS / RUN), t = token + i / (TILE_ROWS / RUN);
+        if (r < hidden / RUN && t < tokens)
+            quantize_run(levels, gate + (u64)t * hidden, 0, tokens, hidden, run, t, r);
+    }
+}
+
 KERNEL(THREADS)
 TWO_WAVES
-matmul_gate_up(float *gate, float *up, const u8 *gate_weight, u32 gate_type, const u8 *up_weight,
-               u32 up_type, const float *x, const i8 *levels, u32 tokens, u32 hidden, u32 dim,
-               u32 run, u32 packed) {
+matmul_gate_up(float *gate, float *up, i8 *out_levels, i32 *counts, const u8 *gate_weight,
+               u32 gate_type, const u8 *up_weight, u32 up_type, const float *x, const i8 *levels,
+               const float *bias, u32 tokens, u32 hidden, u32 dim, u32 activated, u32 biased,
+               u32 gelu, u32 ungated, u32 run, u32 out_run, u32 packed) {
     struct input in = { x, find_levels(levels, tokens, dim), tokens, dim, run };
-    struct product p = { gate, gate_weight, 0, gate_type, hidden };
+    struct product p = { gate, gate_weight, biased ? bias : 0, gate_type, hidden };
     u32 block = group_id(), of_gate = product_groups(hidden, tokens);
     if (block >= of_gate) {
         struct product other = { up, up_weight, 0, up_type, hidden };
@@ -67,4 +89,11 @@ matmul_gate_up(float *gate, float *up, const u8 *gate_weight, u32 gate_type, con
         block -= of_gate;
     }
     multiply(&p, &in, block, 0);
+    if (!activated)
+        return;
+    if (ungated)
+        barrier();
+    else if (!is_last_group((u32 *)counts + block, 2))
+        return;
+    activate_tile(gate, up, out_levels, tokens, hidden, gelu, ungated, out_run, block);
 }

@@ -140,13 +140,22 @@ rmsnorm(float *out, const float *x, const float *weight, i8 *levels, u32 rows, u
     quantize_norm(levels, out, rows, dim, run);
 }
 
+/* A thread has the same elements of a row in every loop, so that the second norm needs no barrier. */
 KERNEL(THREADS)
-rmsnorm_add(float *out, const float *x, const float *weight, u32 rows, u32 dim, float eps) {
+rmsnorm_add(float *out, const float *x, const float *weight, float *next, const float *next_weight,
+            i8 *levels, u32 rows, u32 dim, u32 normed, u32 run, float eps) {
     x += (u64)group_id() * dim;
     out += (u64)group_id() * dim;
     float factor = norm_factor(x, 0, dim, eps);
     for (u32 i = thread_id(); i < dim; i += THREADS)
         out[i] += x[i] * factor * weight[i];
+    if (!normed)
+        return;
+    next += (u64)group_id() * dim;
+    factor = norm_factor(out, 0, dim, eps);
+    for (u32 i = thread_id(); i < dim; i += THREADS)
+        next[i] = out[i] * factor * next_weight[i];
+    quantize_norm(levels, next, rows, dim, run);
 }
 
 KERNEL(THREADS)

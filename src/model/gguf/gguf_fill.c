@@ -77,3 +77,9 @@ enum rc gguf_fill_run(gguf_writer *w, const struct gguf_fill *how, struct err *e
     pthread_mutex_destroy(&r.lock);
     return r.failed.rc ? err_set(e, r.failed.rc, "%s", r.failed.msg) : RC_OK;
 }
+
+enum rc gguf_fill_write(gguf_writer *w, const struct gguf_fill *how, struct err *e) {
+    enum rc rc = gguf_writer_begin(w, e);
+    rc = rc ? rc : gguf_fill_run(w, how, e);
+    return rc ? rc : gguf_writer_commit(w, e);
+}

@@ -33,4 +33,8 @@ struct gguf_fill {
 /* Fills every tensor of w, which has begun. The first error of any thread ends the run. */
 NODISCARD enum rc gguf_fill_run(gguf_writer *w, const struct gguf_fill *how, struct err *e);
 
+/* The same from beginning to commit: keys and tensors of w are declared, the file is complete
+ * after. */
+NODISCARD enum rc gguf_fill_write(gguf_writer *w, const struct gguf_fill *how, struct err *e);
+
 #endif

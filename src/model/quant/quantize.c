@@ -122,8 +122,6 @@ enum rc quantize_model(const gguf *g, const char *path, const struct quantize_op
         copy_metadata(w, g, o->mix);
         rc = add_tensors(w, g, o->mix, &r, e);
     }
-    if (!rc)
-        rc = gguf_writer_begin(w, e);
     struct job job = { g, w };
     struct gguf_fill how = { .make = make,
                              .user = &job,
@@ -132,9 +130,7 @@ enum rc quantize_model(const gguf *g, const char *path, const struct quantize_op
                              .progress_user = o->progress_user,
                              .cancel = o->cancel };
     if (!rc)
-        rc = gguf_fill_run(w, &how, e);
-    if (!rc)
-        rc = gguf_writer_commit(w, e);
+        rc = gguf_fill_write(w, &how, e);
     gguf_writer_close(&w);
     if (!rc && result)
         *result = r;

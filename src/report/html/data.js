@@ -184,5 +184,5 @@ const GROUPS = [
 const groupOfKind = new Uint8Array(65536).fill(GROUPS.length - 1);
 GROUPS.forEach((g, n) => g.kinds.forEach((k) => { groupOfKind[k] = n; }));
 
-const FAMILIES = ['unknown', 'device', 'pinned', 'registered', 'managed', 'async', 'pitched', 'array', 'imported', 'symbol', 'virtual'];
-const FAMILY_COLOURS = ['other', 'copy', 'sync', 'host', 'graph', 'set', 'launch', 'launch', 'memory', 'memory', 'other'];
+const FAMILIES = ['unknown', 'device', 'pinned', 'registered', 'managed', 'async', 'pitched', 'array', 'imported', 'symbol', 'virtual', 'graph'];
+const FAMILY_COLOURS = ['other', 'copy', 'sync', 'host', 'graph', 'set', 'launch', 'launch', 'memory', 'memory', 'other', 'graph'];

@@ -1,4 +1,4 @@
-/* alloc.c - the hipMalloc family, and what HIP tells about an address. Stream-ordered allocation is
+/* alloc.c - the hipMalloc family, and queries about an address. Stream-ordered allocation is
  * in mempool.c. */
 #include <string.h>
 #include <sys/mman.h>
@@ -44,12 +44,17 @@ static hipError_t release(struct soft_block *b, int device) {
     return hipSuccess;
 }
 
-static hipError_t release_host(void *ptr) {
+/* hipFree, hipHostFree and hipFreeHost are one function, as in ROCm's runtime: each frees whatever
+ * HIP has allocated. Any device may be using pinned memory. */
+static hipError_t release_any(void *ptr) {
+    const unsigned kinds = 1u << SOFT_DEVICE | 1u << SOFT_MANAGED | 1u << SOFT_PINNED;
     hipError_t r = soft_capture_refuse_unsafe();
     if (r != hipSuccess || !ptr)
         return r;
-    struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_PINNED);
-    return b ? release(b, -1) : hipErrorInvalidValue;
+    struct soft_block *b = soft_memory_claim((uint64_t)(uintptr_t)ptr, kinds);
+    if (!b)
+        b = soft_mempool_claim_imported(ptr);
+    return b ? release(b, b->kind == SOFT_PINNED ? -1 : b->device) : hipErrorInvalidValue;
 }
 
 /* ---- device memory -------------------------------------------------------------------------- */
@@ -73,14 +78,7 @@ hipError_t soft_hipMallocManaged(void **ptr, size_t size, unsigned flags) {
 }
 
 hipError_t soft_hipFree(void *ptr) {
-    hipError_t r = soft_capture_refuse_unsafe();
-    if (r != hipSuccess || !ptr)
-        return r;
-    struct soft_block *b =
-        soft_memory_claim((uint64_t)(uintptr_t)ptr, 1u << SOFT_DEVICE | 1u << SOFT_MANAGED);
-    if (!b)
-        b = soft_mempool_claim_imported(ptr);
-    return b ? release(b, b->device) : hipErrorInvalidValue;
+    return release_any(ptr);
 }
 
 static hipError_t allocate_pitched(void **ptr, size_t *pitch, size_t width, size_t height,
@@ -159,10 +157,10 @@ hipError_t soft_hipMemAllocHost(void **ptr, size_t size) {
 }
 
 hipError_t soft_hipHostFree(void *ptr) {
-    return release_host(ptr);
+    return release_any(ptr);
 }
 hipError_t soft_hipFreeHost(void *ptr) {
-    return release_host(ptr);
+    return release_any(ptr);
 }
 
 /* Whether the process has memory at all these addresses; asked in pieces, because mincore() answers

@@ -2,7 +2,7 @@
  *
  * Only memory of hipMalloc and its kin can be undefined: what the host reaches, and what belongs to
  * modules, is defined. Copies and sets define what they write, whatever they copy; kernels of host
- * code define everything, because nobody sees where they write. Thread-safe. */
+ * code define everything, because where they write is unknown. Thread-safe. */
 #ifndef SOFT_RUNTIME_DEFINED_H
 #define SOFT_RUNTIME_DEFINED_H
 

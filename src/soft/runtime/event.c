@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "soft/runtime/error.h"
 #include "soft/runtime/event.h"
-#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
@@ -136,7 +135,7 @@ hipError_t soft_hipEventDestroy(hipEvent_t event) {
     struct soft_event *ev;
     if (resolve(event, &ev) != hipSuccess)
         return event ? hipErrorContextIsDestroyed : hipErrorInvalidHandle; /* as ROCm has it */
-    soft_capture_forget(ev);
+    soft_capture_calls()->forget(ev);
     if (ev->shared) /* the page stays: a stream may wait for it */
         close(ev->file);
     soft_handle_free(soft_events(), ev);
@@ -181,7 +180,7 @@ static hipError_t record(struct soft_event *ev, struct soft_stream *st) {
         soft_op_free(op);
         return r;
     }
-    soft_capture_forget(ev);
+    soft_capture_calls()->forget(ev);
     soft_schedule_submitted(st, seq, false);
     return hipSuccess;
 }
@@ -196,7 +195,7 @@ hipError_t soft_hipEventRecord(hipEvent_t event, hipStream_t stream) {
         return r;
     if (ev->device != st->device)
         return hipErrorInvalidHandle;
-    return st->capture ? soft_capture_record(st, ev) : record(ev, st);
+    return st->capture ? soft_capture_calls()->record(st, ev) : record(ev, st);
 }
 
 hipError_t soft_hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned flags) {
@@ -244,7 +243,8 @@ hipError_t soft_hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigne
         r = hipErrorInvalidHandle;
     if (r != hipSuccess)
         return r;
-    return st->capture || ev->capture_graph ? soft_capture_wait(st, ev) : soft_event_wait(ev, st);
+    return st->capture || ev->capture_graph ? soft_capture_calls()->wait(st, ev)
+                                            : soft_event_wait(ev, st);
 }
 
 hipError_t soft_hipStreamWaitEvent_spt(hipStream_t stream, hipEvent_t event, unsigned int flags) {

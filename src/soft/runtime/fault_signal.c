@@ -29,6 +29,7 @@
 #include "soft/runtime/heap.h"
 #include "soft/runtime/launch.h"
 #include "soft/runtime/machine/machine.h"
+#include "soft/runtime/machine/machine_through.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/op.h"
@@ -56,7 +57,7 @@ static int access_kind(int signal, const siginfo_t *info, const void *context) {
     if (signal != SIGSEGV && signal != SIGBUS)
         return GRETA_SOFT_FAULT_TRAP;
 #if defined(__x86_64__)
-    if (info->si_code == SI_KERNEL) /* a non-canonical address: the CPU says nothing more */
+    if (info->si_code == SI_KERNEL) /* a non-canonical address: the CPU reports nothing more */
         return GRETA_SOFT_FAULT_UNKNOWN;
     const ucontext_t *u = context;
     return u->uc_mcontext.gregs[REG_ERR] & 2 ? GRETA_SOFT_FAULT_WRITE : GRETA_SOFT_FAULT_READ;
@@ -187,11 +188,28 @@ static int blame_argument(const struct soft_op *op, uint64_t *address) {
     return blamed;
 }
 
-/* The same for machine code, whose arguments the metadata describes. */
-static int blame_machine_argument(const struct soft_op *op, struct greta_soft_fault *f) {
+/* The argument that the instruction's address certainly comes from; -1: that is not known. */
+static int follow_argument(const struct soft_op *op, struct greta_soft_fault *f,
+                           uint64_t *pointer) {
+    const struct soft_machine *m = op->u.launch.function->machine;
+    uint64_t word = (f->pc - m->entry) / 4;
+    uint32_t index = 0;
+    if (word >= m->through_words || !m->through[word])
+        return -1;
+    const struct codeobj_argument *a =
+        machine_through_argument(m->kernel, m->through[word], &index);
+    if (!a || a->offset > op->bytes - sizeof *pointer)
+        return -1;
+    memcpy(pointer, op->data + a->offset, sizeof *pointer);
+    f->argument_name = a->name;
+    return (int)index;
+}
+
+/* The one that points closest to the address. */
+static int guess_argument(const struct soft_op *op, struct greta_soft_fault *f, uint64_t *through) {
     const struct codeobj_kernel *k = op->u.launch.function->machine->kernel;
     int blamed = -1, position = 0;
-    uint64_t best = UINT64_MAX, pointer, through = 0;
+    uint64_t best = UINT64_MAX, pointer;
     for (uint32_t i = 0; i < k->argument_count; i++) {
         const struct codeobj_argument *a = &k->arguments[i];
         if (a->is_hidden)
@@ -204,11 +222,20 @@ static int blame_machine_argument(const struct soft_op *op, struct greta_soft_fa
             best = unlikelihood(f->address, pointer);
             blamed = position - 1;
             f->argument_name = a->name;
-            through = pointer;
+            *through = pointer;
         }
     }
-    struct soft_block meant; /* of an address that far away, not the nearest */
-    if (blamed >= 0 && is_wrapped(f->address, through) && soft_memory_find(through, &meant)) {
+    return blamed;
+}
+
+/* The same for machine code, whose arguments the metadata describes. */
+static int blame_machine_argument(const struct soft_op *op, struct greta_soft_fault *f) {
+    uint64_t through = 0;
+    int known = follow_argument(op, f, &through);
+    int blamed = known >= 0 ? known : guess_argument(op, f, &through);
+    struct soft_block meant; /* not the nearest, of an address that may be far away */
+    if (blamed >= 0 && (known >= 0 || is_wrapped(f->address, through)) &&
+        soft_memory_find(through, &meant)) {
         f->allocation_base = meant.addr;
         f->allocation_size = meant.size;
         f->allocation_freed = meant.state == SOFT_FREED;
@@ -271,7 +298,7 @@ static void print_miss(const struct greta_soft_fault *f, char *out, size_t size)
                  f->address - base - bytes, what, bytes, base);
 }
 
-/* For who runs a program without a recording. */
+/* A message for users who run a program without a recording. */
 static void print_stop(const struct soft_op *op, const struct greta_soft_fault *f, bool access) {
     char miss[160] = "", argument[160] = "";
     if (access)

@@ -15,7 +15,8 @@ enum rc soft_fault_init(struct err *e);
 bool soft_fault_guard(void (*fn)(void *user), void *user, uint64_t *address, int *kind);
 /* A pointer that no kernel may use, as one that faults wherever it is used. */
 uint64_t soft_fault_poison(uint64_t pointer);
-/* Tells the observer, or aborts, and raises hipErrorIllegalAddress on the operation's device. */
+/* Reports to the observer, or aborts, and raises hipErrorIllegalAddress on the operation's device.
+ */
 void soft_fault_report(const struct soft_op *op, uint64_t address, int kind);
 /* The same for a launch of machine code that one of its waves ended. */
 struct soft_machine_stop;

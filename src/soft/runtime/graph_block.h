@@ -30,7 +30,7 @@ void soft_graph_block_share(struct soft_graph_block *block);
 void soft_graph_block_drop(
     struct soft_graph_block *block); /* the last user gives the address back */
 
-/* What the two kinds of nodes do when their turn comes. commit: false without memory. */
+/* What the two kinds of nodes do when they run. commit: false without memory. */
 bool soft_graph_block_commit(const struct soft_graph_block *block);
 void soft_graph_block_withdraw(const struct soft_graph_block *block);
 

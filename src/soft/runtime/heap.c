@@ -47,7 +47,7 @@ static void forget(struct chunk *c) {
     free(c);
 }
 
-/* The addresses are somebody's again: what was there is history. */
+/* The addresses are in use again: forget what was there before. */
 static void forget_range(uint64_t start, uint64_t bytes) {
     for (;;) {
         struct range *r = rangemap_find_first_at_or_after(&chunks, start);

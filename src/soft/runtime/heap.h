@@ -48,7 +48,8 @@ enum soft_heap_freed soft_heap_free(uint64_t address);
 /* Whether the address is the heap's, and which of its blocks contains it or is nearest to it. */
 bool soft_heap_find(uint64_t address, struct soft_heap_piece *out);
 
-/* Tells every call some of whose blocks are not freed. tell() must not call functions of this file.
+/* Reports every call of which some blocks were not freed. tell() must not call functions of this
+ * file.
  */
 void soft_heap_each_leak(void (*tell)(const struct soft_heap_site *site));
 

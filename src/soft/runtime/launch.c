@@ -346,7 +346,7 @@ hipError_t soft_hipLaunchKernel(const void *host, dim3 grid, dim3 block, void **
     return launch_host(host, grid, block, args, shared_bytes, stream);
 }
 
-/* Its errors are told by hipGetLastError alone. */
+/* Only hipGetLastError reports its errors. */
 void soft_hipLaunchKernelGGLImpl(uintptr_t host, const dim3 *grid, const dim3 *block,
                                  uint32_t shared_bytes, hipStream_t stream, void **kernarg) {
     struct soft_function *f;

@@ -44,7 +44,7 @@ struct soft_block {
     int device;      /* ordinal */
     unsigned flags;  /* of the HIP call that made it */
     void *pool;      /* hipMemPool_t, or NULL */
-    bool claimed;    /* somebody frees it: waits for the device or for a stream */
+    bool claimed;    /* being freed: waits for the device or for a stream */
     bool keep;       /* belongs to a module: hipDeviceReset leaves it */
     bool shared;     /* soft_memory_share() */
     bool of_graph;   /* freed, it waits for the graph's next launch: graph_block.h */

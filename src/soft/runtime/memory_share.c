@@ -7,8 +7,8 @@
 #include "soft/runtime/memory.h"
 #include "soft/runtime/memory_table.h"
 
-/* Where the next range for hipMemMap goes; 0: none has been asked for. These ranges lie behind
- * those of the devices. */
+/* Where the next range for hipMemMap goes; 0: none has been asked for. These ranges lie past those
+ * of the devices. */
 static uint64_t virtual_cursor;
 
 uint64_t soft_memory_reserve(uint64_t size, uint64_t align) {

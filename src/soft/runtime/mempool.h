@@ -1,4 +1,4 @@
-/* mempool.h - memory pools: what the rest of the runtime tells and asks them. Thread-safe. */
+/* mempool.h - memory pools, as the rest of the runtime uses them. Thread-safe. */
 #ifndef SOFT_RUNTIME_MEMPOOL_H
 #define SOFT_RUNTIME_MEMPOOL_H
 

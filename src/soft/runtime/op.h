@@ -134,7 +134,7 @@ struct soft_op *soft_op_clone(const struct soft_op *op); /* payload only, not th
 void soft_op_free(struct soft_op *op);
 void soft_op_free_list(struct soft_op *first, struct soft_op *last); /* linked by next */
 /* The operation of a graph's allocation or free node, which takes the caller's place as a user of
- * the block; without memory nobody does. */
+ * the block. Without memory it fails, and the caller's use of the block ends too. */
 hipError_t soft_op_graph_block(struct soft_op **out, struct soft_graph_block *block, bool frees);
 /* Room for n bytes in op->data; false without memory. */
 bool soft_op_reserve(struct soft_op *op, uint32_t n);

@@ -8,6 +8,7 @@
 #include "soft/runtime/event.h"
 #include "soft/runtime/fault_signal.h"
 #include "soft/runtime/function.h"
+#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/graph/graph.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/memory.h"
@@ -33,9 +34,14 @@ static void make_pools(void) {
 static hipError_t start(void) {
     static const struct soft_memory_beside beside = { soft_slack_fill, soft_slack_look,
                                                       soft_slack_tell, soft_defined_forget };
+    static const struct soft_capture_calls capture = {
+        soft_capture_add,         soft_capture_record,  soft_capture_wait,  soft_capture_refuse,
+        soft_capture_refuse_sync, soft_capture_abandon, soft_capture_forget
+    };
     struct err e = { 0 };
+    soft_stream_set_capture_calls(&capture);
     if (soft_settings_read(&e) || soft_memory_init(&beside, &e) || soft_fault_init(&e) ||
-        soft_schedule_init(soft_op_run, &e)) {
+        soft_schedule_init(soft_op_run, soft_stream_recycle, &e)) {
         fprintf(stderr, "greta: the software device cannot start: %s\n", e.msg);
         return hipErrorNotInitialized;
     }

@@ -1,12 +1,12 @@
 /* pool.c - one job on all cores.
  *
  * Workers wait for the job number to change: for a while by looking (SPIN_NS: kernels of one model
- * step follow each other within microseconds; as long as somebody holds the pool, HOLD_NS), then
- * asleep. A job wakes the workers that sleep once: until they are awake, no other job does.
- * The thread that brings a job takes part in it. A worker may come late, so it enters first
- * (inside++) and then looks whether the job is still open; the owner closes the job and then waits
- * until nobody is inside. Both sides use sequentially consistent operations, so at least one sees
- * the other.
+ * step follow each other within microseconds), then by looking and giving the processor away
+ * (LINGER_NS: the next step comes soon; HOLD_NS while the pool is held), then asleep.
+ * A job wakes the workers that sleep once: until they are awake, no other job does. The thread that
+ * brings a job takes part in it. A worker may come late, so it enters first (inside++) and then
+ * looks whether the job is still open; the owner closes the job and then waits until nobody is
+ * inside. Both sides use sequentially consistent operations, so at least one sees the other.
  *
  * Every worker has a part of the job, which it does from front to end in pieces, so that it reads
  * memory in order; a worker that is done helps the others with theirs.
@@ -28,15 +28,16 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "base/futex.h"
 #include "base/spin.h"
 #include "soft/runtime/fault_signal.h"
 #include "soft/runtime/pool.h"
+#include "soft/runtime/rest.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/thread.h"
 #include "soft/runtime/times.h"
 
-enum { WORKERS_MAX = 256, SPIN_NS = 50000, HOLD_NS = 2000000, LOOKS_A_CLOCK = 64, PATIENCE = 2000 };
+enum { WORKERS_MAX = 256, LOOKS_A_CLOCK = 64, PATIENCE = 2000 };
+enum { SPIN_NS = 50000, LINGER_NS = 500000, HOLD_NS = 2000000 };
 
 static struct {
     struct spin owner;       /* held for the length of a job */
@@ -67,7 +68,7 @@ static struct {
 } pool;
 
 /* A few indices at a time share what a kernel reads for all of them; towards the end of a part they
- * become fewer, so that nobody is waited for. */
+ * become fewer, so that no worker is left waiting for another. */
 static uint64_t piece_of(uint64_t left) {
     enum { FEW = 4 };
     uint64_t some = left / FEW < FEW ? left / FEW : FEW;
@@ -120,13 +121,13 @@ static uint32_t await_job(uint32_t seen) {
             continue;
         uint64_t waited = clock_now_ns() - start;
         bool held = atomic_load_explicit(&pool.held, memory_order_relaxed);
-        if (waited > (held ? HOLD_NS : SPIN_NS))
+        if (waited > (held ? HOLD_NS : LINGER_NS))
             break;
         if (waited > SPIN_NS)
             sched_yield(); /* whoever has the job may be waiting for this processor */
     }
     atomic_store(&pool.sleeping, 1);
-    futex_wait(&pool.job, seen, -1);
+    soft_rest_wait(&pool.job, seen, -1);
     return atomic_load(&pool.job);
 }
 
@@ -238,7 +239,7 @@ void soft_pool_run(soft_pool_fn fn, void *user, uint64_t count) {
     divide(count);
     atomic_fetch_add(&pool.job, 1);
     if (atomic_load(&pool.sleeping) && atomic_exchange(&pool.sleeping, 0))
-        futex_wake(&pool.job, INT_MAX);
+        soft_rest_wake(&pool.job, INT_MAX);
     work(0);
     atomic_fetch_add(&pool.job, 1);
     for (unsigned looks = 0; atomic_load(&pool.inside); looks++)

@@ -16,7 +16,7 @@ static void close_stream(void *object, void *user) {
 }
 
 /* What is queued is worked off first; after a fault that means it is skipped. Variables of loaded
- * modules stay where they are. */
+ * modules stay where they are and keep their values, as in ROCm's runtime. */
 hipError_t soft_hipDeviceReset(void) {
     int device = soft_current_device();
     soft_schedule_drain(device);

@@ -29,14 +29,14 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "base/futex.h"
 #include "base/spin.h"
-#include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/op.h"
+#include "soft/runtime/rest.h"
 #include "soft/runtime/schedule.h"
 #include "soft/runtime/settings.h"
 #include "soft/runtime/stream.h"
@@ -46,16 +46,25 @@
 static const int64_t EAGER_NS = 200 * MS, RANDOM_NS = 50 * MS, TICK_NS = 20 * MS;
 static const uint64_t IDLE_NS = 1000 * MS;
 enum { SPIN_NS = 50000, LOOKS_A_CLOCK = 64, DISPATCHERS_MAX = 64, BATCH_MAX = 16, HELP_DEPTH = 8 };
+/* How long a thread stays awake beyond SPIN_NS: one that waits, and the dispatcher, which naps
+ * meanwhile. */
+enum {
+    AWAIT_NS = 1000000,
+    LINGER_NS = 20000000,
+    NAP_NS = 50000,
+    NAP_MOST_NS = 1000000,
+    LEAVE_NS = 20000
+};
 
 /* Grouped by who writes when: threads that queue, run and wait must not share cache lines that they
  * do not mean to share. */
 static struct {
-    void (*run)(struct soft_op *op); /* set once, at the start */
+    void (*run)(struct soft_op *op); /* these two are set once, at the start */
+    void (*emptied)(struct soft_stream *stream);
     _Alignas(64) struct spin lock;
     struct soft_stream *active; /* streams with queued work, most recently served last */
     uint64_t random;
     unsigned running;         /* batches that run, without host functions and what is stuck */
-    _Atomic uint64_t queued;  /* operations in all queues; written under the lock */
     _Atomic uint64_t retired; /* operations that have left them; written under the lock */
 
     _Alignas(64) _Atomic uint32_t work; /* changes when something may have become runnable */
@@ -91,7 +100,7 @@ static void wake_dispatcher(void) {
     if (!atomic_load(&s.asleep) || !atomic_exchange(&s.asleep, 0))
         return;
     atomic_fetch_add(&s.work, 1);
-    futex_wake(&s.work, 1);
+    soft_rest_wake(&s.work, 1);
 }
 
 uint64_t soft_schedule_random(void) { /* xorshift64*; any caller, so under the lock */
@@ -148,7 +157,7 @@ void soft_schedule_push(struct soft_stream *st, struct soft_op *op) {
     else if (!st->held)
         st->held = op;
     activate(st);
-    atomic_store_explicit(&s.queued, s.queued + 1, memory_order_relaxed);
+    soft_rest_note_queued(soft_rest_queued() + 1);
 }
 
 struct soft_stream *soft_schedule_next_active(struct soft_stream *after) {
@@ -260,7 +269,7 @@ static struct soft_stream *retire(const struct batch *b) {
         st->tail = NULL;
         deactivate(st);
     }
-    atomic_store_explicit(&s.queued, s.queued - b->count, memory_order_relaxed);
+    soft_rest_note_queued(soft_rest_queued() - b->count);
     atomic_store_explicit(&s.retired, s.retired + b->count, memory_order_relaxed);
     return !st->head && st->closed ? st : NULL;
 }
@@ -293,7 +302,7 @@ static void complete(struct soft_op *op) {
     atomic_store(&st->awaited, 0);
     atomic_fetch_add(&s.progress, 1);
     spin_unlock(&s.lock);
-    futex_wake(&s.progress, INT_MAX);
+    soft_rest_wake(&s.progress, INT_MAX);
 }
 
 /* Retires a batch (may be empty) and, if asked, picks the next, under one lock. */
@@ -309,7 +318,7 @@ static struct batch retire_and_pick(struct batch done, bool pick_next) {
     if (done.first)
         soft_op_free_list(done.first, done.last);
     if (empty)
-        soft_handle_recycle(soft_streams(), empty);
+        s.emptied(empty);
     return next;
 }
 
@@ -335,19 +344,58 @@ static void complete_host_op(struct soft_op *op) {
     wake_dispatcher();
 }
 
-/* Looks for SPIN_NS whether s.work still is seen, then sleeps. For the dispatcher that stays: those
- * added for a jam never sleep, so that there is one flag and no count. */
-static void idle_until_work(uint32_t seen) {
+static void nap(int64_t ns) {
+    struct timespec time = { .tv_nsec = ns };
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+/* A thread that waits for what was just queued runs it itself, if it gets the time to do so. */
+static void leave_to_waiters(void) {
+    enum { MANY = 3 }; /* nobody waits for each of these */
     uint64_t start = clock_now_ns();
-    for (unsigned looks = 1; s.spin_ns; looks++) {
-        if (atomic_load_explicit(&s.work, memory_order_acquire) != seen)
+    while (soft_settings()->policy == SOFT_FAST && soft_rest_queued() &&
+           soft_rest_queued() <= MANY && clock_now_ns() - start < LEAVE_NS)
+        spin_pause();
+}
+
+static bool is_there_work(uint32_t seen) {
+    return atomic_load_explicit(&s.work, memory_order_acquire) != seen;
+}
+
+/* Naps while s.work still is seen, as long as work is queued, which others run then, and LINGER_NS
+ * beyond; false if it is to sleep. Those who queue work need no call to wake who naps. */
+static bool linger(uint32_t seen, int64_t *nap_ns) {
+    uint64_t start = clock_now_ns();
+    while (clock_now_ns() - start < LINGER_NS) {
+        nap(*nap_ns);
+        *nap_ns = *nap_ns * 2 < NAP_MOST_NS ? *nap_ns * 2 : NAP_MOST_NS;
+        if (is_there_work(seen))
+            return true;
+        if (soft_rest_queued())
+            start = clock_now_ns();
+    }
+    return false;
+}
+
+/* Until s.work no longer is seen: looks for SPIN_NS, unless others did the work of late (nap_ns has
+ * grown), then naps, then sleeps. For the dispatcher that stays: those added for a jam never sleep,
+ * so that there is one flag and no count. */
+static void idle_until_work(uint32_t seen, int64_t *nap_ns) {
+    uint64_t start = clock_now_ns();
+    for (unsigned looks = 1; s.spin_ns && *nap_ns == NAP_NS; looks++) {
+        if (is_there_work(seen))
             return;
         spin_pause();
         if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > s.spin_ns)
             break;
     }
+    bool others_run_it =
+        soft_settings()->policy == SOFT_FAST; /* elsewhere they wait for this thread */
+    if (s.spin_ns && others_run_it && linger(seen, nap_ns))
+        return;
+    *nap_ns = NAP_NS;
     atomic_store(&s.asleep, 1);
-    futex_wait(&s.work, seen, -1);
+    soft_rest_wait(&s.work, seen, -1);
     atomic_store(&s.asleep, 0);
 }
 
@@ -359,10 +407,12 @@ static void breathe(void) {
 }
 
 static void *dispatcher_main(void *extra) {
+    int64_t nap_ns = NAP_NS;
     for (;;) {
         uint32_t seen = atomic_load(&s.work);
         struct batch b = retire_and_pick((struct batch){ 0 }, true);
         if (b.first) {
+            nap_ns = NAP_NS;
             atomic_fetch_add(&s.busy, 1);
             while (b.first) {
                 bool single = b.count == 1;
@@ -378,7 +428,8 @@ static void *dispatcher_main(void *extra) {
             atomic_fetch_sub(&s.dispatchers, 1);
             return NULL;
         }
-        idle_until_work(seen);
+        idle_until_work(seen, &nap_ns);
+        leave_to_waiters();
     }
 }
 
@@ -443,18 +494,17 @@ static void *watchdog_main(void *unused) {
     (void)unused;
     uint64_t before = 0, stalled_ns = 0;
     for (unsigned quiet = 0;;) {
-        static _Atomic uint32_t never;
-        futex_wait(&never, 0, TICK_NS);
+        nap(TICK_NS);
         uint64_t now = atomic_load(&s.retired);
         stalled_ns = now == before ? stalled_ns + (uint64_t)TICK_NS : 0;
-        if (atomic_load(&s.queued) == 0) {
+        if (soft_rest_queued() == 0) {
             stalled_ns = 0;
             if (++quiet > 50) {
                 /* Not for ever: a thread that queues work reads watchdog_asleep without a fence, so
                  * it can miss that this one is about to sleep. */
                 atomic_store(&s.watchdog_asleep, 1);
-                if (atomic_load(&s.queued) == 0)
-                    futex_wait(&s.watchdog_asleep, 1, (int64_t)IDLE_NS);
+                if (soft_rest_queued() == 0)
+                    soft_rest_wait(&s.watchdog_asleep, 1, (int64_t)IDLE_NS);
                 quiet = atomic_exchange(&s.watchdog_asleep, 0) ? 50 : 0;
             }
         } else if (now == before) {
@@ -468,7 +518,7 @@ static void *watchdog_main(void *unused) {
 static void rouse_watchdog(void) {
     if (atomic_load_explicit(&s.watchdog_asleep, memory_order_relaxed) &&
         atomic_exchange(&s.watchdog_asleep, 0))
-        futex_wake(&s.watchdog_asleep, 1);
+        soft_rest_wake(&s.watchdog_asleep, 1);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -483,7 +533,7 @@ static bool help(struct soft_stream *st, uint64_t seq) {
         return false;
     run_and_pick(b, false);
     /* Others may have waited for what was just run. */
-    if (atomic_load_explicit(&s.queued, memory_order_relaxed))
+    if (soft_rest_queued())
         wake_dispatcher();
     return true;
 }
@@ -498,7 +548,7 @@ static void sleep_until(struct soft_stream *st, uint64_t seq, int64_t timeout_ns
     uint32_t seen = atomic_load(&s.progress);
     spin_unlock(&s.lock);
     if (atomic_load(&st->completed) < seq)
-        futex_wait(&s.progress, seen, timeout_ns);
+        soft_rest_wait(&s.progress, seen, timeout_ns);
     atomic_fetch_sub(&s.progress_sleepers, 1);
 }
 
@@ -515,8 +565,13 @@ static bool await(struct soft_stream *st, uint64_t seq, int64_t timeout_ns, bool
         if (is_complete(st, seq))
             return true;
         spin_pause();
-        if (looks % LOOKS_A_CLOCK == 0 && clock_now_ns() - start > s.spin_ns)
+        if (looks % LOOKS_A_CLOCK)
+            continue;
+        uint64_t waited = clock_now_ns() - start;
+        if (waited > AWAIT_NS)
             break;
+        if (waited > s.spin_ns && !(helps && help(st, seq)))
+            sched_yield(); /* whoever runs it may be waiting for this processor */
     }
     for (;;) {
         while (helps && help(st, seq))
@@ -675,8 +730,10 @@ void soft_schedule_drain(int device) {
     }
 }
 
-enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e) {
+enum rc soft_schedule_init(void (*run)(struct soft_op *op),
+                           void (*emptied)(struct soft_stream *stream), struct err *e) {
     s.run = run;
+    s.emptied = emptied;
     soft_host_init(run, complete_host_op);
     s.spin_ns = cpu_count() > 1 ? SPIN_NS : 0;
     s.random = soft_settings()->seed * 0x9E3779B97F4A7C15ull + 0x1234567ull;

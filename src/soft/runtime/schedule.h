@@ -11,8 +11,10 @@
 #include "base/err.h"
 #include "soft/runtime/op.h"
 
-/* run: runs an operation on the calling thread. */
-enum rc soft_schedule_init(void (*run)(struct soft_op *op), struct err *e);
+/* run: runs an operation on the calling thread. emptied: a closed stream has no operations left and
+ * is not used here any more. */
+enum rc soft_schedule_init(void (*run)(struct soft_op *op),
+                           void (*emptied)(struct soft_stream *stream), struct err *e);
 void soft_schedule_lock(void);
 void soft_schedule_unlock(void);
 /* Puts op at the end of its stream's queue, with the dependencies it has. The caller holds the

@@ -18,8 +18,8 @@ enum soft_arch {
     SOFT_ARCHES
 };
 
-/* What is checked. The others include BOUNDS (check.def): they could not do without. SOME_RACES:
- * those of recorded programs, while that does not cost much. */
+/* What is checked. The others include BOUNDS (check.def), which they need. SOME_RACES:
+ * those of recorded programs, within a budget. */
 enum soft_check {
     SOFT_CHECK_BOUNDS = 1,
     SOFT_CHECK_INIT = 2,
@@ -40,7 +40,7 @@ struct soft_settings {
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
     unsigned watchdog_s;                       /* GRETA_SOFT_WATCHDOG; 0: none */
     bool pin;        /* a core for every worker of a pool that uses all: GRETA_SOFT_PIN */
-    bool watch_host; /* somebody closes pages to the host: GCORE_WATCH_HOST */
+    bool watch_host; /* the recorder closes pages to the host: GCORE_WATCH_HOST */
 };
 
 /* Reads the environment, once, at start. RC_USAGE names the variable, what it may be and what it

@@ -3,14 +3,15 @@
  *
  * A block seldom fills its pages. The rest, its slack, is accessible to native kernels, and a write
  * there does not fault: in checked mode, where a block ends at the end of a page, up to a page in
- * front of it, else up to a page behind it. So slack is filled with a pattern, and the pattern is
+ * front of it, else up to a page past it. So slack is filled with a pattern, and the pattern is
  * looked at: after each launch that has the block among its arguments, when the block is freed, and
  * at the end. Reads do not show. Neither do writes that happen to store the pattern, so the pattern
  * is no constant: a byte depends on its place in the page.
  *
- * Nothing is filled and nothing looked at unless somebody observes. Kernels whose arguments say
+ * Nothing is filled or looked at unless there is an observer. Kernels whose arguments say
  * which bytes they touch (GRETA_SOFT_FOOTPRINT) are not looked at launch by launch: that is for
- * kernels of which nobody knows. A block that keeps being damaged is told DAMAGES_MAX times. */
+ * kernels whose accesses are unknown. A block that keeps being damaged is reported DAMAGES_MAX
+ * times. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +94,7 @@ void greta_soft_observe_launches(const struct greta_soft_launch_observer *o, voi
         look_at_all(true); /* blocks from before */
 }
 
-/* What is alive on a device that failed need not be a leak. */
+/* Blocks that are alive on a device that failed are not necessarily leaks. */
 static void tell_leak(const struct soft_heap_site *site) {
     const struct greta_soft_launch_observer *o = atomic_load(&observer);
     if (!o || !o->caught || soft_error_raised(site->device))

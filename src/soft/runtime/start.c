@@ -6,10 +6,10 @@
  * HIP does not survive fork(): the child has the device's memory and none of its threads. ROCm says
  * so in its documentation and fails in ways of its own; here every call of the child returns
  * hipErrorNotInitialized at once, touches no lock, and the first one says why. A child that was
- * forked before the runtime started has a runtime to start. What such a child can inherit are
- * kernels that were registered, so the locks of that are taken for the fork: with a time limit,
- * since whoever holds one may be waiting for somebody whose own handler of fork has run already. A
- * lock that was not to be had is made anew in the child. */
+ * forked before the runtime started can start it. What such a child can inherit are kernels that
+ * were registered, so the locks of that are taken for the fork: with a time limit, since whoever
+ * holds one may be waiting for somebody whose own handler of fork has run already. A lock that
+ * could not be taken is initialised again in the child. */
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>

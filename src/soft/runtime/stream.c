@@ -13,7 +13,6 @@
 #include <greta/soft.h>
 
 #include "soft/runtime/error.h"
-#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/host.h"
 #include "soft/runtime/op.h"
@@ -31,6 +30,15 @@ static struct soft_stream null_streams[SOFT_DEVICES_MAX];
 static _Atomic uint64_t next_epoch = 1;
 static pthread_key_t per_thread_key; /* struct soft_stream *[SOFT_DEVICES_MAX] */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct soft_capture_calls *capture_calls; /* set once, at the start */
+
+void soft_stream_set_capture_calls(const struct soft_capture_calls *calls) {
+    capture_calls = calls;
+}
+
+const struct soft_capture_calls *soft_capture_calls(void) {
+    return capture_calls;
+}
 
 static void end_per_thread(void *own) {
     struct soft_stream **mine = own;
@@ -52,6 +60,10 @@ static void prepare(void) {
 struct soft_handles *soft_streams(void) {
     pthread_once(&once, prepare);
     return streams;
+}
+
+void soft_stream_recycle(struct soft_stream *st) {
+    soft_handle_recycle(streams, st);
 }
 
 struct soft_stream *soft_stream_null(int device) {
@@ -187,7 +199,7 @@ static unsigned serialization(const struct soft_op *op) {
                                                                   : 0;
 }
 
-/* waits: the caller will at once, and runs what nobody runs yet. */
+/* waits: the caller waits for it at once, and runs it itself if no other thread does. */
 static hipError_t submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq, bool waits) {
     unsigned serialize = serialization(op);
     if (serialize & SOFT_SERIALIZE_BEFORE)
@@ -213,13 +225,13 @@ static hipError_t submit(struct soft_stream *st, struct soft_op *op, uint64_t *s
 hipError_t soft_submit(struct soft_stream *st, struct soft_op *op, uint64_t *seq) {
     if (seq)
         *seq = 0;
-    return st->capture ? soft_capture_add(st, op) : submit(st, op, seq, false);
+    return st->capture ? capture_calls->add(st, op) : submit(st, op, seq, false);
 }
 
 hipError_t soft_submit_and_wait(struct soft_stream *st, struct soft_op *op) {
     if (st->capture) {
         soft_op_free(op);
-        return soft_capture_refuse(st);
+        return capture_calls->refuse(st);
     }
     uint64_t seq;
     hipError_t r = submit(st, op, &seq, true);
@@ -270,7 +282,7 @@ hipError_t soft_hipStreamDestroy(hipStream_t stream) {
     if (r != hipSuccess)
         return r;
     if (st->capture)
-        soft_capture_abandon(st);
+        capture_calls->abandon(st);
     if (!soft_handle_close(st))
         return hipErrorContextIsDestroyed;
     soft_schedule_lock();
@@ -278,7 +290,7 @@ hipError_t soft_hipStreamDestroy(hipStream_t stream) {
     bool empty = !st->head;
     soft_schedule_unlock();
     if (empty)
-        soft_handle_recycle(soft_streams(), st);
+        soft_stream_recycle(st);
     return hipSuccess;
 }
 
@@ -345,7 +357,7 @@ hipError_t soft_hipExtStreamGetCUMask(hipStream_t stream, uint32_t cuMaskSize, u
     return r;
 }
 
-/* Managed memory is everybody's here; the place in the stream counts. */
+/* All streams may use managed memory here; only the place in the stream matters. */
 hipError_t soft_hipStreamAttachMemAsync(hipStream_t stream, void *dev_ptr, size_t length,
                                         unsigned int flags) {
     struct soft_stream *st;
@@ -365,7 +377,7 @@ hipError_t soft_hipStreamAttachMemAsync(hipStream_t stream, void *dev_ptr, size_
  * takes in the blocking streams, which a barrier in it expresses. */
 static hipError_t end_of(struct soft_stream *st, uint64_t *seq) {
     if (st->capture)
-        return soft_capture_refuse(st);
+        return capture_calls->refuse(st);
     if (st->is_null) {
         struct soft_op *op = soft_op_new(SOFT_OP_BARRIER, "hipStreamSynchronize");
         return op ? soft_submit(st, op, seq) : hipErrorOutOfMemory;
@@ -415,7 +427,7 @@ hipError_t soft_hipStreamQuery(hipStream_t stream) {
     if (r != hipSuccess)
         return r;
     if (st->capture)
-        return soft_capture_refuse(st);
+        return capture_calls->refuse(st);
     do
         pending = find_pending(st, &seq);
     while (pending && soft_schedule_poll(pending, seq));
@@ -428,7 +440,7 @@ hipError_t soft_hipStreamQuery_spt(hipStream_t stream) {
 }
 
 hipError_t soft_hipDeviceSynchronize(void) {
-    hipError_t r = soft_capture_refuse_sync();
+    hipError_t r = capture_calls->refuse_sync();
     if (r != hipSuccess)
         return r;
     soft_schedule_drain(soft_current_device());

@@ -11,7 +11,7 @@
 /* The named range that contains address; false if there is none. */
 bool soft_tensor_find(uint64_t address, uint64_t *start, uint64_t *bytes);
 
-/* Memory goes, and the names in it. */
+/* Memory is freed: drops the names in it. */
 void soft_tensor_forget(uint64_t address, uint64_t bytes);
 
 #endif

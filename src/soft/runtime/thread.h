@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Starts a detached thread that leaves the program's signals alone; false if there is none. */
+/* Starts a detached thread that leaves the program's signals alone; false if it cannot be started.
+ */
 bool soft_thread_start(void *(*main)(void *), void *argument);
 
 #endif

@@ -1,5 +1,5 @@
-/* times.h - what launches of native kernels cost, and each thread's part in it, while somebody asks
- * (greta/soft_times.h). Thread-safe. */
+/* times.h - the time that launches of native kernels take, and each thread's part in it, while
+ * measuring is on (greta/soft_times.h). Thread-safe. */
 #ifndef SOFT_RUNTIME_TIMES_H
 #define SOFT_RUNTIME_TIMES_H
 

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "soft/runtime/error.h"
-#include "soft/runtime/graph/capture.h"
 #include "soft/runtime/memory.h"
 #include "soft/runtime/op.h"
 #include "soft/runtime/runtime.h"
@@ -154,7 +153,7 @@ static hipError_t submit(const char *what, hipStream_t stream, const struct soft
     hipError_t r = soft_stream_resolve(stream, &st);
     if (r != hipSuccess)
         return r;
-    return st->capture ? soft_capture_refuse(st) : queue(st, what, v);
+    return st->capture ? soft_capture_calls()->refuse(st) : queue(st, what, v);
 }
 
 /* HIP's flags of a wait. */

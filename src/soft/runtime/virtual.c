@@ -62,7 +62,8 @@ static struct memory *find_memory(hipMemGenericAllocationHandle_t handle) {
     return handle && soft_handle_valid(all_handles(), handle) ? (struct memory *)handle : NULL;
 }
 
-/* Both layouts of hipMemAllocationProp as one. False: it asks for memory that there is not. */
+/* Both layouts of hipMemAllocationProp as one. False: it asks for a kind of memory that does not
+ * exist here. */
 static bool read_property(const hipMemAllocationProp *given, hipMemAllocationProp *p) {
     if (!given)
         return false;

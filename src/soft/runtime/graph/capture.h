@@ -8,6 +8,9 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/stream.h"
 
+/* Code below graphs calls these by way of soft_capture_calls() (stream.h); parts.c hands them over.
+ */
+
 /* soft_submit's, hipEventRecord's and hipStreamWaitEvent's part on a capturing stream. add takes op
  * over. wait also serves a stream that does not capture yet and thereby joins. */
 hipError_t soft_capture_add(struct soft_stream *stream, struct soft_op *op);

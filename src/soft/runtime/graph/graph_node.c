@@ -49,80 +49,31 @@ static hipError_t add(hipGraphNode_t *out, hipGraph_t graph, const hipGraphNode_
     return r;
 }
 
-hipError_t soft_hipGraphAddKernelNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                      const hipKernelNodeParams *pNodeParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
+/* Defines hipGraphAdd<name>, whose parameters after the usual four are in the argument list;
+ * `planned` makes the plan of them. */
+#define ADD(name, planned, ...)                                                                    \
+    hipError_t soft_hipGraphAdd##name(hipGraphNode_t *node, hipGraph_t graph,                      \
+                                      const hipGraphNode_t *after, size_t edges, __VA_ARGS__) {    \
+        struct node_plan plan;                                                                     \
+        if (bad_target(node, graph, after, edges))                                                 \
+            return hipErrorInvalidValue;                                                           \
+        hipError_t r = planned;                                                                    \
+        return add(node, graph, after, edges, r, &plan);                                           \
+    }
 
-hipError_t soft_hipGraphAddMemcpyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                      const hipMemcpy3DParms *pCopyParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_memcpy(&plan, pCopyParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddMemcpyNode1D(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                        const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                        void *dst, const void *src, size_t count,
-                                        hipMemcpyKind kind) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                                const hipGraphNode_t *pDependencies,
-                                                size_t numDependencies, void *dst,
-                                                const void *symbol, size_t count, size_t offset,
-                                                hipMemcpyKind kind) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                              const hipGraphNode_t *pDependencies,
-                                              size_t numDependencies, const void *symbol,
-                                              const void *src, size_t count, size_t offset,
-                                              hipMemcpyKind kind) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddMemsetNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                      const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                      const hipMemsetParams *pMemsetParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_memset(&plan, pMemsetParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddHostNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                    const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                    const hipHostNodeParams *pNodeParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_host(&plan, pNodeParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
+ADD(KernelNode, soft_plan_kernel(&plan, p), const hipKernelNodeParams *p)
+ADD(MemcpyNode, soft_plan_memcpy(&plan, p), const hipMemcpy3DParms *p)
+ADD(MemcpyNode1D, soft_plan_memcpy_1d(&plan, dst, src, count, kind), void *dst, const void *src,
+    size_t count, hipMemcpyKind kind)
+ADD(MemcpyNodeFromSymbol, soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind), void *dst,
+    const void *symbol, size_t count, size_t offset, hipMemcpyKind kind)
+ADD(MemcpyNodeToSymbol, soft_plan_to_symbol(&plan, symbol, src, count, offset, kind),
+    const void *symbol, const void *src, size_t count, size_t offset, hipMemcpyKind kind)
+ADD(MemsetNode, soft_plan_memset(&plan, p), const hipMemsetParams *p)
+ADD(HostNode, soft_plan_host(&plan, p), const hipHostNodeParams *p)
+ADD(MemAllocNode, soft_plan_alloc(&plan, p), hipMemAllocNodeParams *p)
+ADD(MemFreeNode, soft_plan_free(&plan, dev_ptr), void *dev_ptr)
+ADD(Node, soft_plan_any(&plan, p), hipGraphNodeParams *p)
 
 hipError_t soft_hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
                                      const hipGraphNode_t *pDependencies, size_t numDependencies) {
@@ -132,40 +83,10 @@ hipError_t soft_hipGraphAddEmptyNode(hipGraphNode_t *pGraphNode, hipGraph_t grap
     return add(pGraphNode, graph, pDependencies, numDependencies, hipSuccess, &plan);
 }
 
-hipError_t soft_hipGraphAddMemAllocNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                        const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                        hipMemAllocNodeParams *pNodeParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_alloc(&plan, pNodeParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
-hipError_t soft_hipGraphAddMemFreeNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                       const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                       void *dev_ptr) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_free(&plan, dev_ptr);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
-}
-
 hipError_t soft_hipDrvGraphAddMemFreeNode(hipGraphNode_t *phGraphNode, hipGraph_t hGraph,
                                           const hipGraphNode_t *dependencies,
                                           size_t numDependencies, hipDeviceptr_t dptr) {
     return soft_hipGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, dptr);
-}
-
-hipError_t soft_hipGraphAddNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
-                                const hipGraphNode_t *pDependencies, size_t numDependencies,
-                                hipGraphNodeParams *nodeParams) {
-    struct node_plan plan;
-    if (bad_target(pGraphNode, graph, pDependencies, numDependencies))
-        return hipErrorInvalidValue;
-    hipError_t r = soft_plan_any(&plan, nodeParams);
-    return add(pGraphNode, graph, pDependencies, numDependencies, r, &plan);
 }
 
 hipError_t soft_hipGraphAddChildGraphNode(hipGraphNode_t *pGraphNode, hipGraph_t graph,
@@ -229,136 +150,40 @@ static hipError_t change(struct target t, hipError_t planned, struct node_plan *
     return fits ? hipSuccess : hipErrorInvalidValue;
 }
 
-hipError_t soft_hipGraphKernelNodeSetParams(hipGraphNode_t node,
-                                            const hipKernelNodeParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
-    return change(graph_target(node), r, &plan);
-}
+/* Defines hipGraph<name> for a graph's node, and hipGraphExec<name> for an executable graph's copy
+ * of it. */
+#define SET_BOTH(name, planned, ...)                                                               \
+    SET_GRAPH(name, planned, __VA_ARGS__)                                                          \
+    SET_EXEC(name, planned, __VA_ARGS__)
+#define SET_GRAPH(name, planned, ...)                                                              \
+    hipError_t soft_hipGraph##name(hipGraphNode_t node, __VA_ARGS__) {                             \
+        struct node_plan plan;                                                                     \
+        hipError_t r = planned;                                                                    \
+        return change(graph_target(node), r, &plan);                                               \
+    }
+#define SET_EXEC(name, planned, ...)                                                               \
+    hipError_t soft_hipGraphExec##name(hipGraphExec_t exec, hipGraphNode_t node, __VA_ARGS__) {    \
+        struct node_plan plan;                                                                     \
+        hipError_t r = planned;                                                                    \
+        return change(exec_target(exec, node), r, &plan);                                          \
+    }
 
-hipError_t soft_hipGraphExecKernelNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
-                                                const hipKernelNodeParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_kernel(&plan, pNodeParams);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphMemcpyNodeSetParams(hipGraphNode_t node,
-                                            const hipMemcpy3DParms *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memcpy(&plan, pNodeParams);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecMemcpyNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
-                                                hipMemcpy3DParms *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memcpy(&plan, pNodeParams);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *dst, const void *src,
-                                              size_t count, hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t hGraphExec, hipGraphNode_t node,
-                                                  void *dst, const void *src, size_t count,
-                                                  hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memcpy_1d(&plan, dst, src, count, kind);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphMemcpyNodeSetParamsFromSymbol(hipGraphNode_t node, void *dst,
-                                                      const void *symbol, size_t count,
-                                                      size_t offset, hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecMemcpyNodeSetParamsFromSymbol(hipGraphExec_t hGraphExec,
-                                                          hipGraphNode_t node, void *dst,
-                                                          const void *symbol, size_t count,
-                                                          size_t offset, hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphMemcpyNodeSetParamsToSymbol(hipGraphNode_t node, const void *symbol,
-                                                    const void *src, size_t count, size_t offset,
-                                                    hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecMemcpyNodeSetParamsToSymbol(hipGraphExec_t hGraphExec,
-                                                        hipGraphNode_t node, const void *symbol,
-                                                        const void *src, size_t count,
-                                                        size_t offset, hipMemcpyKind kind) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_to_symbol(&plan, symbol, src, count, offset, kind);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphMemsetNodeSetParams(hipGraphNode_t node,
-                                            const hipMemsetParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memset(&plan, pNodeParams);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecMemsetNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
-                                                const hipMemsetParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_memset(&plan, pNodeParams);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphHostNodeSetParams(hipGraphNode_t node,
-                                          const hipHostNodeParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_host(&plan, pNodeParams);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecHostNodeSetParams(hipGraphExec_t hGraphExec, hipGraphNode_t node,
-                                              const hipHostNodeParams *pNodeParams) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_host(&plan, pNodeParams);
-    return change(exec_target(hGraphExec, node), r, &plan);
-}
-
-hipError_t soft_hipGraphEventRecordNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeEventRecord, event);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecEventRecordNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
-                                                    hipEvent_t event) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeEventRecord, event);
-    return change(exec_target(hGraphExec, hNode), r, &plan);
-}
-
-hipError_t soft_hipGraphEventWaitNodeSetEvent(hipGraphNode_t node, hipEvent_t event) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeWaitEvent, event);
-    return change(graph_target(node), r, &plan);
-}
-
-hipError_t soft_hipGraphExecEventWaitNodeSetEvent(hipGraphExec_t hGraphExec, hipGraphNode_t hNode,
-                                                  hipEvent_t event) {
-    struct node_plan plan;
-    hipError_t r = soft_plan_event(&plan, hipGraphNodeTypeWaitEvent, event);
-    return change(exec_target(hGraphExec, hNode), r, &plan);
-}
+SET_BOTH(KernelNodeSetParams, soft_plan_kernel(&plan, p), const hipKernelNodeParams *p)
+SET_GRAPH(MemcpyNodeSetParams, soft_plan_memcpy(&plan, p), const hipMemcpy3DParms *p)
+SET_EXEC(MemcpyNodeSetParams, soft_plan_memcpy(&plan, p), hipMemcpy3DParms *p)
+SET_BOTH(MemcpyNodeSetParams1D, soft_plan_memcpy_1d(&plan, dst, src, count, kind), void *dst,
+         const void *src, size_t count, hipMemcpyKind kind)
+SET_BOTH(MemcpyNodeSetParamsFromSymbol,
+         soft_plan_from_symbol(&plan, dst, symbol, count, offset, kind), void *dst,
+         const void *symbol, size_t count, size_t offset, hipMemcpyKind kind)
+SET_BOTH(MemcpyNodeSetParamsToSymbol, soft_plan_to_symbol(&plan, symbol, src, count, offset, kind),
+         const void *symbol, const void *src, size_t count, size_t offset, hipMemcpyKind kind)
+SET_BOTH(MemsetNodeSetParams, soft_plan_memset(&plan, p), const hipMemsetParams *p)
+SET_BOTH(HostNodeSetParams, soft_plan_host(&plan, p), const hipHostNodeParams *p)
+SET_BOTH(EventRecordNodeSetEvent, soft_plan_event(&plan, hipGraphNodeTypeEventRecord, event),
+         hipEvent_t event)
+SET_BOTH(EventWaitNodeSetEvent, soft_plan_event(&plan, hipGraphNodeTypeWaitEvent, event),
+         hipEvent_t event)
 
 /* A child graph belongs to its node and is changed node by node, not as a whole. */
 hipError_t soft_hipGraphNodeSetParams(hipGraphNode_t node, hipGraphNodeParams *nodeParams) {

@@ -49,7 +49,8 @@ void soft_graph_unlock(void) {
 
 void soft_graph_doom(hipHostFn_t destroy, void *data) {
     struct doomed *d = malloc(sizeof *d);
-    if (d) { /* without memory the program's data leaks, which beats calling it with the lock */
+    if (d) { /* without memory the program's data leaks, which is better than calling its destructor
+                under the lock */
         *d = (struct doomed){ doomed, destroy, data };
         doomed = d;
     }

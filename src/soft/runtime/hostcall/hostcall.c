@@ -135,7 +135,8 @@ static void serve_lane(int device, uint32_t service, uint64_t words[HOSTCALL_WOR
         memory(device, words);
         break;
     default:
-        fprintf(stderr, "greta: a kernel asks for host service %u, which there is not\n", service);
+        fprintf(stderr, "greta: a kernel asks for host service %u, which does not exist\n",
+                service);
         words[0] = words[1] = 0;
     }
 }

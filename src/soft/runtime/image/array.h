@@ -1,4 +1,4 @@
-/* array.h - arrays: memory that textures and surfaces look at.
+/* array.h - arrays: memory that textures and surfaces read and write.
  *
  * An array is linear here: rows of width elements without a gap, slices without a gap, in one block
  * of device memory. What programs hold is a pointer to the struct hipArray of ROCm 5, which they

@@ -170,8 +170,25 @@ static hipError_t fill_pitched(uint32_t d[DWORDS], const hipResourceDesc *r, boo
     return fill_image(d, &s, normalised);
 }
 
+/* The channels of an element; NULL if the resource is none that there is. */
+static const hipChannelFormatDesc *channels_of(const hipResourceDesc *r) {
+    const struct soft_array *a =
+        r->resType == hipResourceTypeArray ? soft_array_of(r->res.array.array) : NULL;
+    return a                                      ? &a->seen.desc
+           : r->resType == hipResourceTypeLinear  ? &r->res.linear.desc
+           : r->resType == hipResourceTypePitch2D ? &r->res.pitch2D.desc
+                                                  : NULL;
+}
+
+/* Integers of 32 bits cannot be normalised: ROCm reads them as they are, whatever the mode says. */
+static bool is_normalised(const hipResourceDesc *r, const hipTextureDesc *t) {
+    const hipChannelFormatDesc *d = channels_of(r);
+    return t->readMode == hipReadModeNormalizedFloat &&
+           !(d && d->f != hipChannelFormatKindFloat && d->x == 32);
+}
+
 static hipError_t describe(uint32_t d[DWORDS], const hipResourceDesc *r, const hipTextureDesc *t) {
-    bool normalised = t && t->readMode == hipReadModeNormalizedFloat;
+    bool normalised = t && is_normalised(r, t);
     memset(d, 0, DWORDS * sizeof *d);
     if (t)
         fill_sampler(d, t);
@@ -189,26 +206,13 @@ static hipError_t describe(uint32_t d[DWORDS], const hipResourceDesc *r, const h
     }
 }
 
-/* The channels of an element; NULL if the resource is none that there is. */
-static const hipChannelFormatDesc *channels_of(const hipResourceDesc *r) {
-    const struct soft_array *a =
-        r->resType == hipResourceTypeArray ? soft_array_of(r->res.array.array) : NULL;
-    return a                                      ? &a->seen.desc
-           : r->resType == hipResourceTypeLinear  ? &r->res.linear.desc
-           : r->resType == hipResourceTypePitch2D ? &r->res.pitch2D.desc
-                                                  : NULL;
-}
-
-/* A filter and normalised values make floats, which 32-bit integers and floats are not made of. */
+/* A filter makes floats, which integers that are not normalised are not. */
 static hipError_t check_modes(const hipResourceDesc *r, const hipTextureDesc *t) {
     const hipChannelFormatDesc *d = channels_of(r);
     if (!d)
         return hipSuccess; /* refused elsewhere */
-    bool is_float = d->f == hipChannelFormatKindFloat;
-    if (t->readMode == hipReadModeNormalizedFloat && !is_float && d->x == 32)
-        return hipErrorInvalidValue;
-    if (t->filterMode == hipFilterModeLinear && t->readMode == hipReadModeElementType &&
-        !is_float && r->resType != hipResourceTypeLinear)
+    if (t->filterMode == hipFilterModeLinear && d->f != hipChannelFormatKindFloat &&
+        !is_normalised(r, t) && r->resType != hipResourceTypeLinear)
         return hipErrorInvalidValue;
     return hipSuccess;
 }
@@ -436,12 +440,6 @@ static hipTextureDesc translate_texture(const HIP_TEXTURE_DESC *d) {
     return t;
 }
 
-/* 32-bit integers cannot be normalised: the driver reads them as they are, whatever the flags. */
-static void correct_mode(const hipResourceDesc *r, hipTextureDesc *t) {
-    if (check_modes(r, t) != hipSuccess && t->readMode == hipReadModeNormalizedFloat)
-        t->readMode = hipReadModeElementType;
-}
-
 hipError_t soft_hipTexObjectCreate(hipTextureObject_t *pTexObject,
                                    const HIP_RESOURCE_DESC *pResDesc,
                                    const HIP_TEXTURE_DESC *pTexDesc,
@@ -452,7 +450,6 @@ hipError_t soft_hipTexObjectCreate(hipTextureObject_t *pTexObject,
     if (!translate_resource(pResDesc, &resource))
         return hipErrorNotSupported;
     hipTextureDesc texture = translate_texture(pTexDesc);
-    correct_mode(&resource, &texture);
     if (!pResViewDesc)
         return soft_hipCreateTextureObject(pTexObject, &resource, &texture, NULL);
     const struct hipResourceViewDesc view = {

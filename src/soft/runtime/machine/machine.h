@@ -118,11 +118,11 @@ struct machine_worker {
     struct machine_range piece;   /* of a kernel's own heap, which may be freed at any time */
     struct isa_memory memory;
     struct isa_group group;
-    struct machine_touches *touches; /* of the launch; NULL: nobody wants to know */
+    struct machine_touches *touches; /* of the launch; NULL: not recorded */
     struct machine_launch *launch;
     struct machine_checks *checks; /* of the group it runs */
     uint64_t
-        *used; /* [ISA_OP_COUNT], how often it executed each in this launch; NULL: nobody asks */
+        *used; /* [ISA_OP_COUNT], how often it executed each in this launch; NULL: not counted */
 };
 
 /* Workgroups that have not begun. */
@@ -166,9 +166,10 @@ struct machine_launch {
     struct isa_race *race;    /* NULL: races are not looked for */
     struct isa_race_found suspects[MACHINE_SUSPECTS_MAX]; /* races that were found */
     unsigned suspect_count;
-    _Atomic bool asks_host;          /* a wave has sent a message: to run it again would do more */
+    _Atomic bool
+        asks_host; /* a wave has sent a message: running it again would repeat its effect */
     struct machine_again *again;     /* NULL: the launch itself */
-    uint64_t told[MACHINE_TOLD_MAX]; /* instructions of which something was told already */
+    uint64_t told[MACHINE_TOLD_MAX]; /* instructions that were reported already */
     _Atomic bool stopped;
     struct spin lock; /* of stop, told, suspects, aside and left */
     struct soft_machine_stop *stop;
@@ -182,8 +183,9 @@ void machine_memory_forget(struct machine_worker *worker);
 
 /* Makes workgroup `index` (x fastest) ready; false if that stopped the launch. */
 bool machine_group_start(struct machine_launch *l, struct machine_worker *worker, uint64_t index);
-/* One turn of each of its waves. What comes next: another step, a release because all that is left
- * waits for other groups, or nothing because it has ended or the launch is stopped. */
+/* One turn of each of its waves. The result says what comes next: another step; a release, because
+ * all remaining waves wait for other groups; or nothing, because it has ended or the launch is
+ * stopped. */
 enum machine_turn machine_group_step(struct machine_launch *l, struct machine_worker *worker);
 void machine_group_release(struct machine_worker *worker);
 /* Runs workgroup `index` to its end, or until the launch is stopped. False if it runs so long that

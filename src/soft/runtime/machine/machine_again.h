@@ -8,7 +8,7 @@
 enum machine_again_answer {
     MACHINE_AGAIN_MATTERS,  /* or it could not be found out */
     MACHINE_AGAIN_HARMLESS, /* in other orders the launch leaves the same bytes */
-    MACHINE_AGAIN_UNTRIED,  /* it was harmless before, and finding out has cost enough by now */
+    MACHINE_AGAIN_UNTRIED,  /* it was harmless before, and the budget for finding out is used up */
 };
 
 /* Of the suspects of a launch that has ended, and whose isa_race is still open. */

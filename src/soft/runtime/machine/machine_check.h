@@ -21,8 +21,8 @@ void machine_check_end(struct machine_worker *w);
 /* Runs a wave, watched if a check wants that. */
 enum isa_result machine_check_run(struct machine_worker *w, struct isa_wave *wave, uint64_t budget);
 
-/* Tells what a check found at c->at[0].pc, once per instruction of a launch; sets block and thread
- * of at[0]. */
+/* Reports what a check found at c->at[0].pc, once per instruction of a launch; sets block and
+ * thread of at[0]. */
 void machine_check_tell(struct machine_worker *w, const struct isa_wave *wave, unsigned lane,
                         struct greta_soft_caught *c);
 
@@ -34,7 +34,7 @@ void machine_check_access(struct machine_worker *w, const struct isa_access *a,
 void machine_check_scratch(struct machine_worker *w, const struct isa_access *a, int row,
                            const uint64_t address[ISA_LANES]);
 
-/* Tells the races that were found in a launch, as GRETA_SOFT_CAUGHT_RACE, or the first of them as
+/* Reports the races that were found in a launch, as GRETA_SOFT_CAUGHT_RACE, or the first of them as
  * GRETA_SOFT_CAUGHT_RACE_HARMLESS. */
 void machine_check_tell_races(const struct machine_launch *l, int kind);
 

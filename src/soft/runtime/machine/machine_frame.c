@@ -4,7 +4,7 @@
  *
  * Variables that lie upon each other, because they are not needed at the same time, are one. An
  * instruction remembers the first of them that it came into; if it comes into another one as well,
- * one of the two is a mistake. Which one cannot be said: both are told. */
+ * one of the two is a mistake. Which one is unknown, so both are reported. */
 #include "soft/runtime/machine/machine_frame.h"
 
 #include <stdatomic.h>

@@ -224,7 +224,7 @@ static void set_group(struct machine_launch *l, struct machine_worker *worker, u
     worker->group.id[0] = (uint32_t)(index % l->grid[0]);
     worker->group.id[1] = (uint32_t)(index / l->grid[0] % l->grid[1]);
     worker->group.id[2] = (uint32_t)(index / l->grid[0] / l->grid[1]);
-    /* Whoever looks for undefined values wants them to show, too. */
+    /* When undefined values are looked for, LDS starts with a pattern, so that their use shows. */
     memset(worker->lds, soft_settings()->checks & SOFT_CHECK_INIT ? 0xa5 : 0, l->lds_bytes);
 }
 

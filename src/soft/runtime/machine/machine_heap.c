@@ -4,7 +4,7 @@
 
 #include "soft/runtime/heap.h"
 
-/* Numbers of messages that hardware does not have; the low bits say nothing to anybody else. */
+/* Numbers of messages that hardware does not have; the low bits mean nothing to other messages. */
 enum { MESSAGE_ALLOC = 0x7e10, MESSAGE_FREE = 0x7e20 };
 enum { S_SENDMSG = (int)0xbf900000, S_SETPC_S30 = (int)0xbe801d1e, RETURN = 30 };
 

@@ -217,7 +217,7 @@ enum { RACE_ACCESSES = 250 * 1000 * 1000, RACE_BYTES = 40 << 20 };
 
 static _Atomic uint64_t race_accesses_left = RACE_ACCESSES;
 
-/* Are races looked for as far as that does not cost much? */
+/* Whether races are looked for within the budget. */
 static bool is_some_wanted(void) {
     unsigned checks = soft_settings()->checks;
     return !(checks & SOFT_CHECK_RACE) && checks & SOFT_CHECK_SOME_RACES && soft_touches_wanted();
@@ -231,7 +231,7 @@ static void begin_races(struct machine_launch *l) {
         l->race = isa_race_open(machine_waves(l), &some);
 }
 
-/* What was promised when the launch was queued and is not so is told. */
+/* Reports what was promised when the launch was queued and did not hold. */
 static void end_races(struct machine_launch *l) {
     bool some = is_some_wanted();
     if (l->race && some) {

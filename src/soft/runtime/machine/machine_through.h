@@ -23,7 +23,7 @@ static inline const struct machine_own *machine_through_own(const struct machine
     return word < l->machine->through_words ? &l->own[l->machine->through[word]] : NULL;
 }
 
-/* Tells of an access of a lane that is outside. */
+/* Reports the access of a lane that is outside. */
 void machine_through_tell(struct machine_worker *w, const struct isa_access *a, unsigned lane,
                           uint64_t address);
 

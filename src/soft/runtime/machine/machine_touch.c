@@ -1,14 +1,14 @@
 /* machine_touch.c - which bytes a launch read and wrote.
  *
  * Each block that a launch reaches has three bitmaps, one bit per byte: bytes read before the
- * launch itself had written them, bytes written, and bytes that atomics wrote. Who reads what the
- * launch has written is no concern of anybody else. Pages of the bitmaps are only touched where the
- * kernel goes. Waves of several threads set bits at once, so bits are set atomically, and only
- * where they are missing.
+ * launch itself had written them, bytes written, and bytes that atomics wrote. Reads of bytes that
+ * the launch has written itself do not matter to others. Pages of the bitmaps are only touched
+ * where the kernel goes. Waves of several threads set bits at once, so bits are set atomically, and
+ * only where they are missing.
  *
  * At the end bits become ranges, and ranges at equal distances, such as a column of a matrix,
- * become one pattern. A kernel that touches more than are worth telling has them told as "at most",
- * block by block, the most scattered block first. */
+ * become one pattern. If a kernel touches more ranges than are worth reporting, whole blocks are
+ * reported as "at most", the most scattered block first. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -211,7 +211,7 @@ static void count_patterns(const struct machine_touches *t, size_t found[][KINDS
                 find_patterns(&t->at[i], t->at[i].map[k], told_kinds[k], NULL, MACHINE_TOUCHES_MAX);
 }
 
-/* How many are told if a bitmap of more than `each` is told as its hull. */
+/* How many are reported if a bitmap of more than `each` is reported as its hull. */
 static size_t count_told(const struct machine_touches *t, size_t found[][KINDS], size_t each) {
     size_t count = 0;
     for (size_t i = 0; i < t->count; i++)
@@ -234,7 +234,7 @@ static size_t tell(const struct machine_touches *t, size_t found[][KINDS], size_
     return count;
 }
 
-/* What atomics wrote is told apart. */
+/* What atomics wrote is reported separately. */
 static void take_atomics_out(struct machine_touch *b) {
     for (size_t i = 0; i < b->words; i++) {
         uint64_t bits = atomic_load_explicit(&b->map[ATOMIC][i], memory_order_relaxed);

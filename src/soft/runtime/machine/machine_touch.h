@@ -13,7 +13,7 @@ enum { MACHINE_TOUCHES_MAX = 120 };
 struct machine_touch;
 struct machine_touches;
 
-/* frame: the block that holds the launch's own arguments, of which nothing is told. NULL if there
+/* frame: the block that holds the launch's own arguments, which is not reported. NULL if there
  * is no memory. */
 struct machine_touches *machine_touches_open(uint64_t frame);
 void machine_touches_close(struct machine_touches **t);

@@ -6,12 +6,12 @@
 
 #include "soft/runtime/machine/machine.h"
 
-/* Begins to count if somebody wants to know. Without memory nothing is counted. */
+/* Begins to count if an observer asked for it. Without memory nothing is counted. */
 void machine_used_begin(struct machine_launch *l);
 /* A worker begins its part, and gives in what it counted. */
 void machine_used_take(struct machine_launch *l, struct machine_worker *w);
 void machine_used_give(struct machine_launch *l, struct machine_worker *w);
-/* Tells what was counted, and ends it. */
+/* Reports what was counted, and stops counting. */
 void machine_used_end(struct machine_launch *l);
 
 #endif

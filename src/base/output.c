@@ -1,0 +1,47 @@
+#include "base/output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+
+static enum rc cannot_write(const char *path, struct err *e) {
+    return err_set(e, RC_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+enum rc output_open(struct output *o, const char *path, struct err *e) {
+    o->file = NULL;
+    int n = snprintf(o->fresh, sizeof o->fresh, "%s.new.%d", path, (int)getpid());
+    if (n < 0 || (size_t)n >= sizeof o->fresh)
+        return err_set(e, RC_USAGE, "%s: too long a name", path);
+    memcpy(o->path, path, strlen(path) + 1);
+    o->file = folder_make_parents(path) ? fopen(o->fresh, "we") : NULL;
+    return o->file ? RC_OK : cannot_write(path, e);
+}
+
+enum rc output_close(struct output *o, enum rc rc, struct err *e) {
+    if (!o->file)
+        return rc;
+    if (rc == RC_OK)
+        rc = output_flush(o->file, o->path, e);
+    if (rc == RC_OK && fsync(fileno(o->file)) != 0)
+        rc = cannot_write(o->path, e);
+    if (fclose(o->file) != 0 && rc == RC_OK)
+        rc = cannot_write(o->path, e);
+    if (rc == RC_OK && rename(o->fresh, o->path) != 0)
+        rc = cannot_write(o->path, e);
+    if (rc != RC_OK)
+        unlink(o->fresh);
+    o->file = NULL;
+    return rc;
+}
+
+enum rc output_flush(FILE *file, const char *what, struct err *e) {
+    errno = 0;
+    if (fflush(file) == 0 && !ferror(file))
+        return RC_OK;
+    /* Where only an earlier write failed, its reason is gone. */
+    return err_set(e, RC_IO, "%s: cannot be written%s%s", what, errno ? ": " : "",
+                   errno ? strerror(errno) : "");
+}
