@@ -39,9 +39,9 @@ leaves) # and the program itself ends early
     ;;
 esac
 echo $$ >$me/self
+[ "$1" != deaf ] || trap '' INT TERM
 for f in $2; do until [ -s "$me/$f" ]; do sleep 0.02; done; done
 touch ready
-[ "$1" != deaf ] || trap '' INT TERM
 while :; do sleep 1000; done
 END
 chmod +x family
