@@ -2,7 +2,8 @@
  *
  * A file is written under another name in the same folder and renamed when all of it is on the
  * disk: a full disk, a signal or a loss of power leaves the old file, or none, but never a part of
- * the new one. Not thread-safe. */
+ * the new one. What exists under the name and is not a plain file (/dev/stdout, a pipe, a link) is
+ * written to directly. Not thread-safe. */
 #ifndef BASE_OUTPUT_H
 #define BASE_OUTPUT_H
 
@@ -13,7 +14,8 @@
 
 struct output {
     FILE *file; /* NULL: closed */
-    char path[PATH_MAX], fresh[PATH_MAX];
+    char path[PATH_MAX];
+    char fresh[PATH_MAX]; /* where it is written; empty: path itself */
 };
 
 /* Makes the folders that the path needs. After a failure there is nothing to close. */

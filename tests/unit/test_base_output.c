@@ -70,6 +70,37 @@ static void after_a_failure_the_old_one_is_there(void **state) {
     expect_text("old");
 }
 
+/* As with --json /dev/stdout, which is a link. */
+static void a_link_is_written_through(void **state) {
+    (void)state;
+    char target[128];
+    struct output o;
+    struct stat st;
+    write_file("");
+    unlink(path);
+    snprintf(target, sizeof target, "%s/target", folder);
+    assert_int_equal(symlink("../target", path), 0);
+    assert_int_equal(output_open(&o, path, NULL), RC_OK);
+    fputs("new", o.file);
+    assert_int_equal(output_close(&o, RC_OK, NULL), RC_OK);
+    expect_text("new");
+    assert_int_equal(lstat(path, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(unlink(target), 0);
+}
+
+static void a_device_stays_a_device(void **state) {
+    (void)state;
+    struct output o;
+    struct stat st;
+    write_file(""); /* so that there is a folder */
+    assert_int_equal(output_open(&o, "/dev/null", NULL), RC_OK);
+    fputs("lost", o.file);
+    assert_int_equal(output_close(&o, RC_IO, NULL), RC_IO);
+    assert_int_equal(lstat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
 /* A limit on the size of files stands for a disk that is full. */
 static void what_does_not_fit_leaves_nothing_behind(void **state) {
     (void)state;
@@ -119,6 +150,8 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(after_a_failure_the_old_one_is_there, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_link_is_written_through, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_device_stays_a_device, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(what_does_not_fit_leaves_nothing_behind, make_folder,
                                         remove_folder),
         cmocka_unit_test(an_empty_one_can_be_closed),
