@@ -248,8 +248,14 @@ check "it stops a launch of very many groups, each of which ends" status 1 \
 check "a kernel that ends is left alone" finds hipSuccess soft GRETA_SOFT_WATCHDOG=60 ./endless-PLAIN ends
 check "beyond compiles" compile beyond BUG
 check "without a recording a line says what an access missed" status 1 \
-    finds "kernel .*, block [0-9,]*, thread [0-9,]*: .*beyond.hip:[0-9]+; [0-9]+ bytes past the end of an allocation of" \
+    finds "kernel .*, block [0-9,]*, thread [0-9,]*: .*beyond.hip:[0-9]+; (just|[0-9]+ bytes) past the end of an allocation of" \
     soft ./beyond-BUG
+check "or that the address is none of the device" status 1 finds "pointers.hip:11; memory of the host that " \
+    soft ./pointers-PLAIN host
+check "or a null pointer" status 1 finds "at 0xc .*pointers.hip:11; a null pointer; nearest argument: 2, from" \
+    soft ./pointers-PLAIN null
+check "or not aligned" status 1 finds "pointers.hip:7; an atomic of 4 bytes has to be aligned" \
+    soft ./pointers-PLAIN misaligned
 
 # ---- all of it on the other GPU ----
 export GRETA_SOFT_CHECK=all

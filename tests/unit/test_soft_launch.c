@@ -274,6 +274,8 @@ static bool wrong_launches(void) {
     REFUSED(one, DIM(1024, 1024, 1024), 0);
     REFUSED(one, DIM(1u << 31, 2, 1), 0);
     REFUSED(DIM(UINT32_MAX, UINT32_MAX, UINT32_MAX), one, 0);
+    REFUSED(DIM(1u << 22, 1, 1), DIM(1024, 1, 1), 0);
+    REFUSED(DIM(1, 1, 1u << 31), DIM(1, 1, 2), 0);
     REFUSED(one, one, 65537);
     REFUSED(one, one, SIZE_MAX);
     void *args[] = { &counts }, *extra[] = { HIP_LAUNCH_PARAM_END };

@@ -280,22 +280,38 @@ static void tell(const struct soft_op *op, const struct greta_soft_fault *f) {
 
 enum { PLACE_BYTES = 1024 };
 
+enum { FIRST_PAGE = 4096 };
+
 /* By how much an access missed the nearest allocation. */
-static void print_miss(const struct greta_soft_fault *f, char *out, size_t size) {
+static void print_distance(const struct greta_soft_fault *f, char *out, size_t size) {
     const char *what = f->allocation_freed ? "freed memory" : "an allocation";
     unsigned long long bytes = f->allocation_size, base = f->allocation_base;
-    *out = 0;
-    if (!f->allocation_base)
-        return;
-    if (f->address < base)
+    unsigned long long end = base + bytes;
+    if (f->address == end)
+        snprintf(out, size, "; just past the end of %s of %llu bytes at 0x%llx", what, bytes, base);
+    else if (f->address < base)
         snprintf(out, size, "; %llu bytes before %s of %llu bytes at 0x%llx", base - f->address,
                  what, bytes, base);
-    else if (f->address - base < bytes)
+    else if (f->address < end)
         snprintf(out, size, "; %llu bytes into %s of %llu bytes at 0x%llx", f->address - base, what,
                  bytes, base);
     else
         snprintf(out, size, "; %llu bytes past the end of %s of %llu bytes at 0x%llx",
-                 f->address - base - bytes, what, bytes, base);
+                 f->address - end, what, bytes, base);
+}
+
+/* What is wrong with the address of an access. */
+static void print_miss(const struct greta_soft_fault *f, char *out, size_t size) {
+    *out = 0;
+    if (f->space == GRETA_SOFT_SPACE_HOST)
+        snprintf(out, size, "; memory of the host that no HIP call made or registered");
+    else if (f->space == GRETA_SOFT_SPACE_MISALIGNED)
+        snprintf(out, size, "; an atomic of %llu bytes has to be aligned",
+                 (unsigned long long)f->space_bytes);
+    else if (!f->space && f->address < FIRST_PAGE)
+        snprintf(out, size, "; a null pointer");
+    else if (f->allocation_base)
+        print_distance(f, out, size);
 }
 
 /* A message for users who run a program without a recording. */

@@ -101,13 +101,15 @@ static hipError_t pack(struct soft_op *op, const struct greta_soft_kernel *k, vo
                    : hipErrorInvalidValue;
 }
 
+/* A dispatch packet counts the threads of each dimension in 32 bits. */
 static hipError_t check_shape(const uint32_t grid[3], const uint32_t block[3],
                               uint32_t shared_bytes) {
     uint64_t blocks = 1, threads = 1;
     for (int i = 0; i < 3; i++) {
         if (!grid[i] || !block[i] || block[i] > SOFT_THREADS_MAX)
             return hipErrorInvalidConfiguration;
-        if (__builtin_mul_overflow(blocks, grid[i], &blocks))
+        if ((uint64_t)grid[i] * block[i] > UINT32_MAX ||
+            __builtin_mul_overflow(blocks, grid[i], &blocks))
             return hipErrorInvalidConfiguration;
         threads *= block[i];
     }
