@@ -19,6 +19,7 @@ struct value {
     int32_t sum;
     uint32_t from;
     int32_t at;
+    bool stepped; /* a loop moved it, perhaps from one variable into the next */
 };
 enum { REGISTERS = ISA_PATHS_REGISTERS };
 #define LOOP 0x80000000u
@@ -51,6 +52,13 @@ static bool is_same(const struct value *a, const struct value *b) {
     return a->kind == b->kind && a->origin == b->origin && a->sum == b->sum;
 }
 
+/* One of two values that are the same. */
+static struct value either(const struct value *a, const struct value *b) {
+    struct value v = *a;
+    v.stepped |= b->stepped;
+    return v;
+}
+
 static int32_t wrap(int32_t a, int32_t b) {
     return (int32_t)((uint32_t)a + (uint32_t)b);
 }
@@ -70,7 +78,9 @@ static struct value sum(const struct value *a, const struct value *b, size_t wor
     struct value v = is_constant(a) || a->kind == NUMBER ? *b : *a;
     const struct value *other = is_constant(a) || a->kind == NUMBER ? a : b;
     if (v.kind == NUMBER || !v.origin || (other->kind == PLACE && other->origin))
-        return (struct value){ .kind = PLACE, .origin = (uint32_t)word + 1 };
+        return (struct value){ .kind = PLACE,
+                               .origin = (uint32_t)word + 1,
+                               .stepped = a->stepped || b->stepped };
     if (other->kind == PLACE)
         v.sum = wrap(v.sum, other->sum);
     return v;
@@ -89,7 +99,7 @@ static struct value difference(const struct value *a, const struct value *b, siz
 static struct value join(const struct value *a, const struct value *b, size_t word, bool back) {
     uint32_t loop = LOOP | (uint32_t)word;
     if (is_same(a, b))
-        return *a;
+        return either(a, b);
     if (a->kind != PLACE || b->kind != PLACE)
         return unknown;
     if (a->origin == loop)
@@ -98,7 +108,9 @@ static struct value join(const struct value *a, const struct value *b, size_t wo
                    ? *a
                    : unknown;
     if (back && a->origin == b->origin && is_near(a->sum, b->sum))
-        return (struct value){ .kind = PLACE, .origin = loop, .from = a->origin, .at = a->sum };
+        return (struct value){
+            .kind = PLACE, .origin = loop, .from = a->origin, .at = a->sum, .stepped = true
+        };
     return unknown;
 }
 
@@ -138,7 +150,7 @@ static struct value source(const struct state *s, const struct isa_insn *i, unsi
 /* A choice between a place and null, or between two equal values. */
 static struct value choice(const struct finder *f, const struct value *a, const struct value *b) {
     if (is_same(a, b))
-        return *a;
+        return either(a, b);
     if (f->zero_is_null && is_constant(a) && !a->sum && b->kind == PLACE)
         return *b;
     if (a->kind == NUMBER && b->kind == NUMBER)
@@ -247,13 +259,40 @@ static void follow_arithmetic(const struct finder *f, struct state *s, const str
             set(s, i->sdst + d, &unknown);
 }
 
-static void follow_memory(struct state *s, const struct isa_insn *i) {
-    for (unsigned d = 0; d < isa_type_dwords(isa_info[i->op].type[0]); d++)
-        set(s, i->dst + d, &unknown);
+/* Loads of so few bits that no address can be among them. */
+static bool loads_number(const struct isa_insn *i) {
+    switch (i->op) {
+    case ISA_OP_flat_load_ubyte:
+    case ISA_OP_flat_load_sbyte:
+    case ISA_OP_flat_load_ushort:
+    case ISA_OP_flat_load_sshort:
+    case ISA_OP_global_load_ubyte:
+    case ISA_OP_global_load_sbyte:
+    case ISA_OP_global_load_ushort:
+    case ISA_OP_global_load_sshort:
+    case ISA_OP_scratch_load_ubyte:
+    case ISA_OP_scratch_load_sbyte:
+    case ISA_OP_scratch_load_ushort:
+    case ISA_OP_scratch_load_sshort:
+    case ISA_OP_buffer_load_ubyte:
+    case ISA_OP_buffer_load_sbyte:
+    case ISA_OP_buffer_load_ushort:
+    case ISA_OP_buffer_load_sshort:
+        return true;
+    default:
+        return false;
+    }
 }
 
-/* Whether the address of the instruction is a place, and not a constant one. */
-static bool is_for_one(const struct state *s, const struct isa_insn *i, size_t word) {
+static void follow_memory(struct state *s, const struct isa_insn *i) {
+    const struct value *loaded = loads_number(i) ? &a_number : &unknown;
+    for (unsigned d = 0; d < isa_type_dwords(isa_info[i->op].type[0]); d++)
+        set(s, i->dst + d, loaded);
+}
+
+/* Whether the address of the instruction is a place, and not a constant one: enum isa_frame_found.
+ */
+static uint8_t is_for_one(const struct state *s, const struct isa_insn *i, size_t word) {
     struct value a = source(s, i, 0, 0), b = constant(0);
     switch (isa_info[i->op].encoding) {
     case ISA_ENC_SCRATCH:
@@ -264,18 +303,20 @@ static bool is_for_one(const struct state *s, const struct isa_insn *i, size_t w
         break;
     case ISA_ENC_MUBUF:
         if ((i->memory & (ISA_MEM_OFFEN | ISA_MEM_IDXEN)) != ISA_MEM_OFFEN)
-            return false;
+            return ISA_FRAME_ANY;
         b = source(s, i, 2, 0);
         if (!is_constant(&b))
-            return false;
+            return ISA_FRAME_ANY;
         break;
     case ISA_ENC_FLAT:
         break;
     default:
-        return false;
+        return ISA_FRAME_ANY;
     }
     a = sum(&a, &b, word);
-    return a.kind == PLACE && a.origin;
+    if (a.kind != PLACE || !a.origin)
+        return ISA_FRAME_ANY;
+    return a.stepped ? ISA_FRAME_STEPPED : ISA_FRAME_ONE;
 }
 
 /* ---- EXEC and calls -------------------------------------------------------------------------- */
@@ -339,7 +380,7 @@ static bool meet(void *context, void *before, const void *from, size_t word, boo
     (void)context;
     for (unsigned r = 0; r < REGISTERS; r++) {
         struct value v = join(&b->value[r], &s->value[r], word, back);
-        changed |= !is_same(&v, &b->value[r]);
+        changed |= !is_same(&v, &b->value[r]) || v.stepped != b->value[r].stepped;
         b->value[r] = v;
     }
     if (s->saved != b->saved)

@@ -14,8 +14,15 @@
 
 #include "isa/isa.h"
 
-/* Variables that begin no further than this from each other cannot be told apart: a loop may go
- * from one to the other. */
+enum isa_frame_found {
+    ISA_FRAME_ANY,     /* nothing is known */
+    ISA_FRAME_ONE,     /* for one variable only */
+    ISA_FRAME_STEPPED, /* the same of an address that a loop moves: perhaps on to the next variable
+                        */
+};
+
+/* Variables that begin no further than this from each other cannot be told apart by instructions
+ * that are ISA_FRAME_STEPPED. */
 enum { ISA_FRAME_STEP = 64 };
 
 struct isa_frame_kernel {
@@ -24,8 +31,8 @@ struct isa_frame_kernel {
     bool zero_is_null;   /* no variable is at 0: a choice between 0 and a place is that place */
 };
 
-/* One byte per dword of the code: not 0 where an instruction is for one variable only, if it
- * accesses scratch. The caller frees it. NULL: nothing is known, or no memory. */
+/* One byte per dword of the code, enum isa_frame_found: what is known of the instruction there, if
+ * it accesses scratch. The caller frees it. NULL: nothing is known, or no memory. */
 uint8_t *isa_frame_find(struct isa_code *code, const struct isa_frame_kernel *k);
 
 #endif

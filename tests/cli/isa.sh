@@ -16,6 +16,9 @@ if command -v hipcc >/dev/null; then
             check "and it runs to its own PASS" passes "./$program-$level"
         done
     done
+    check "hipcc compiles code objects of version 3" \
+        hipcc -w -O2 -mcode-object-version=3 --offload-arch=gfx90a "$sources/calls.hip" -o calls-v3
+    check "and it runs to its own PASS" passes ./calls-v3
     check "a kernel without its bounds check is compiled" \
         hipcc -g -O2 --offload-arch=gfx90a "$sources/beyond.hip" -o beyond
     check "and its twin" hipcc -g -O2 -DFIXED --offload-arch=gfx90a "$sources/beyond.hip" -o inside

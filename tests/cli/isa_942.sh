@@ -13,15 +13,25 @@ if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
     [ -e "$libraries/oclc_isa_version_940.bc" ]; then
     cp -r "$libraries" bitcode
     cp bitcode/oclc_isa_version_940.bc bitcode/oclc_isa_version_942.bc
-    # compile PROGRAM LEVEL: their names with a dash between
-    compile() {
-        clang-19 -x hip -w "-O$2" -DGFX942 --offload-arch=gfx942 "--rocm-device-lib-path=$PWD/bitcode" \
-            --rocm-path=/usr "$sources/$1.hip" -o "$1-$2" -lamdhip64 -lstdc++ -lm
+    # build PROGRAM FLAG...: the last flag but its dash is the end of its name
+    build() {
+        clang-19 -x hip -w -DGFX942 --offload-arch=gfx942 "--rocm-device-lib-path=$PWD/bitcode" --rocm-path=/usr \
+            "$sources/$1.hip" -o "$1${*: -1}" "${@:2}" -lamdhip64 -lstdc++ -lm
     }
-    for which in tiles-0 math-0 heap-0 heap-3 tiles-2 math-2 calls-2 layers-2 matrices-2; do
-        check "clang-19 compiles $which for gfx942" compile "${which%-*}" "${which#*-}"
-        check "and it runs to its own PASS" passes env GRETA_SOFT_ARCH=gfx942 "./$which"
+    runs() { passes env GRETA_SOFT_ARCH=gfx942 "$@"; }
+    for program in tiles math calls layers matrices heap; do
+        for level in -O0 -O2 -O3; do
+            check "clang-19 compiles $program for gfx942 with $level" build "$program" "$level"
+            check "and it runs to its own PASS" runs "./$program$level"
+        done
     done
+    for flag in -mcode-object-version=4 -mcode-object-version=5 --offload-compress; do
+        check "clang-19 takes $flag" build calls -O2 "$flag"
+        check "and it runs to its own PASS" runs "./calls$flag"
+    done
+    check "kernels whose first arguments are in registers from the start are compiled" \
+        build layers -O2 -mllvm -amdgpu-kernarg-preload-count=8
+    check "and run to their PASS" runs ./layers-amdgpu-kernarg-preload-count=8
 else
     skip "programs for gfx942" "there is no clang-19 with device libraries"
 fi

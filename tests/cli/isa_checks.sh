@@ -177,6 +177,10 @@ for level in 0 2; do
         status 1 grep -q "kernel in_order .* = " locals-BUG-$level.out/report.txt
     check "nothing is said of the twin at -O$level" clean judge locals-FIXED-$level
 done
+check "neighbours are told apart however small they are, bytes with loaded indices, too" \
+    finds "kernel near_by.* letters\[50\] = others\[2\] in near_by.* at .*locals.hip:36" cat locals-BUG-0.out/report.txt
+check "and shorts" finds "kernel near_by.* few\[5\] = next\[1\] in near_by.* at .*locals.hip:42" \
+    cat locals-BUG-0.out/report.txt
 
 # ---- past a tensor into the next one of the same block ----
 tensors() {

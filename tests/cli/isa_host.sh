@@ -39,6 +39,13 @@ if command -v hipcc >/dev/null; then
     check "hipcc compiles a program that compiles kernels" \
         hipcc -w -O1 --offload-arch=gfx90a "$sources/rtc.hip" -o rtc
     check "and hiprtc does so with the installed clang" passes ./rtc
+    # part FLAG... -o FILE: the other half of link.hip's kernel, as bitcode
+    echo 'extern "C" __attribute__((device)) int added(int i) { return 10 * i + 1; }' >part.hip
+    part() { hipcc -O2 --offload-arch=gfx90a -fgpu-rdc --cuda-device-only -emit-llvm "$@" -c part.hip; }
+    check "hipcc compiles bitcode, also in a bundle" eval "part -o part.bc && part --gpu-bundle-output -o bundle.bc"
+    check "and a program that links kernels" hipcc -w -O1 --offload-arch=gfx90a "$sources/link.hip" -o link
+    check "a static library holds the bundle" ar rcs archive.a bundle.bc
+    check "and all of them are linked" passes ./link part.bc bundle.bc archive.a
     mkdir -p nothing
     check "and says what is missing where there is none" \
         says "there is none (clang++-15" status 1 run env PATH="$PWD/nothing" ./rtc

@@ -26,6 +26,23 @@ __global__ void fill(int *out, const int *index, int n) {
         out[threadIdx.x * N + i] = first[index[i % 8]] + second[index[(i + 1) % 8]];
 }
 
+// Indices of bytes are not scaled; these arrays begin 48 and 8 bytes apart.
+__global__ void near_by(int *out, const unsigned char *index) {
+    unsigned char letters[48], others[48];
+    int r = 0;
+    for (int i = 0; i < 48; i++)
+        letters[i] = others[i] = index[i % 8];
+    for (int i = 0; i < 8; i++)
+        letters[index[threadIdx.x * 8 + i]]++; // line 36
+    for (int i = 0; i < 48; i++)
+        r += letters[i] * others[index[i % 8]];
+    short few[4], next[4];
+    for (int i = 0; i < 4; i++)
+        few[i] = next[i] = (short)r;
+    few[index[threadIdx.x * 8 + 6] & 7] += 2; // line 42
+    out[threadIdx.x] = few[index[0] & 3] + next[index[1] & 3];
+}
+
 struct pair {
     int x[N], y[N];
 };
@@ -97,16 +114,23 @@ int main() {
     for (size_t i = 0; i < index.size(); i++)
         index[i] = (int)(i * 7 % N);
     std::vector<float> value(8, 1.0f);
+    std::vector<unsigned char> small(threads * 8);
+    for (size_t i = 0; i < small.size(); i++)
+        small[i] = (unsigned char)(i % 4);
     int n = N;
 #ifdef BUG
+    small[37 * 8 + 5] = 50;
+    small[9 * 8 + 6] = 5;
     index[37 * 8 + 5] = N + 3; // thread 37
     n = N + 2;
 #endif
     Buffer<int> indices(index), out(threads * N);
+    Buffer<unsigned char> bytes(small);
     Buffer<float> values(value), floats(threads * N);
     Buffer<pair> pairs(std::vector<pair>(2));
     bins<<<1, threads>>>(floats.device, indices.device, values.device);
     fill<<<1, threads>>>(out.device, indices.device, n);
+    near_by<<<1, threads>>>(out.device, bytes.device);
     in_order<<<1, threads>>>(out.device, indices.device, pairs.device, 7);
     CHECK(hipDeviceSynchronize());
     std::puts("PASS");

@@ -59,11 +59,31 @@ static void only_addresses_of_certain_constants_are_for_one_variable(void **stat
     uint8_t *found = find(words, sizeof words, false), expected[sizeof words / 4] = { 0 };
     (void)state;
     assert_non_null(found);
-    expected[3] = 1;
-    expected[8] = 1;  /* moved by a loop; 35: too far, that may be another variable */
-    expected[29] = 1; /* of the lanes that are on; 32: others have another constant */
+    expected[3] = ISA_FRAME_ONE;
+    expected[8] =
+        ISA_FRAME_STEPPED;        /* moved by a loop; 35: too far, that may be another variable */
+    expected[29] = ISA_FRAME_ONE; /* of the lanes that are on; 32: others have another constant */
     /* 5: loaded; 17: one of two constants; 24: another constant on each path */
     assert_memory_equal(found, expected, sizeof expected);
+    free(found);
+}
+
+/* Eight or sixteen bits hold no address, so that an index need not be scaled to be a number. */
+static void a_loaded_byte_is_a_number(void **state) {
+    static const uint32_t words[] = {
+        0xdc408000, 0x01040000, /*  0: global_load_ubyte v1, v0, s[4:5] */
+        0x680402ff, 0x000000a0, /*  2: v_add_u32_e32 v2, 0xa0, v1 */
+        0xe0401000, 0x80000302, /*  4: buffer_load_ubyte v3, v2, s[0:3], 0 offen */
+        0xdc508000, 0x01040000, /*  6: global_load_dword v1, v0, s[4:5] */
+        0x680402ff, 0x000000a0, /*  8: v_add_u32_e32 v2, 0xa0, v1 */
+        0xe0401000, 0x80000302, /* 10: buffer_load_ubyte v3, v2, s[0:3], 0 offen */
+        0xbf810000,             /* 12: s_endpgm */
+    };
+    (void)state;
+    uint8_t *found = find(words, sizeof words, false);
+    assert_non_null(found);
+    assert_int_equal(found[4], ISA_FRAME_ONE);
+    assert_int_equal(found[10], ISA_FRAME_ANY);
     free(found);
 }
 
@@ -89,6 +109,7 @@ static void a_choice_between_null_and_a_place_is_that_place(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_addresses_of_certain_constants_are_for_one_variable),
+        cmocka_unit_test(a_loaded_byte_is_a_number),
         cmocka_unit_test(a_choice_between_null_and_a_place_is_that_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

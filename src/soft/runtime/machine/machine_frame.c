@@ -26,7 +26,7 @@ struct local {
 };
 
 struct soft_frame {
-    uint8_t *is_for_one;   /* by dword of the code */
+    uint8_t *found;        /* by dword of the code: enum isa_frame_found */
     _Atomic uint8_t *came; /* by dword, the group that it came into first; 0: none yet */
     size_t words;
     unsigned count;
@@ -93,8 +93,8 @@ void soft_machine_find_frame(struct soft_machine *m, uint64_t end, const void *i
     f->count = count;
     f->words = (size_t)(end - m->entry) / 4;
     f->came = calloc(f->words + 1, sizeof *f->came);
-    f->is_for_one = f->came ? isa_frame_find(m->code, &k) : NULL;
-    if (!f->is_for_one)
+    f->found = f->came ? isa_frame_find(m->code, &k) : NULL;
+    if (!f->found)
         soft_machine_forget_frame(m);
 }
 
@@ -103,7 +103,7 @@ void soft_machine_forget_frame(struct soft_machine *m) {
     m->frame = NULL;
     if (!f)
         return;
-    free(f->is_for_one);
+    free(f->found);
     free(f->came);
     free(f);
 }
@@ -152,20 +152,20 @@ static void tell(struct machine_worker *w, const struct isa_access *a, unsigned 
 
 /* One byte of one lane. */
 static void check_byte(struct machine_worker *w, const struct isa_access *a, unsigned lane,
-                       uint64_t offset, _Atomic uint8_t *came) {
+                       uint64_t offset, uint64_t word) {
     const struct soft_frame *f = w->launch->machine->frame;
     const struct local *met = local_at(f, offset);
     uint8_t group = 0;
     if (!met)
         return;
-    if (atomic_compare_exchange_strong_explicit(came, &group, (uint8_t)met->group,
+    if (atomic_compare_exchange_strong_explicit(&f->came[word], &group, (uint8_t)met->group,
                                                 memory_order_relaxed, memory_order_relaxed) ||
         group == met->group)
         return;
     const struct local *meant = first_of(f, group), *there = first_of(f, met->group);
     uint64_t apart =
         meant->start > there->start ? meant->start - there->start : there->start - meant->start;
-    if (apart > ISA_FRAME_STEP)
+    if (f->found[word] == ISA_FRAME_ONE || apart > ISA_FRAME_STEP)
         tell(w, a, lane, offset, meant, met);
 }
 
@@ -175,11 +175,11 @@ void machine_frame_check(void *context, const struct isa_access *a,
     const struct soft_frame *f = w->launch->machine->frame;
     /* The wave's program counter is at the next instruction already. */
     uint64_t word = (isa_wave_pc(a->wave) - w->launch->machine->entry) / 4 - a->insn->words;
-    if (word >= f->words || !f->is_for_one[word])
+    if (word >= f->words || !f->found[word])
         return;
     for (uint64_t left = a->lanes; left; left &= left - 1) {
         unsigned lane = (unsigned)__builtin_ctzll(left);
-        check_byte(w, a, lane, offset[lane], &f->came[word]);
-        check_byte(w, a, lane, (uint64_t)offset[lane] + a->bytes - 1, &f->came[word]);
+        check_byte(w, a, lane, offset[lane], word);
+        check_byte(w, a, lane, (uint64_t)offset[lane] + a->bytes - 1, word);
     }
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codeobj/bundle.h"
 #include "soft/runtime/handle.h"
 #include "soft/runtime/rtc/rtc_tool.h"
 #include "soft/runtime/runtime.h"
@@ -51,11 +52,59 @@ static void destroy(struct link *l) {
     soft_handle_free(pool, l);
 }
 
-static bool add(struct link *l, const void *data, size_t size) {
+static bool put(struct link *l, const void *bitcode, size_t size) {
     if (l->count >= INPUTS_MAX)
         return false;
     snprintf(l->inputs[l->count], NAME_BYTES, "input%zu.bc", l->count);
-    return rtc_job_write(l->job, l->inputs[l->count], data, size) && ++l->count;
+    return rtc_job_write(l->job, l->inputs[l->count], bitcode, size) && ++l->count;
+}
+
+static bool starts_with(const void *data, size_t size, const char *magic) {
+    return size >= strlen(magic) && !memcmp(data, magic, strlen(magic));
+}
+
+static bool is_bundle(const void *data, size_t size) {
+    return starts_with(data, size, "__CLANG_OFFLOAD_BUNDLE__") || starts_with(data, size, "CCOB");
+}
+
+/* The part of a bundle that is for this GPU. */
+static enum rc put_bundle(struct link *l, const void *data, size_t size) {
+    const char *target = soft_arch_info(soft_settings()->arch)->target;
+    struct codeobj_image part;
+    enum rc rc = codeobj_from_bytes(data, size, target, &part, NULL);
+    if (rc)
+        return rc;
+    rc = put(l, part.bytes, part.size) ? RC_OK : RC_MEMORY;
+    free(part.bytes);
+    return rc;
+}
+
+/* A static library: what its bundles have for this GPU, and its other members as they are. */
+static bool put_archive(struct link *l, const char *data, size_t size) {
+    enum { MAGIC = 8, HEADER = 60, SIZE_AT = 48, SIZE_DIGITS = 10 };
+    bool ok = true;
+    for (size_t at = MAGIC; ok && at + HEADER <= size;) {
+        char digits[SIZE_DIGITS + 1] = { 0 };
+        const char *member = data + at + HEADER;
+        memcpy(digits, data + at + SIZE_AT, SIZE_DIGITS);
+        size_t bytes = strtoul(digits, NULL, 10);
+        if (bytes > size - at - HEADER)
+            return false;
+        if (is_bundle(member, bytes)) {
+            enum rc rc = put_bundle(l, member, bytes);
+            ok = !rc || rc == RC_UNSUPPORTED;
+        } else if (data[at] != '/') { /* its tables of symbols and names */
+            ok = put(l, member, bytes);
+        }
+        at += HEADER + bytes + bytes % 2;
+    }
+    return ok;
+}
+
+static bool add(struct link *l, const void *data, size_t size) {
+    if (is_bundle(data, size))
+        return put_bundle(l, data, size) == RC_OK;
+    return starts_with(data, size, "!<arch>\n") ? put_archive(l, data, size) : put(l, data, size);
 }
 
 static bool add_file(struct link *l, const char *path) {
