@@ -27,19 +27,19 @@ struct codeobj_image {
 NODISCARD enum rc codeobj_from_memory(const void *image, const char *target,
                                       struct codeobj_image *out, struct err *e);
 
-/* The same of size bytes that are known to be there. */
+/* The same for `size` bytes that are known to be readable. */
 NODISCARD enum rc codeobj_from_bytes(const void *bytes, size_t size, const char *target,
                                      struct codeobj_image *out, struct err *e);
 
-/* The same of a file. RC_IO if it cannot be read. */
+/* The same for a file. RC_IO if it cannot be read. */
 NODISCARD enum rc codeobj_from_file(const char *path, const char *target, struct codeobj_image *out,
                                     struct err *e);
 
-/* How well code for the target that a bundle's entry names runs on a device: 0, not at all; else
- * the higher the better. The id is "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-". */
+/* How well code for the target that a bundle's entry names suits a device: 0: it does not run
+ * there; otherwise higher is better. The id is "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-". */
 int codeobj_rate_target(const char *id, const char *target);
 
-/* Copies bytes of the program's memory; how many before the first that cannot be read. */
+/* Copies bytes of the program's memory up to the first that cannot be read; returns how many. */
 size_t codeobj_peek_memory(void *to, const void *from, size_t bytes);
 
 #endif

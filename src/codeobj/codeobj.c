@@ -227,7 +227,7 @@ static int by_address(const void *a, const void *b) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* What others may know is in the dynamic table; static things, if at all, in the other one. */
+/* Exported symbols are in the dynamic table, static ones, if listed at all, in the other. */
 static enum rc read_symbols(struct reader *r, struct codeobj_list *list) {
     const Elf64_Shdr *dynamic = find_section(r, SHT_DYNSYM), *all = find_section(r, SHT_SYMTAB);
     if (!dynamic && !all)
@@ -338,7 +338,7 @@ const struct codeobj_variable *codeobj_list_variable_at(const struct codeobj_lis
 const struct codeobj_function *codeobj_list_function_at(const struct codeobj_list *list,
                                                         uint64_t address) {
     size_t low = 0, high = list->function_count;
-    while (low < high) { /* the last that begins at or before the address is before low */
+    while (low < high) { /* invariant: functions before low begin at or before the address */
         size_t middle = low + (high - low) / 2;
         if (list->functions[middle].address <= address)
             low = middle + 1;

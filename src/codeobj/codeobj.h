@@ -16,14 +16,14 @@
 
 #include "base/err.h"
 
-/* ELF header flags: the processor. The list is read of any; these have names here. */
+/* ELF header flags: the processors that have names here; code objects for others are read too. */
 enum codeobj_processor {
     CODEOBJ_GFX90A = 0x3f,
     CODEOBJ_GFX942 = 0x4c,
 };
 
 enum codeobj_value_kind {
-    CODEOBJ_UNKNOWN, /* the metadata does not say, or says what is not in the list */
+    CODEOBJ_UNKNOWN, /* the metadata does not say, or names a kind that is not in the list */
 #define VALUE_KIND(kind, text, class) CODEOBJ_##kind,
 #include "codeobj/value_kind.def"
 };
@@ -50,7 +50,7 @@ enum codeobj_address_space {
 struct codeobj_argument {
     char *name, *type_name; /* NULL where the compiler left them out */
     uint32_t offset, size;  /* bytes in the kernarg segment */
-    uint32_t pointee_align; /* of a pointer to LDS; 0: not said */
+    uint32_t pointee_align; /* of a pointer to LDS; 0: unknown */
     uint8_t kind;           /* enum codeobj_value_kind */
     uint8_t access;         /* enum codeobj_access: as declared */
     uint8_t actual_access;  /* enum codeobj_access: what the compiler found the kernel to do */
@@ -84,7 +84,7 @@ struct codeobj_variable {
     uint64_t size;
     const unsigned char *initial; /* size bytes of the image, or NULL: zeros */
     bool constant;                /* in a section that code cannot write */
-    bool local;                   /* static: others do not find it by its name */
+    bool local;                   /* static: not to be found by its name from outside */
 };
 
 /* Machine code with a name: a kernel, or a function that was not inlined. */
@@ -114,7 +114,8 @@ NODISCARD enum rc codeobj_list_open(struct codeobj_list **out, const void *image
                                     struct err *e);
 void codeobj_list_close(struct codeobj_list **list); /* sets *list to NULL; *list may be NULL */
 
-/* The image may go: kernels and the sizes of variables stay, their initial bytes do not. */
+/* After this the image may be freed: kernels and the sizes of variables stay valid, the initial
+ * bytes of variables do not. */
 void codeobj_list_forget_image(struct codeobj_list *list);
 
 /* By name; NULL if there is none. */
@@ -122,7 +123,8 @@ const struct codeobj_kernel *codeobj_list_kernel(const struct codeobj_list *list
 const struct codeobj_variable *codeobj_list_variable(const struct codeobj_list *list,
                                                      const char *name);
 
-/* By address in the code object: what holds it, static variables and functions too; NULL. */
+/* The variable or function, static ones too, that contains an address of the code object; NULL if
+ * there is none. */
 const struct codeobj_variable *codeobj_list_variable_at(const struct codeobj_list *list,
                                                         uint64_t address);
 const struct codeobj_function *codeobj_list_function_at(const struct codeobj_list *list,

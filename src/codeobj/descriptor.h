@@ -1,5 +1,5 @@
 /* descriptor.h - the 64 bytes that tell the hardware how to start a kernel (AMDGPUUsage, "Kernel
- * Descriptor"), and where in a wave's registers what it asks for goes, on gfx90a and gfx942.
+ * Descriptor"), and which of a wave's registers hold what it asks for, on gfx90a and gfx942.
  *
  * Values only; pure functions. */
 #ifndef CODEOBJ_DESCRIPTOR_H
@@ -65,7 +65,7 @@ struct codeobj_start {
     uint32_t entry_skip;
 };
 
-/* RC_FORMAT if the descriptor asks for more than it says it does. */
+/* RC_FORMAT if the descriptor asks for more registers than it says it does. */
 NODISCARD enum rc codeobj_descriptor_start(struct codeobj_start *out,
                                            const struct codeobj_descriptor *d,
                                            enum codeobj_processor processor, struct err *e);

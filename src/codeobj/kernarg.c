@@ -45,7 +45,7 @@ enum rc codeobj_kernarg_pack(const struct codeobj_kernel *k, void *const *params
     return RC_OK;
 }
 
-/* The value of a hidden argument; false if it is not known what it is. */
+/* The value of a hidden argument; false if its kind is unknown. */
 static bool hidden_value(const struct codeobj_argument *a, const struct codeobj_dispatch *d,
                          uint64_t *value) {
     unsigned kind = a->kind;
@@ -58,7 +58,7 @@ static bool hidden_value(const struct codeobj_argument *a, const struct codeobj_
         return true;
     case CODEOBJ_HIDDEN_BLOCK_COUNT_X:
     case CODEOBJ_HIDDEN_BLOCK_COUNT_Y:
-    case CODEOBJ_HIDDEN_BLOCK_COUNT_Z: /* whole ones; what remains is the remainder */
+    case CODEOBJ_HIDDEN_BLOCK_COUNT_Z: /* whole blocks; hidden_remainder is the rest */
         kind -= CODEOBJ_HIDDEN_BLOCK_COUNT_X;
         *value = d->block[kind] ? d->grid[kind] / d->block[kind] : 0;
         return true;

@@ -76,7 +76,7 @@ enum rc codeobj_lines_open(codeobj_lines **out, const void *image, size_t size, 
     codeobj_lines *l = calloc(1, sizeof *l);
     if (!l)
         return err_set(e, RC_MEMORY, "no memory for source lines");
-    /* libelf only reads what it is not told to write. */
+    /* libelf writes only when told to, so that the const may be cast away. */
     l->elf = dw.elf_memory((char *)(uintptr_t)image, size);
     l->dwarf = l->elf ? dw.dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
     if (!l->dwarf) {
@@ -122,7 +122,7 @@ static uint32_t number(Dwarf_Die *die, unsigned attribute) {
                : 0;
 }
 
-/* The name, also where it stands at the declaration that the function refers to. */
+/* The name, which may be given by the declaration that the function refers to. */
 static const char *name_of(Dwarf_Die *die) {
     Dwarf_Attribute a;
     return dw.dwarf_attr_integrate(die, DW_AT_name, &a) ? dw.dwarf_formstring(&a) : NULL;
@@ -200,8 +200,8 @@ static bool is_function(Dwarf_Die *die, const char *name) {
     return linked && !strcmp(linked, name) && dw.dwarf_attr(die, DW_AT_low_pc, &a);
 }
 
-/* The functions that have code stand at the top of their unit, or in its namespaces where they are
- * defined at once. */
+/* Functions that have code are at the top level of their unit, or in its namespaces if they are
+ * defined where they are declared. */
 static bool find_within(Dwarf_Die *parent, const char *name, unsigned depth, Dwarf_Die *out) {
     enum { DEPTH_MAX = 32 };
     Dwarf_Die die;
@@ -259,7 +259,8 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *out) {
            !dw.dwarf_peel_type(out, out);
 }
 
-/* Where it is as long as the function runs; false if that is not one place in the frame. */
+/* The variable's place in the frame; false if it does not have the same one for as long as the
+ * function runs. */
 static bool frame_offset(Dwarf_Die *die, uint64_t *out) {
     Dwarf_Attribute a;
     Dwarf_Op *ops;

@@ -178,7 +178,7 @@ static const char *const accesses[] = { "", "read_only", "write_only", "read_wri
 static const char *const spaces[] = { "",      "private", "global", "constant",
                                       "local", "generic", "region" };
 
-/* Where in the list the value is; 0 if it is not. */
+/* The index of the value in the list; 0 if it is not there. */
 static uint8_t word_of(const struct value *v, const char *const *words, size_t count) {
     for (size_t i = 1; i < count; i++)
         if (is_text(v, words[i]))
@@ -197,7 +197,7 @@ static void set_kind(struct codeobj_argument *a, const struct value *v) {
         if (is_text(v, value_kinds[i].text))
             a->kind = (uint8_t)i;
     a->is_pointer = value_kinds[a->kind].class == CLASS_POINTER;
-    /* Also those that newer compilers may have come up with. */
+    /* By its prefix, which also covers kinds that only newer compilers know. */
     a->is_hidden = v->type == VALUE_TEXT && v->length > 7 && !memcmp(v->text, "hidden_", 7);
 }
 

@@ -9,17 +9,17 @@
 
 static void unlink_block(struct blocks *b, int32_t n) {
     struct block *x = &b->all[n];
-    *(x->before >= 0 ? &b->all[x->before].behind : &b->first) = x->behind;
-    *(x->behind >= 0 ? &b->all[x->behind].before : &b->last) = x->before;
+    *(x->before >= 0 ? &b->all[x->before].after : &b->first) = x->after;
+    *(x->after >= 0 ? &b->all[x->after].before : &b->last) = x->before;
     b->unused--;
 }
 
 static void link_block(struct blocks *b, int32_t n, bool in_front) {
     struct block *x = &b->all[n];
     x->before = in_front ? BLOCKS_NONE : b->last;
-    x->behind = in_front ? b->first : BLOCKS_NONE;
-    *(x->before >= 0 ? &b->all[x->before].behind : &b->first) = n;
-    *(x->behind >= 0 ? &b->all[x->behind].before : &b->last) = n;
+    x->after = in_front ? b->first : BLOCKS_NONE;
+    *(x->before >= 0 ? &b->all[x->before].after : &b->first) = n;
+    *(x->after >= 0 ? &b->all[x->after].before : &b->last) = n;
     b->unused++;
 }
 

@@ -18,8 +18,8 @@ struct block {
     int32_t tokens[KERN_BLOCK];
     uint32_t users;
     bool published;
-    int32_t before, behind; /* in the free list */
-    int32_t next;           /* of the same bucket */
+    int32_t before, after; /* in the free list */
+    int32_t next;          /* of the same bucket */
 };
 
 struct blocks {
@@ -37,15 +37,15 @@ void blocks_close(struct blocks *b);
 
 /* Takes a block from the free list for one user; BLOCKS_NONE if it is empty. */
 int32_t blocks_take(struct blocks *b);
-/* One more user of a block that has one. */
+/* Adds a user to a block that has one already. */
 void blocks_share(struct blocks *b, int32_t block);
-/* One user less; after the last one the block goes to the free list. */
+/* Removes a user; after the last one the block goes to the free list. */
 void blocks_give_back(struct blocks *b, int32_t block);
 
 /* The hash of a full block that follows a parent (0: it is the first). */
 uint64_t blocks_hash(uint64_t parent, const int32_t tokens[KERN_BLOCK]);
-/* A published block with these tokens after that parent, for one user more; BLOCKS_NONE if there
- * is none. */
+/* Finds a published block with these tokens after that parent and adds a user to it; BLOCKS_NONE if
+ * there is none. */
 int32_t blocks_find(struct blocks *b, uint64_t parent, const int32_t tokens[KERN_BLOCK]);
 /* Lets others find a full block. If an equal one has been published already, nothing happens. */
 void blocks_publish(struct blocks *b, int32_t block, uint64_t parent,

@@ -327,7 +327,7 @@ enum rc inject_attach(inject *i, const struct inject_scene *scene, struct err *e
     if (!i)
         return RC_OK;
     i->scene = *scene;
-    if (i->kv_heads) { /* until it strikes, all is as the file has it */
+    if (i->kv_heads) { /* until it strikes, everything is as in the file */
         struct kvcache *k = scene->cache;
         scene->config->kv_heads = i->kv_heads;
         k->row_bytes = tensor_type_row_bytes((enum tensor_type)k->layers[0].keys.type,

@@ -365,8 +365,8 @@ static enum rc strike_staging_reuse(inject *i, struct shot *s, const struct forw
     return rc ? rc : order(i, i->side, d->stream, e);
 }
 
-/* The buffer goes back to where the host has it from; that it stays mapped until the end keeps the
- * run alive, not the program right. */
+/* Reports the buffer as freed while the copy is under way. It stays mapped until the end, which
+ * keeps the run alive but does not make the program correct. */
 static enum rc strike_host_buffer_lifetime(inject *i, struct shot *s, const struct forward_batch *b,
                                            struct err *e) {
     const struct device *d = i->scene.device;

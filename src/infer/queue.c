@@ -93,7 +93,7 @@ static void let_go_of(engine *g, const struct sequence *leader) {
             q->leader = NULL;
 }
 
-/* Tells the caller that a sequence has ended, and removes it. */
+/* Calls finished() for a sequence that has ended, and removes it. */
 static void end_sequence(engine *g, struct sequence **at) {
     struct sequence *q = *at;
     struct engine_finished f = { q->end, q->generated, q->evaluated, q->first_ns, &q->tokens };

@@ -57,13 +57,13 @@ static void handle(int number, siginfo_t *info, void *context) {
     } else { /* the access repeats and meets the default action */
         atomic_store_explicit(&installed, false, memory_order_release);
         sigaction(number, &action, NULL);
-        if (info->si_code <= 0) /* somebody sent it */
+        if (info->si_code <= 0) /* sent by a process, not raised by an access */
             raise(number);
     }
 }
 
-/* Takes the signal, also if somebody took it from us meanwhile. While `installed` says no, a
- * library in front of sigaction() lets us through to the system's own. */
+/* Takes the signal, also if the program has replaced our handler meanwhile. While `installed` says
+ * no, a library in front of sigaction() lets us through to the system's own. */
 static void install(void) {
     struct sigaction now, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,12 +1,12 @@
-/* bus.h - a recording that somebody makes shorter while it is written.
+/* bus.h - keeps the program alive if its recording is truncated while it is written.
  *
  * The file is mapped; a store past its new end is a SIGBUS, and would end a program that never
  * asked for a recorder. So the recorder takes that signal: where it comes from a page of a
  * recording, memory of the process's own is put in the page's place, and the store succeeds; what
- * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to whoever
- * had the signal before.
+ * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to the
+ * handler that was there before.
  *
- * Thread-safe, and safe in signal handlers but for bus_guard and bus_unguard. */
+ * Thread-safe, and, except for bus_guard and bus_unguard, safe in signal handlers. */
 #ifndef RECORD_BUS_H
 #define RECORD_BUS_H
 

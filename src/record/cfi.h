@@ -16,7 +16,7 @@ enum cfi_kind {
     CFI_SAME, /* the caller's value is the current one */
     CFI_AT,   /* it is in memory, at the canonical frame address + offset */
     CFI_AT_EXPRESSION,
-    CFI_UNDEFINED, /* there is none: of the return address, the stack ends here */
+    CFI_UNDEFINED, /* there is none; of the return address: the stack ends here */
     CFI_OTHER,     /* by rules that are not followed */
 };
 

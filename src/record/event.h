@@ -243,7 +243,7 @@ struct event_access {
 unsigned event_extra_accesses(union event_slot *s, const struct event_access *a, unsigned count);
 unsigned event_accesses_of(const struct event_extra *x, struct event_access *out);
 
-/* EXTRA_PATTERN: the same of bytes at equal distances: slices, `slice` bytes apart, of rows,
+/* EXTRA_PATTERN: the same for bytes at equal distances: slices, `slice` bytes apart, of rows,
  * `pitch` bytes apart, of access.bytes bytes each. */
 struct event_pattern {
     struct event_access access;
@@ -292,7 +292,7 @@ enum event_checked_flag {
     EVENT_CHECKED_PATTERN = 1,  /* the bytes between a buffer and its guards are looked at */
     EVENT_CHECKED_INIT = 2,     /* values that nothing has defined are followed */
     EVENT_CHECKED_RACES = 4,    /* races within the launch are looked for */
-    EVENT_CHECKED_BARRIERS = 8, /* barriers that not all reach are */
+    EVENT_CHECKED_BARRIERS = 8, /* barriers that not all threads reach are looked for */
     EVENT_CHECKED_COULD = 16,   /* the device could check more, and was told not to */
 };
 

@@ -25,7 +25,7 @@ bool extents_read(struct extents *x, int fd, uint64_t size) {
     while (at < size) {
         off_t from = lseek(fd, (off_t)at, SEEK_DATA);
         if (from < 0 && at == 0 && lseek(fd, 0, SEEK_HOLE) < 0)
-            return add(x, 0, size); /* the file system cannot tell */
+            return add(x, 0, size); /* the file system does not report holes */
         if (from < 0 || (uint64_t)from >= size)
             return true; /* nothing but a hole */
         off_t to = lseek(fd, from, SEEK_HOLE);

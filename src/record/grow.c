@@ -170,8 +170,8 @@ static bool map_chunk(writer *w, _Atomic uint32_t *directory, unsigned char *at)
     return map_at(w, fd, entry - 1, at);
 }
 
-/* True if another thread that was at it has done it. It may have lost the processor, it may be the
- * one that this signal handler interrupted, or belong to the process that this one was forked from:
+/* True if the other thread that is mapping the chunk has finished. It may be descheduled,
+ * interrupted by this very signal handler, or part of the process that this one was forked from:
  * then waiting does not help, and the work is done twice. */
 static bool wait_for_other(const _Atomic uint8_t *state) {
     for (int i = 0; i < 2000; i++) {

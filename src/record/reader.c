@@ -30,7 +30,7 @@ struct piece {
 struct reader {
     const unsigned char *map;
     size_t bytes;
-    atomic_bool cut;     /* somebody made it shorter since: what is gone reads as zeroes */
+    atomic_bool cut;     /* it has been truncated since: what is gone reads as zeroes */
     struct extents data; /* what of it is not a hole */
     struct reader_info info;
     uint64_t chunk_bytes, slots_per_chunk, slot_mask; /* all powers of two, or one less */

@@ -51,7 +51,7 @@ struct reader_event {
     struct event event;
     unsigned slots;   /* of the ring, with those of its extras */
     unsigned extras;  /* how many there are */
-    bool extras_lost; /* and there were more, or may have been */
+    bool extras_lost; /* more extras than these were recorded, or may have been */
     struct event_extra extra[EVENT_EXTRA_MAX];
 };
 
@@ -64,7 +64,7 @@ struct reader_counts {
 struct reader_cursor {
     const reader *r;
     uint64_t next, end;
-    uint64_t skipped, skipped_from; /* overwritten slots not told about yet, the first of them */
+    uint64_t skipped, skipped_from; /* overwritten slots not reported yet, and the first of them */
     struct reader_counts counts;
 };
 

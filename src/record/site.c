@@ -182,7 +182,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
     uint32_t wait; /* calls before the next attempt to get one */
 } mine;
 
-/* Takes place i over from a thread that is no more, or from nobody. */
+/* Takes over place i if it is free or its thread has ended. */
 static bool take_place(writer *w, unsigned i, uint32_t tid) {
     uint32_t owner = atomic_load_explicit(&w->memory_owner[i], memory_order_relaxed);
     if (owner && owner != tid &&
@@ -257,7 +257,7 @@ static uint32_t define_site(writer *w, const uintptr_t *frame, unsigned count) {
 }
 
 /* Unwinds, defines the site, and remembers it in m, which is then free again; m may be NULL. The
- * frames of the recorder and of its caller's hooks are nobody's business. */
+ * frames of the recorder and of the hooks that call it are left out. */
 __attribute__((noinline)) static uint32_t new_site(writer *w, struct site_memory *m,
                                                    uintptr_t address, const void *frame_address) {
     int saved = errno;
@@ -287,8 +287,8 @@ __attribute__((noinline)) static uint32_t site_without_memory(writer *w, uintptr
     return new_site(w, m, address, frame_address);
 }
 
-/* Inlined always: the frame address is that of the caller, which must stay on the stack. What is
- * rare is called with nothing left to do but to return, which keeps the rest short. */
+/* Inlined always: the frame address is that of the caller, which must stay on the stack. The rare
+ * cases are tail calls, which keeps the common path short. */
 __attribute__((always_inline)) static inline uint32_t site_of(writer *w, uintptr_t address,
                                                               const void *frame_address) {
     struct search s = { 0 };
@@ -305,7 +305,7 @@ __attribute__((always_inline)) static inline uint32_t site_of(writer *w, uintptr
     return site;
 }
 
-/* The frame of the function that has this stays: its last call is no jump. */
+/* Keeps the calling function's frame: its last call is not turned into a jump. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
 __attribute__((noinline)) uint32_t record_site(writer *w, const void *return_address) {

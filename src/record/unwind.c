@@ -86,7 +86,7 @@ static enum step step_signal(struct walk *w) {
 #endif
 }
 
-/* Code without tables, or with such as are not understood: its frame pointer may lead on. */
+/* Code without tables, or with tables that are not understood: its frame pointer may lead on. */
 static enum step step_frame_pointer(struct walk *w) {
     enum { FRAME_MAX = 1 << 20 };
     uint64_t pc;

@@ -61,7 +61,7 @@ static inline uint32_t known_process(writer *w) {
     return atomic_load_explicit(&w->page->process, memory_order_relaxed);
 }
 
-/* The number of the calling process; attaches it if this is its first word. */
+/* The number of the calling process; attaches it if this is its first use of the writer. */
 static uint32_t process_number(writer *w) {
     uint32_t process = known_process(w);
     return LIKELY(process) ? process : attach(w, PROCESS_FORKED);
@@ -136,7 +136,8 @@ static inline union event_slot *slot_of(writer *w, uint64_t seq) {
     return &w->events[index];
 }
 
-/* Who fills the middle of a chunk sees to the next one, so that nobody has to wait for it. */
+/* The thread that fills the middle of a chunk prepares the next one, so that no thread waits for
+ * it. */
 __attribute__((noinline)) static void prepare_next_chunk(writer *w, uint64_t seq) {
     uint64_t next = (seq + w->chunk_mask + 1) & w->event_mask;
     grow_map_chunk(w, CHUNK_EVENTS, (unsigned)(next >> w->event_shift), true);
@@ -209,8 +210,8 @@ static inline bool slot_write(writer *w, uint64_t seq, const uint64_t word[8], u
     return true;
 }
 
-/* The next events come to memory that nobody has touched for long: it is sent for while the program
- * does something else. Where one event has many slots, the next one will. */
+/* The next events go to memory that is no longer in the caches: prefetch it while the program does
+ * something else. An event with many slots is likely to be followed by another such. */
 static inline void slot_prefetch(const writer *w, uint64_t next, unsigned slots) {
     for (unsigned i = 0; i < slots; i++)
         __builtin_prefetch(&w->events[(next + i) & w->event_mask], 1);
@@ -319,8 +320,8 @@ enum rc record_options_read(struct record_options *o, const char *path, struct e
     return env_read_number(ENV_GCORE_RECORD_EVENTS, &o->events, e);
 }
 
-/* Tells programs that this one starts where it records: under the name that was asked for, %p
- * and all, but absolute, for they may run in another directory. */
+/* Tells programs started by this one where to record: the path that was asked for, with %p, but
+ * made absolute, because they may run in another directory. */
 static enum rc announce(const writer *w, const char *asked, struct err *e) {
     char id[24], name[PATH_MAX] = "";
     snprintf(id, sizeof id, "%016" PRIx64, w->h->run_id);
@@ -420,7 +421,7 @@ static size_t list_functions(const struct record_options *o, char *buffer) {
     return used;
 }
 
-/* A new recording gets the list, a joined one must have the same. */
+/* A new recording gets the list; a joined one must have the same list. */
 static enum rc agree_on_functions(writer *w, const struct record_options *o, bool joined,
                                   struct err *e) {
     if (!o->fn_count)
@@ -447,7 +448,7 @@ static enum rc agree_on_functions(writer *w, const struct record_options *o, boo
     return rc;
 }
 
-/* Frees without a word in the file. */
+/* Frees everything without writing to the file. */
 static void release(writer *w) {
     bus_unguard(&w->cut);
     if (w->reserved)

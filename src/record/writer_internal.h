@@ -82,7 +82,7 @@ int grow_hold_fd(int fd);
 
 /* ---- create.c ------------------------------------------------------------------------------ */
 
-/* Fills w's file fields and header mapping. *joined tells which of the two it was. */
+/* Fills w's file fields and header mapping. *joined: to a recording in progress. */
 NODISCARD enum rc create_file(writer *w, const struct record_options *o, bool *joined,
                               struct err *e);
 /* Gives a new file its name; until then it has a temporary one. */
@@ -107,13 +107,13 @@ uint32_t define_take_id(writer *w, enum definition_kind kind);
 
 /* ---- module.c ------------------------------------------------------------------------------ */
 
-/* Says where a return address is. The result tells its module from others that were or will be at
- * that place; 0: it is in none. */
+/* Describes where a return address is. The result distinguishes its module from others that were or
+ * will be loaded at that place; 0: it is in none. */
 uint64_t module_describe(writer *w, uintptr_t address, struct site_frame *out);
 
 /* ---- site.c -------------------------------------------------------------------------------- */
 
-/* Of the memories of all threads; cleared memory is empty ones. */
+/* Bytes that hold the stacks remembered by all threads; zeroed memory means none are. */
 size_t site_memory_bytes(void);
 
 #endif

@@ -118,8 +118,8 @@ static bool read_model(struct model *m) {
     return true;
 }
 
-/* Gemma alternates: of 2 layers, or of 6, the last attends to everything, the others to a window.
- */
+/* Gemma alternates: of every 2 (or 6) layers the last attends to all positions, the others to a
+ * window. */
 static bool is_local(const struct model *m, uint32_t layer) {
     uint32_t period = is_arch(m, "gemma2") ? 2 : is_arch(m, "gemma3") ? 6 : 0;
     period = whole(m, "attention.sliding_window_pattern", period);
@@ -388,7 +388,7 @@ static void add_attention(const struct model *m, double *x, uint32_t layer) {
 
 /* ---- feed-forward ---------------------------------------------------------------------------- */
 
-/* Phi-3's "up" has the rows of the gate before its own; StarCoder 2 has no gate. */
+/* In Phi-3's "up" the rows of the gate come before its own; StarCoder 2 has no gate. */
 static void add_feed_forward(const struct model *m, double *x, uint32_t layer) {
     uint64_t T = m->count, H = m->hidden;
     double *norm = room(T * m->dim), *gate = room(T * H), *up = room(T * H);

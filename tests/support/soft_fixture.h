@@ -10,7 +10,7 @@
  * come in pairs: soft_right() wants true under every schedule and seed, soft_wrong() takes a
  * program that breaks the rule and wants false every time under lazy.
  *
- * Programs may use threads. The functions for tests are for the main thread. */
+ * Programs may use threads. Tests call the functions below from the main thread only. */
 #ifndef TESTS_SUPPORT_SOFT_FIXTURE_H
 #define TESTS_SUPPORT_SOFT_FIXTURE_H
 

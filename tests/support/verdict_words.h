@@ -1,4 +1,4 @@
-/* verdict_words.h - what must hold for the sentences of every verdict, whatever run it is about. */
+/* verdict_words.h - what must hold for the sentences of every verdict. */
 #ifndef TESTS_SUPPORT_VERDICT_WORDS_H
 #define TESTS_SUPPORT_VERDICT_WORDS_H
 

@@ -276,8 +276,8 @@ static void pass_on(struct waiting *w, int number, const siginfo_t *info) {
     w->limit = clock_now_ns() + GRACE_S * UINT64_C(1000000000);
 }
 
-/* True while a process that the run is to end is there. What is stuck in the kernel is left to it.
- */
+/* True while a process that has to end is still there. Processes stuck in the kernel are not waited
+ * for. */
 static bool is_waited_for(const struct waiting *w) {
     enum { KILLS_MAX = 500 };
     return !w->ended ||
@@ -326,8 +326,8 @@ static struct judge_options judge_options(const struct options *o, const char *r
     };
 }
 
-/* The audit's exit code; *counts: whatever the program's own is, because it was not the expected
- * binary or model, or because there is no whole recording with all reports. */
+/* The audit's exit code. *counts: it replaces the program's own, because this was not the expected
+ * binary or model, or because the recording or a report is incomplete. */
 static int judge_run(const struct options *o, const char *folder, const char *path, bool *counts) {
     struct judge_options options = judge_options(o, path);
     struct err e = { 0 };

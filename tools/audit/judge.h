@@ -35,7 +35,7 @@ bool judge_expects(const struct judge_options *o);
 NODISCARD enum rc judge_write(FILE *out, enum judge_format format, const verdict *v,
                               const reader *r, const struct judge_options *o, struct err *e);
 
-/* The same into a file, which is there as a whole or not at all. */
+/* The same into a file, which appears only when it is complete. */
 NODISCARD enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
                                    const reader *r, const struct judge_options *o, struct err *e);
 

@@ -141,7 +141,7 @@ void matrix_run_path(const struct matrix *m, const struct matrix_run *r, const c
                      char out[static PATH_MAX]);
 /* What is executed; NULL-terminated; NULL if memory ran out. */
 char **matrix_command(struct matrix *m, const struct matrix_run *r);
-/* Calls set for every variable of the run's environment; NULL value: it must not be there. */
+/* Calls set for every variable of the run's environment; a NULL value means that it is unset. */
 void matrix_environment(struct matrix *m, const struct matrix_run *r,
                         void (*set)(void *user, const char *name, const char *value), void *user);
 /* One line for a shell that repeats the run, without a newline. */
@@ -179,8 +179,9 @@ void matrix_put_environment(struct json *j);
 
 /* ---- matrix_run.c ---- */
 
-/* All runs that are not done; -1: all are now, otherwise an exit code. *interrupted: the
- * signal that ended it, or 0; then what is done is. */
+/* Runs everything that is not done yet. Returns -1 if all runs are done now, otherwise an exit
+ * code. *interrupted is the signal that ended it early, or 0; runs that had ended by then count as
+ * done. */
 int matrix_run_all(struct matrix *m, int *interrupted);
 
 /* ---- matrix_progress.c ---- */
@@ -200,7 +201,8 @@ void matrix_progress_end(struct matrix_progress *p);
 
 /* ---- matrix_total.c ---- */
 
-/* A bug in all runs that show it: told apart by hypothesis, operation, tensor and call site. */
+/* A bug, in all runs that show it. Bugs are the same if hypothesis, operation, tensor and call site
+ * are. */
 struct matrix_finding {
     enum verdict_hypothesis_id hypothesis;
     const char *culprit; /* "kernel rope_q, argument pos (tensor d_pos)" */

@@ -131,7 +131,7 @@ static void put_errors(FILE *out, const struct job *j) {
     }
 }
 
-/* Behind the test matrix. */
+/* After the test matrix. */
 static void put_runs(FILE *out, void *user) {
     const struct job *j = user;
     const struct matrix_total *t = j->t;

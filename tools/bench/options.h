@@ -9,7 +9,7 @@ struct options {
 #include "tools/bench/options.def"
 };
 
-/* What holds unless it is given; threads stay empty. */
+/* The defaults; the list of threads stays empty. */
 extern const struct options options_default;
 extern const struct option_table options_table;
 

@@ -24,7 +24,7 @@ struct report {
     struct report_settings settings;
     char description[256]; /* of model and device; empty until an engine was open */
     bool host; /* the model ran on this machine's processors: fractions mean something */
-    struct machine machines[REPORT_MACHINES_MAX]; /* a thread count each, as they were asked for */
+    struct machine machines[REPORT_MACHINES_MAX]; /* one per thread count given */
     size_t machine_count;
     struct measure_run *runs; /* in the order they were asked for */
     size_t run_count;

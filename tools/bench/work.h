@@ -27,10 +27,10 @@ struct work {
 /* path NULL: the demo model; kv_type NULL: F16. */
 NODISCARD enum rc work_read(struct work *w, const char *path, const char *kv_type, struct err *e);
 
-/* Bytes read to generate one token of each of `batch` sequences, `tokens` times from position
- * `depth` on, for one token. */
+/* Bytes read per generated token, on average over `batch` sequences that each generate `tokens`
+ * tokens from position `depth` on. */
 double work_decode_bytes(const struct work *w, uint32_t depth, uint32_t tokens, uint32_t batch);
-/* Multiplications of a prompt, for one token. */
+/* Multiplications per token of a prompt. */
 double work_prompt_macs(const struct work *w, uint32_t tokens);
 
 #endif

@@ -82,9 +82,9 @@ static void print_bash(const struct completion_words *w) {
 /* ---- zsh ------------------------------------------------------------------------------------- */
 
 /* '--flag=[what it does]:VALUE:how to complete it' */
-static void zsh_row(const struct option_row *row, const char *flag, const char *behind) {
+static void zsh_row(const struct option_row *row, const char *flag, const char *after) {
     static const char special[] = "[]:\\";
-    printf(" \\\n    '%s%s%s[", row->kind->several ? "*" : "", flag, row->kind->bare ? "" : behind);
+    printf(" \\\n    '%s%s%s[", row->kind->several ? "*" : "", flag, row->kind->bare ? "" : after);
     put_text(row->does, special);
     putchar(']');
     if (!row->kind->bare) {

@@ -102,11 +102,11 @@ struct option_table {
     const char *name; /* "greta_infer", "greta_audit dump" */
     const struct option_row *rows;
     size_t count;
-    /* What stands before and after the options in the help; more prints something between before
-     * and them. after and more may be NULL. */
+    /* What the help says before and after the options; `more` prints something between `before` and
+     * the options. after and more may be NULL. */
     const char *before, *after;
     void (*more)(FILE *out);
-    /* What options mean together; NULL: nothing to check. */
+    /* Checks options against each other; NULL: nothing to check. */
     enum rc (*check)(const void *values, struct err *e);
     /* One command of several: takes operands; has no --version. */
     bool command;
@@ -115,7 +115,7 @@ struct option_table {
 
 #define OPTION_COUNT_OF(rows) (sizeof(rows) / sizeof *(rows))
 
-/* What is left of the words: the operands, ended by a NULL; they take the place of argv[1] and
+/* What is left after the options: the operands, followed by a NULL. They are moved to argv[1] and
  * following. */
 struct option_operands {
     char **words;
@@ -123,9 +123,9 @@ struct option_operands {
     bool separated; /* by -- */
 };
 
-/* Reads the options of argv into values, which hold what is the default, and checks them. -1: go
- * on; otherwise the exit code, and what there is to say was said: the help, the version, the
- * completions, or what is wrong. operands may be NULL if the table is no command's. */
+/* Reads the options of argv into values, which hold the defaults, and checks them. Returns -1 to go
+ * on, otherwise the exit code after having printed the help, the version, the completions or what
+ * is wrong. operands may be NULL if the table is not that of a command. */
 int option_begin(const struct option_table *t, void *values, int argc, char **argv,
                  struct option_operands *operands);
 
