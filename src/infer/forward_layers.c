@@ -471,63 +471,56 @@ static bool activates_at_once(const forward *f, uint32_t layer) {
     return f->fuses && !f->inject && can_quantise_pieces(f, down_run(f, layer), f->c->hidden);
 }
 
+/* gate = norm . Wgate, up = norm . Wup; both are Wup in families that have no gate */
+static struct kern_matmul_gate_up gate_up(const forward *f, uint32_t layer) {
+    const struct kern_view *w = f->w->layers[layer].tensor;
+    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
+    return (struct kern_matmul_gate_up){
+        .gate = f->gate,
+        .up = f->up,
+        .gate_weight = w[gated ? CONFIG_TENSOR_FFN_GATE : CONFIG_TENSOR_FFN_UP],
+        .up_weight = w[CONFIG_TENSOR_FFN_UP],
+        .x = f->norm,
+        .levels = f->levels,
+        .tokens = f->b->tokens,
+        .hidden = f->c->hidden,
+        .dim = f->c->dim,
+        .gelu = f->c->activation == CONFIG_GELU,
+        .ungated = !gated,
+        .run = gate_up_run(f, layer),
+        .packed = f->w->layers[layer].packed,
+    };
+}
+
 /* gate = activation(norm . Wgate) * (norm . Wup), or activation(norm . Wup + bias) in families that
  * have no gate */
 static enum rc activate(forward *f, uint32_t layer, struct err *e) {
-    const struct config *c = f->c;
     const struct kern_view *w = f->w->layers[layer].tensor;
-    const struct input in = { &f->norm, &f->levels, f->b->tokens, c->dim };
-    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
-    struct kern_matmul_gate_up a = { .gate = f->gate,
-                                     .up = f->up,
-                                     .gate_weight = w[CONFIG_TENSOR_FFN_GATE],
-                                     .up_weight = w[CONFIG_TENSOR_FFN_UP],
-                                     .x = f->norm,
-                                     .levels = f->levels,
-                                     .tokens = f->b->tokens,
-                                     .hidden = c->hidden,
-                                     .dim = c->dim,
-                                     .run = gate_up_run(f, layer),
-                                     .packed = f->w->layers[layer].packed };
+    const struct input in = { &f->norm, &f->levels, f->b->tokens, f->c->dim };
+    const struct kern_matmul_gate_up both = gate_up(f, layer);
     struct kern_swiglu swiglu = { .out = f->gate,
                                   .gate = f->gate,
-                                  .up = gated ? f->up : f->gate,
-                                  .tokens = f->b->tokens,
-                                  .hidden = c->hidden,
-                                  .gelu = c->activation == CONFIG_GELU,
-                                  .ungated = !gated };
-    enum rc rc = gated
-                     ? kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e)
-                     : matmul(f, &f->gate, &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_UP_BIAS],
-                              &in, c->hidden, false, f->w->layers[layer].packed, e);
+                                  .up = both.ungated ? f->gate : f->up,
+                                  .tokens = both.tokens,
+                                  .hidden = both.hidden,
+                                  .gelu = both.gelu,
+                                  .ungated = both.ungated };
+    enum rc rc = both.ungated
+                     ? matmul(f, &f->gate, &w[CONFIG_TENSOR_FFN_UP], &w[CONFIG_TENSOR_FFN_UP_BIAS],
+                              &in, both.hidden, false, both.packed, e)
+                     : kern_matmul_gate_up(f->d->kernels, f->d->stream, &both, e);
     return rc ? rc : kern_swiglu(f->d->kernels, f->d->stream, &swiglu, e);
 }
 
 /* The same in one launch, and quantised for Wdown: for more tokens than activate_fused() can do. */
 static enum rc activate_tiles(forward *f, uint32_t layer, struct err *e) {
-    const struct config *c = f->c;
-    const struct kern_view *w = f->w->layers[layer].tensor, *bias = &w[CONFIG_TENSOR_FFN_UP_BIAS];
-    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
-    struct kern_matmul_gate_up a = { .gate = f->gate,
-                                     .up = f->up,
-                                     .out_levels = f->hidden_levels,
-                                     .counts = f->counts,
-                                     .gate_weight =
-                                         w[gated ? CONFIG_TENSOR_FFN_GATE : CONFIG_TENSOR_FFN_UP],
-                                     .up_weight = w[CONFIG_TENSOR_FFN_UP],
-                                     .x = f->norm,
-                                     .levels = f->levels,
-                                     .bias = *bias,
-                                     .tokens = f->b->tokens,
-                                     .hidden = c->hidden,
-                                     .dim = c->dim,
-                                     .activated = true,
-                                     .biased = !gated && bias->ptr,
-                                     .gelu = c->activation == CONFIG_GELU,
-                                     .ungated = !gated,
-                                     .run = gate_up_run(f, layer),
-                                     .out_run = down_run(f, layer),
-                                     .packed = f->w->layers[layer].packed };
+    struct kern_matmul_gate_up a = gate_up(f, layer);
+    a.out_levels = f->hidden_levels;
+    a.counts = f->counts;
+    a.bias = f->w->layers[layer].tensor[CONFIG_TENSOR_FFN_UP_BIAS];
+    a.activated = true;
+    a.biased = a.ungated && a.bias.ptr;
+    a.out_run = down_run(f, layer);
     return kern_matmul_gate_up(f->d->kernels, f->d->stream, &a, e);
 }
 
@@ -535,26 +528,24 @@ static enum rc activate_tiles(forward *f, uint32_t layer, struct err *e) {
 static enum rc activate_fused(forward *f, uint32_t layer, struct err *e) {
     if (f->b->tokens > kern_tokens_most(f->d->kernels))
         return activate_tiles(f, layer, e);
-    const struct config *c = f->c;
-    const struct kern_view *w = f->w->layers[layer].tensor, *bias = &w[CONFIG_TENSOR_FFN_UP_BIAS];
-    bool gated = w[CONFIG_TENSOR_FFN_GATE].ptr;
+    const struct kern_matmul_gate_up both = gate_up(f, layer);
+    const struct kern_view *bias = &f->w->layers[layer].tensor[CONFIG_TENSOR_FFN_UP_BIAS];
     struct kern_matmul_activate a = { .out = f->gate,
                                       .out_levels = f->hidden_levels,
-                                      .gate_weight =
-                                          w[gated ? CONFIG_TENSOR_FFN_GATE : CONFIG_TENSOR_FFN_UP],
-                                      .up_weight = w[CONFIG_TENSOR_FFN_UP],
-                                      .x = f->norm,
-                                      .levels = f->levels,
+                                      .gate_weight = both.gate_weight,
+                                      .up_weight = both.up_weight,
+                                      .x = both.x,
+                                      .levels = both.levels,
                                       .bias = *bias,
-                                      .tokens = f->b->tokens,
-                                      .hidden = c->hidden,
-                                      .dim = c->dim,
-                                      .biased = !gated && bias->ptr,
-                                      .gelu = c->activation == CONFIG_GELU,
-                                      .ungated = !gated,
-                                      .run = gate_up_run(f, layer),
+                                      .tokens = both.tokens,
+                                      .hidden = both.hidden,
+                                      .dim = both.dim,
+                                      .biased = both.ungated && bias->ptr,
+                                      .gelu = both.gelu,
+                                      .ungated = both.ungated,
+                                      .run = both.run,
                                       .out_run = down_run(f, layer),
-                                      .packed = f->w->layers[layer].packed };
+                                      .packed = both.packed };
     return kern_matmul_activate(f->d->kernels, f->d->stream, &a, e);
 }
 

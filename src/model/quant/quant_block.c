@@ -18,7 +18,7 @@ static void pack_nibbles(const int8_t *levels, uint8_t *qs) {
         qs[i] = (uint8_t)((levels[i] & 15) | levels[i + 16] << 4);
 }
 
-/* Adds bit 4 of the levels from, and takes it to, the 32-bit word qh. */
+/* Bit 4 of the levels is in the 32-bit word qh. */
 static void unpack_fifth_bits(const uint8_t *qh, uint8_t *levels) {
     uint32_t bits;
     memcpy(&bits, qh, sizeof bits);
@@ -33,6 +33,19 @@ static void pack_fifth_bits(const int8_t *levels, uint8_t *qh) {
     memcpy(qh, &bits, sizeof bits);
 }
 
+/* Levels of 4 bits, or of 5 if there is a qh. */
+static inline void unpack_levels(const uint8_t *qs, const uint8_t *qh, uint8_t *levels) {
+    unpack_nibbles(qs, levels);
+    if (qh)
+        unpack_fifth_bits(qh, levels);
+}
+
+static inline void pack_levels(const int8_t *levels, uint8_t *qs, uint8_t *qh) {
+    pack_nibbles(levels, qs);
+    if (qh)
+        pack_fifth_bits(levels, qh);
+}
+
 static quant_half offset_to_half(float m) {
     const float largest = 65504;
     return quant_float_to_half(m > largest ? largest : m < -largest ? -largest : m);
@@ -43,111 +56,113 @@ static float invert(float d) {
     return d != 0 ? 1 / d : 0;
 }
 
-void quant_decode_q4_0(const void *src, float *dst, size_t n) {
-    const struct block_q4_0 *b = src;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
-        unpack_nibbles(b->qs, q);
-        float d = quant_half_to_float(b->d);
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            dst[i + j] = (float)(q[j] - 8) * d;
-    }
+/* ---- Q4_0, Q5_0: x = d * (level - zero) ------------------------------------------------------ */
+
+static inline void decode_symmetric(const uint8_t *qs, const uint8_t *qh, quant_half scale,
+                                    int zero, float *x) {
+    uint8_t q[QUANT_BLOCK];
+    unpack_levels(qs, qh, q);
+    float d = quant_half_to_float(scale);
+    for (int j = 0; j < QUANT_BLOCK; j++)
+        x[j] = (float)(q[j] - zero) * d;
 }
 
-/* Levels of x on a grid of step d, counted from the lowest, with `zero` below and at 0. */
-static void symmetric_levels(const float *x, quant_half d, int zero, int8_t *q) {
+/* Returns the scale. There are `zero` levels below 0, and as many from 0 on. */
+static inline quant_half encode_symmetric(const float *x, int zero, enum quant_effort effort,
+                                          uint8_t *qs, uint8_t *qh) {
+    int8_t q[QUANT_BLOCK];
+    quant_half d =
+        quant_scale_to_half(quant_fit_symmetric(x, QUANT_BLOCK, -zero, zero - 1, effort));
     quant_set_levels(x, QUANT_BLOCK, 0, invert(quant_half_to_float(d)), -zero, zero - 1, q);
     for (int j = 0; j < QUANT_BLOCK; j++)
         q[j] = (int8_t)(q[j] + zero);
+    pack_levels(q, qs, qh);
+    return d;
 }
 
-static void affine_levels(const float *x, quant_half d, quant_half m, int top, int8_t *q) {
-    quant_set_levels(x, QUANT_BLOCK, quant_half_to_float(m), invert(quant_half_to_float(d)), 0, top,
-                     q);
+void quant_decode_q4_0(const void *src, float *dst, size_t n) {
+    const struct block_q4_0 *b = src;
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        decode_symmetric(b->qs, NULL, b->d, 8, dst + i);
 }
 
 void quant_encode_q4_0(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q4_0 *b = dst;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        int8_t q[QUANT_BLOCK];
-        b->d = quant_scale_to_half(quant_fit_symmetric(src + i, QUANT_BLOCK, -8, 7, effort));
-        symmetric_levels(src + i, b->d, 8, q);
-        pack_nibbles(q, b->qs);
-    }
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        b->d = encode_symmetric(src + i, 8, effort, b->qs, NULL);
+}
+
+void quant_decode_q5_0(const void *src, float *dst, size_t n) {
+    const struct block_q5_0 *b = src;
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        decode_symmetric(b->qs, b->qh, b->d, 16, dst + i);
+}
+
+void quant_encode_q5_0(const float *src, void *dst, size_t n, enum quant_effort effort) {
+    struct block_q5_0 *b = dst;
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        b->d = encode_symmetric(src + i, 16, effort, b->qs, b->qh);
+}
+
+/* ---- Q4_1, Q5_1: x = d * level + m ----------------------------------------------------------- */
+
+static inline void decode_affine(const uint8_t *qs, const uint8_t *qh, quant_half scale,
+                                 quant_half offset, float *x) {
+    uint8_t q[QUANT_BLOCK];
+    unpack_levels(qs, qh, q);
+    float d = quant_half_to_float(scale), m = quant_half_to_float(offset);
+    for (int j = 0; j < QUANT_BLOCK; j++)
+        x[j] = (float)q[j] * d + m;
+}
+
+struct affine {
+    quant_half d, m;
+};
+
+/* Levels are 0 to top. */
+static inline struct affine encode_affine(const float *x, int top, enum quant_effort effort,
+                                          uint8_t *qs, uint8_t *qh) {
+    int8_t q[QUANT_BLOCK];
+    float d, m;
+    quant_fit_affine(x, QUANT_BLOCK, top, false, effort, &d, &m);
+    struct affine a = { quant_scale_to_half(d), offset_to_half(m) };
+    quant_set_levels(x, QUANT_BLOCK, quant_half_to_float(a.m), invert(quant_half_to_float(a.d)), 0,
+                     top, q);
+    pack_levels(q, qs, qh);
+    return a;
 }
 
 void quant_decode_q4_1(const void *src, float *dst, size_t n) {
     const struct block_q4_1 *b = src;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
-        unpack_nibbles(b->qs, q);
-        float d = quant_half_to_float(b->d), m = quant_half_to_float(b->m);
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            dst[i + j] = (float)q[j] * d + m;
-    }
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        decode_affine(b->qs, NULL, b->d, b->m, dst + i);
 }
 
 void quant_encode_q4_1(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q4_1 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        int8_t q[QUANT_BLOCK];
-        float d, m;
-        quant_fit_affine(src + i, QUANT_BLOCK, 15, false, effort, &d, &m);
-        b->d = quant_scale_to_half(d);
-        b->m = offset_to_half(m);
-        affine_levels(src + i, b->d, b->m, 15, q);
-        pack_nibbles(q, b->qs);
-    }
-}
-
-void quant_decode_q5_0(const void *src, float *dst, size_t n) {
-    const struct block_q5_0 *b = src;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
-        unpack_nibbles(b->qs, q);
-        unpack_fifth_bits(b->qh, q);
-        float d = quant_half_to_float(b->d);
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            dst[i + j] = (float)(q[j] - 16) * d;
-    }
-}
-
-void quant_encode_q5_0(const float *src, void *dst, size_t n, enum quant_effort effort) {
-    struct block_q5_0 *b = dst;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        int8_t q[QUANT_BLOCK];
-        b->d = quant_scale_to_half(quant_fit_symmetric(src + i, QUANT_BLOCK, -16, 15, effort));
-        symmetric_levels(src + i, b->d, 16, q);
-        pack_nibbles(q, b->qs);
-        pack_fifth_bits(q, b->qh);
+        struct affine a = encode_affine(src + i, 15, effort, b->qs, NULL);
+        b->d = a.d;
+        b->m = a.m;
     }
 }
 
 void quant_decode_q5_1(const void *src, float *dst, size_t n) {
     const struct block_q5_1 *b = src;
-    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        uint8_t q[QUANT_BLOCK];
-        unpack_nibbles(b->qs, q);
-        unpack_fifth_bits(b->qh, q);
-        float d = quant_half_to_float(b->d), m = quant_half_to_float(b->m);
-        for (int j = 0; j < QUANT_BLOCK; j++)
-            dst[i + j] = (float)q[j] * d + m;
-    }
+    for (size_t i = 0; i < n; i += QUANT_BLOCK, b++)
+        decode_affine(b->qs, b->qh, b->d, b->m, dst + i);
 }
 
 void quant_encode_q5_1(const float *src, void *dst, size_t n, enum quant_effort effort) {
     struct block_q5_1 *b = dst;
     for (size_t i = 0; i < n; i += QUANT_BLOCK, b++) {
-        int8_t q[QUANT_BLOCK];
-        float d, m;
-        quant_fit_affine(src + i, QUANT_BLOCK, 31, false, effort, &d, &m);
-        b->d = quant_scale_to_half(d);
-        b->m = offset_to_half(m);
-        affine_levels(src + i, b->d, b->m, 31, q);
-        pack_nibbles(q, b->qs);
-        pack_fifth_bits(q, b->qh);
+        struct affine a = encode_affine(src + i, 31, effort, b->qs, b->qh);
+        b->d = a.d;
+        b->m = a.m;
     }
 }
+
+/* ---- Q8_0, IQ4_NL ---------------------------------------------------------------------------- */
 
 void quant_decode_q8_0(const void *src, float *dst, size_t n) {
     const struct block_q8_0 *b = src;
