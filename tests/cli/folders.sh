@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The graph of folders: one list, repeated in the documentation, and a lint that enforces it.
+# The graph of folders: one list, repeated in the documentation, and a lint that enforces it; and the
+# folder of a build.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"
@@ -17,6 +18,11 @@ ordered() {
                           seen[$1] = 1 } END { exit bad }' "$SOURCE_DIR/cmake/folders.txt"
 }
 check "a folder stands after everything it may include" ordered
+
+# A build folder that was copied with its clone still names the other clone's sources.
+mkdir "$TMPDIR/copied" && echo "CMAKE_HOME_DIRECTORY:INTERNAL=$TMPDIR" >"$TMPDIR/copied/CMakeCache.txt"
+check "scripts/build refuses a build folder of another clone" says "was configured for the sources in $TMPDIR" \
+    status 1 "$SOURCE_DIR/scripts/build" "$TMPDIR/copied"
 
 # Circles among files, found in two objects that use each other.
 circle_is_found() {
