@@ -68,7 +68,7 @@ struct audit {
     writer *writer; /* NULL: no recording */
     struct audit_config config;
     struct log_sink log;   /* of the D2H lines: audit_log() */
-    _Atomic bool log_lost; /* one could not be written, and standard error has been told */
+    _Atomic bool log_lost; /* one could not be written, and standard error has a note of it */
     bool verbose;          /* any of config's three D2H switches is on */
     bool partial;
     /* The recording lacks the device so far: provenance_devices(). */
@@ -77,7 +77,7 @@ struct audit {
     struct hip_soft soft;                   /* all NULL on ROCm */
     const struct audit_host_observer *host; /* NULL: none */
     _Atomic uint64_t next_op_id;
-    void (*on_sticky_error)(hipError_t error); /* told of each; set while the audit is attached */
+    void (*on_sticky_error)(hipError_t error); /* for each; set while attached */
     /* The first sticky device error: what it was, which call reported it, and where. */
     _Atomic int sticky_error;
     _Atomic int sticky_fn;

@@ -136,7 +136,7 @@ void code_reset(void) {
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* A recording knows arguments by their numbers; the names are told once. */
+/* A recording knows arguments by their numbers; the names are recorded once. */
 static void tell_names(const struct codeobj_kernel *k, unsigned count) {
     char key[KEY_TEXT], names[LIST_TEXT];
     size_t used = 0;

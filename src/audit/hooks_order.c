@@ -151,7 +151,7 @@ void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct or
     call_end(c, (unsigned)r);
 }
 
-/* Who does not look at the answer of a query knows no more than before. */
+/* A caller that ignores the answer of a query knows no more than before. */
 static bool is_glance(const struct call *c) {
     return c->fn == HIP_FN_hipEventQuery && dropped_answer(c->caller);
 }

@@ -87,7 +87,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
     record_events(audit.writer, slot, slots);
 }
 
-/* A recording knows arguments by their numbers; the names are told once per kernel. */
+/* A recording knows arguments by their numbers; the names are recorded once per kernel. */
 static void tell_names(const struct greta_soft_kernel *k) {
     char key[512], names[1024];
     size_t used = 0;

@@ -1,7 +1,8 @@
 /* hip_api.h - the HIP API as a table of functions, and what is known about each of them.
  *
- * Everything here comes from hip_api.def and hip_error.def. A struct hip_api is plain data: who
- * fills it owns it, and it may be copied. The look-up functions are pure and thread-safe. */
+ * Everything here comes from hip_api.def and hip_error.def. A struct hip_api is plain data: it
+ * belongs to the code that fills it, and may be copied. The look-up functions are pure and
+ * thread-safe. */
 #ifndef HIP_HIP_API_H
 #define HIP_HIP_API_H
 

@@ -9,8 +9,8 @@
  * ROCm's library is libamdhip64.so.7, .6, .5 or plain, in that order, as the dynamic linker finds
  * them; it is taken only if hipGetDeviceCount finds a device. A libamdhip64 that is in the process
  * already comes first, because its streams and memory are the ones the program uses. The software
- * device is the same library under the same names, told by its symbol greta_soft_version, so that
- * LD_LIBRARY_PATH can put it where ROCm's is looked for:
+ * device is the same library under the same names, recognised by its symbol greta_soft_version, so
+ * that LD_LIBRARY_PATH can put it where ROCm's is looked for:
  *
  *   auto takes it there, and says so in `kind`;
  *   hip  takes it only if the program itself has it in the process already (linked, preloaded or

@@ -446,7 +446,7 @@ static bool waits(const struct weights_mapped *m, int32_t layer) {
     return m->packed.ptr && m->layer == layer;
 }
 
-/* Kernels are told for a whole layer whether it is packed: all its matrices move, or none. */
+/* Kernels learn for a whole layer whether it is packed: all its matrices move, or none. */
 static enum rc repack_layer(struct weights *w, const struct device *d, const gguf *g, int32_t layer,
                             const struct weights_pause *pause, struct err *e) {
     struct weights_mapped *m = w->mapped, *end = m + w->mapped_count;

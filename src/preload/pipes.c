@@ -1,8 +1,8 @@
 /* pipes.c - threads and processes that wait for each other's bytes.
  *
- * Who reads what another wrote into a pipe, an eventfd or a pair of sockets comes after it. Both
- * ends of a pipe have one inode, an eventfd one descriptor; of pairs of sockets the descriptors are
- * remembered here. Other sockets are between programs, or not known. */
+ * A thread that reads what another wrote into a pipe, an eventfd or a pair of sockets comes after
+ * it. Both ends of a pipe have one inode, an eventfd one descriptor; of pairs of sockets the
+ * descriptors are remembered here. Other sockets are between programs, or not known. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/socket.h>

@@ -349,9 +349,10 @@ WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespe
 
 /* ---- once ------------------------------------------------------------------------------------ */
 
-/* Who waits for the function returns when it has run, so the release is written inside: by a
- * function that stands in for the program's. It reads what it stands for before it does anything
- * else; a function that throws, or calls pthread_once itself, leaves nothing behind that counts. */
+/* A thread that waits for the function returns when it has run, so the release is written inside:
+ * by a function that stands in for the program's. It reads what it stands for before it does
+ * anything else; a function that throws, or calls pthread_once itself, leaves nothing behind that
+ * counts. */
 static __thread struct {
     pthread_once_t *once;
     void (*fn)(void);

@@ -31,7 +31,7 @@ enum { FAILURES_MAX = 100000 };
 
 static bool asks_about_errors(const struct replay *r, const struct event *e) {
     if (e->kind == EVENT_ERROR_READ || e->kind == EVENT_DEVICE_RESET)
-        return true; /* who resets the device has noticed */
+        return true; /* a program that resets the device has noticed */
     if (e->kind != EVENT_CALL)
         return false;
     enum hip_fn fn = r->fn[event_fn(e)];
@@ -707,7 +707,7 @@ static void explain_refusals(struct replay *r) {
     }
 }
 
-/* Who tries until a call succeeds has looked at every failure before that. */
+/* A program that tries until a call succeeds has looked at every failure before that. */
 static void follow_retries(struct replay *r) {
     for (size_t i = r->failure_count; i-- > 0;) {
         struct failure *f = &r->failures[i];

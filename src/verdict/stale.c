@@ -2,9 +2,8 @@
  *
  * Every process of the recording that called HIP says what it is. A commit is the program's own
  * only if the program says it (program.commit), or if greta's audit is part of the binary: what the
- * preloaded library was built from says nothing about the program in front of it. Who expects
- * something and meets a program that does not say, or none at all, has not got what was expected.
- */
+ * preloaded library was built from says nothing about the program in front of it. If something
+ * is expected and the program does not say, or there is none, the expectation is not met. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -285,7 +285,7 @@ static void turn_heads(const struct model *m, double *x, uint32_t heads, uint32_
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Gemma's 27B models, which are told by their layers, divide by the root of dim / heads. */
+/* Gemma's 27B models, recognised by their number of layers, divide by the root of dim / heads. */
 static double attention_scale(const struct model *m) {
     bool wide =
         (is_arch(m, "gemma2") && m->layers == 46) || (is_arch(m, "gemma3") && m->layers == 62);
