@@ -41,22 +41,26 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
 }
 
 /* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
- * 32 is exact enough. For a model of floats, many rows are split into parts; few are used as they
- * are (0), because unpacking the weights would cost more than it gains, and all are on a GPU. */
+ * 32 is exact enough. Floats among quantised matrices are multiplied with the activations as they
+ * are (0); their rows may have any length. In a model of floats many rows are split into parts; few
+ * are used as they are, because unpacking the weights would cost more than it gains, and all are on
+ * a GPU. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };
     if (f->w->all_floats)
         return rows >= SPLIT_ROWS && !kern_is_gpu(f->d->kernels) ? KERN_SPLIT : 0;
-    for (size_t i = 0; i < count; i++)
-        if (tensor_type_find(weights[i]->type)->block_elements < 256)
-            return 16;
-    return 32;
+    bool levels = false, small = false;
+    for (size_t i = 0; i < count; i++) {
+        levels |= !tensor_type_is_float(weights[i]->type);
+        small |= tensor_type_find(weights[i]->type)->block_elements < 256;
+    }
+    return !levels ? 0 : small ? 16 : 32;
 }
 
 /* Whether the kernel that computes rows of this width can quantise them piece by piece: pieces are
- * multiples of
- * 32. Prompts whose rows are split are left to kernels of their own. */
+ * multiples of 32.
+ * Prompts whose rows are split are left to kernels of their own. */
 static bool can_quantise_pieces(const forward *f, uint32_t run, uint64_t width) {
     bool is_prompt = f->b->tokens != f->b->sequences;
     return run == 0 || (width % 32 == 0 && !(run == KERN_SPLIT && is_prompt));

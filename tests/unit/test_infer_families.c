@@ -164,6 +164,16 @@ static void heads_that_rotate_in_part_agree(void **state) {
     assert_close(SIZES ",arch=llama,layers=2,hidden=512,rope_dims=32", "F32", CONTEXT, 0, FLOATS);
 }
 
+/* Rows of the output projection have 5 * 80 elements, which no block divides: it stays in F16. The
+ * buffers are as large as a chunk, so that an access past the end of a row is one past its buffer.
+ */
+static void a_float_matrix_among_quantised_ones_agrees(void **state) {
+    (void)state;
+#define FIVE_HEADS "heads=5,kv_heads=5,head_dim=80,vocab=300,ctx=256,arch=llama,layers=2"
+    assert_close(FIVE_HEADS ",dim=96,hidden=96", "Q4_0", CONTEXT, 12, LEVELS);
+    assert_close(FIVE_HEADS ",dim=256,hidden=256", "Q4_K", CONTEXT, 12, LEVELS);
+}
+
 /* Parts of fused tensors are mapped, packed later, and moved over like whole tensors. */
 static void fused_tensors_give_the_same_bits_however_they_are_packed(void **state) {
     (void)state;
@@ -209,6 +219,7 @@ int main(void) {
         cmocka_unit_test(local_layers_have_a_rope_of_their_own),
         cmocka_unit_test(heads_of_any_width_agree),
         cmocka_unit_test(heads_that_rotate_in_part_agree),
+        cmocka_unit_test(a_float_matrix_among_quantised_ones_agrees),
         cmocka_unit_test(fused_tensors_give_the_same_bits_however_they_are_packed),
         cmocka_unit_test(pieces_of_a_prompt_give_its_bits_in_every_family),
     };
