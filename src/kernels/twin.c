@@ -1,5 +1,6 @@
 #include "kernels/twin.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,20 +123,31 @@ static enum rc run_on_device(struct twins *t, struct err *e) {
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
+/* Infinity, what is not a number, and the largest number, which attention has where it saw nothing:
+ * they would hide all others in a mean, and must be the same. */
+static bool is_ordinary(float x) {
+    return fabsf(x) < FLT_MAX;
+}
+
+static bool is_same(float a, float b) {
+    return a == b || (isnan(a) && isnan(b));
+}
+
 static double distance_of_floats(const float *a, const float *b, size_t n) {
     double square = 0, worst = 0;
-    size_t finite = 0;
+    size_t ordinary = 0;
     for (size_t i = 0; i < n; i++) {
-        if (isfinite(a[i]) != isfinite(b[i]) || isnan(a[i]) != isnan(b[i]))
-            return INFINITY;
-        if (!isfinite(a[i]))
+        if (!is_ordinary(a[i]) || !is_ordinary(b[i])) {
+            if (!is_same(a[i], b[i]))
+                return INFINITY;
             continue;
+        }
         double difference = fabs((double)a[i] - b[i]);
         worst = difference > worst ? difference : worst;
         square += (double)a[i] * a[i];
-        finite++;
+        ordinary++;
     }
-    double mean = finite ? sqrt(square / (double)finite) : 0;
+    double mean = ordinary ? sqrt(square / (double)ordinary) : 0;
     return worst == 0 ? 0 : worst / mean;
 }
 

@@ -648,8 +648,17 @@ static void spoil_unseen(const struct paged *p, const struct texts *t, uint32_t 
     }
 }
 
-static void assert_attention(const struct texts *t, const struct heads *h, enum tensor_type type,
-                             bool fresh, bool divided) {
+/* Makes every query the token's own key, which then has the highest score. */
+static void seek_own_keys(struct kern_attention *a) {
+    const uint32_t group = a->heads / a->kv_heads;
+    for (uint32_t h = 0; h < a->tokens * a->heads; h++)
+        memcpy((float *)a->q.ptr + (size_t)h * a->head_size,
+               (float *)a->k.ptr + (size_t)(h / group) * a->head_size,
+               a->head_size * sizeof(float));
+}
+
+static void assert_scaled_attention(const struct texts *t, const struct heads *h,
+                                    enum tensor_type type, bool fresh, bool divided, float scale) {
     struct paged p = scatter(t);
     uint64_t Q = (uint64_t)h->heads * h->size, K = (uint64_t)h->kv_heads * h->size;
     uint32_t ranges = divided ? (uint32_t)KERN_RANGES(p.longest) : 1;
@@ -662,7 +671,7 @@ static void assert_attention(const struct texts *t, const struct heads *h, enum 
     a.ranges = ranges;
     a.fresh = fresh;
     a.cap = h->cap;
-    a.scale = 2 / sqrtf((float)h->size);
+    a.scale = scale / sqrtf((float)h->size);
     a.pos = p.pos;
     a.seqs = p.seqs;
     a.tables = p.tables;
@@ -676,7 +685,16 @@ static void assert_attention(const struct texts *t, const struct heads *h, enum 
     assert_false(x.failed);
     spoil_unseen(&p, t, h->window, &a.keys);
     spoil_unseen(&p, t, h->window, &a.values);
-    assert_twins(KERN_attention, &a, SUMS, divided ? "divided" : "whole", p.tokens, h->size, type);
+    if (scale > 2)
+        seek_own_keys(&a);
+    /* what a score is off grows with it */
+    assert_twins(KERN_attention, &a, SUMS * scale / 2, divided ? "divided" : "whole", p.tokens,
+                 h->size, type);
+}
+
+static void assert_attention(const struct texts *t, const struct heads *h, enum tensor_type type,
+                             bool fresh, bool divided) {
+    assert_scaled_attention(t, h, type, fresh, divided, 2);
 }
 
 static void attention_agrees(void **state) {
@@ -701,6 +719,9 @@ static void attention_agrees(void **state) {
     for (size_t h = 0; h < sizeof odd / sizeof *odd; h++)
         assert_attention(&batches[3], &odd[h], TENSOR_TYPE_F16, false, false);
     assert_attention(&batches[BATCHES - 1], &shapes[0], TENSOR_TYPE_F16, true, false);
+    /* e to the power of these scores would overflow */
+    assert_scaled_attention(&batches[3], &shapes[0], TENSOR_TYPE_F16, true, false, 100);
+    assert_scaled_attention(&batches[2], &shapes[0], TENSOR_TYPE_F16, false, true, 100);
 }
 
 /* Few rows of parts: each is a range of its own in what a launch states to have touched, and those
