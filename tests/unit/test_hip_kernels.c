@@ -856,7 +856,8 @@ static void rules_that_leave_few_draw_what_native_code_draws(void **state) {
     for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++) {
         struct kern_sample a = example_sample(&x, ROWS, vocabs[v], keep);
         for (size_t i = 0; i < ROWS; i++) {
-            const struct choose_rule many = { 128 - (uint32_t)i, 1, 0, 0.01 * (double)i, largest };
+            const struct choose_rule many = { 128 - (uint32_t)i, i % 2 ? 1 : 0.9f, 0,
+                                              0.01 * (double)i, largest };
             choose_write(i < RULES ? &rules[i] : &many,
                          (int32_t *)a.settings.ptr + i * KERN_SETTINGS);
         }
@@ -864,12 +865,13 @@ static void rules_that_leave_few_draw_what_native_code_draws(void **state) {
     }
 }
 
-/* Where in a row logits of a kind are: none, the first, the last, or all. */
+/* Where in a row logits of a kind are: the first, the last, all, or all but the first. */
 static void put_logits(struct kern_view *logits, uint32_t vocab, uint32_t row, float logit,
                        int where) {
     float *to = (float *)logits->ptr + (size_t)row * vocab;
     for (uint32_t i = 0; i < vocab; i++)
-        if (where == 3 || (where == 1 && i == 0) || (where == 2 && i == vocab - 1))
+        if (where == 3 || (where == 1 && i == 0) || (where == 2 && i == vocab - 1) ||
+            (where == 4 && i > 0))
             to[i] = logit;
 }
 
@@ -879,7 +881,7 @@ static void broken_logits_and_equal_ones_give_the_same_answers(void **state) {
     static const float logits[] = { NAN, INFINITY, -INFINITY, 0, -0.0f, -NAN, 1e-42f, 3e38f };
     static const uint32_t vocabs[] = { 700, 4096, 9200 }; /* less than a list, one, and more */
     for (size_t v = 0; v < sizeof vocabs / sizeof *vocabs; v++)
-        for (int where = 1; where <= 3; where++) {
+        for (int where = 1; where <= 4; where++) {
             uint32_t vocab = vocabs[v];
             struct kern_shortlist list = example_shortlist(&x, 8, vocab, keep);
             for (uint32_t row = 0; row < 8; row++)
