@@ -56,6 +56,9 @@ struct audit_host_observer {
     void (*waits)(bool begins); /* this thread is in a call that waits; may be NULL */
     /* Work was waited for and is done; the call has yet to return to the caller. May be NULL. */
     void (*lingers)(const void *caller);
+    /* Work that a query of the caller's asks for is done, and nothing has waited since it was
+     * queued: should the query say "not ready" all the same? May be NULL. */
+    bool (*withholds)(const void *caller);
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
     /* The thread's stack ends above audit_thread.stack_use; caller makes a HIP call. */
     void (*returned)(uint64_t stack_end, const void *caller);

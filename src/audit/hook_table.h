@@ -197,15 +197,16 @@
 
 #define HOOK_hipModuleLaunchKernel            ~, LAUNCH(LAUNCH_MODULE(false, extra), S(stream))
 #define HOOK_hipModuleLaunchCooperativeKernel ~, LAUNCH(LAUNCH_MODULE(true, NULL), S(stream))
-#define HOOK_hipExtModuleLaunchKernel         ~, LAUNCH(LAUNCH_EXT, S(hStream))
-#define HOOK_hipHccModuleLaunchKernel         ~, LAUNCH(LAUNCH_EXT, S(hStream))
+#define LAUNCH_TIMED(launch, stream) struct order_stream *s = stream; hook_event_beside(&c, hipSuccess, startEvent, s); struct hook_launch q = launch; WORK(hook_launch(&c, &q, s)), WORKED; hook_event_beside(&c, r, stopEvent, s)
+#define HOOK_hipExtModuleLaunchKernel         ~, LAUNCH_TIMED(LAUNCH_EXT, S(hStream))
+#define HOOK_hipHccModuleLaunchKernel         ~, LAUNCH_TIMED(LAUNCH_EXT, S(hStream))
 #define HOOK_hipLaunchKernel                  ~, LAUNCH(LAUNCH_HOST, S(stream))
 /* It returns nothing: that it failed is what it changed about the thread's last error. */
 #define LAUNCH_GGL              ((struct hook_launch){ (const void *)function_address, DIM3((*numBlocks)), DIM3((*dimBlocks)), sharedMemBytes, NULL, kernarg, false })
 #define HOOK_hipLaunchKernelGGLImpl           ~, const hipError_t was = audit.raw.hipPeekAtLastError(); struct hook_launch q = numBlocks && dimBlocks ? LAUNCH_GGL : ((struct hook_launch){ 0 }); WORK(hook_launch(&c, &q, S(stream))), \
     const hipError_t now = audit.raw.hipPeekAtLastError(); const hipError_t r = now == was ? hipSuccess : now; WORKED; note_failure(&c, r)
 #define HOOK_hipLaunchKernel_spt              ~, LAUNCH(LAUNCH_HOST, SPT(stream))
-#define HOOK_hipExtLaunchKernel               ~, LAUNCH(LAUNCH_HOST, S(stream))
+#define HOOK_hipExtLaunchKernel               ~, LAUNCH_TIMED(LAUNCH_HOST, S(stream))
 #define HOOK_hipLaunchCooperativeKernel       ~, LAUNCH(LAUNCH_COOP(blockDimX), S(stream))
 #define HOOK_hipLaunchCooperativeKernel_spt   ~, LAUNCH(LAUNCH_COOP(blockDim), SPT(hStream))
 #define LAUNCH_CONFIG(x)        (config ? x : (hipStream_t)NULL)
@@ -233,8 +234,9 @@
 #define SYNCED    hook_synced(&c, r, &s)
 #define HOOK_hipStreamSynchronize     ~, SYNC(hook_sync_stream(&c, S(stream), DETAIL_SCOPE_STREAM)), SYNCED
 #define HOOK_hipStreamSynchronize_spt ~, SYNC(hook_sync_stream(&c, SPT(stream), DETAIL_SCOPE_STREAM)), SYNCED
-#define HOOK_hipStreamQuery           ~, SYNC(hook_sync_stream(&c, S(stream), DETAIL_SCOPE_STREAM_QUERY)), SYNCED
-#define HOOK_hipStreamQuery_spt       ~, SYNC(hook_sync_stream(&c, SPT(stream), DETAIL_SCOPE_STREAM_QUERY)), SYNCED
+#define ASKED     r = hook_stream_answer(&c, r, s.stream); SYNCED
+#define HOOK_hipStreamQuery           ~, SYNC(hook_sync_stream(&c, S(stream), DETAIL_SCOPE_STREAM_QUERY)), ASKED
+#define HOOK_hipStreamQuery_spt       ~, SYNC(hook_sync_stream(&c, SPT(stream), DETAIL_SCOPE_STREAM_QUERY)), ASKED
 #define HOOK_hipDeviceSynchronize     ~, SYNC(hook_sync_device(&c)), SYNCED
 #define HOOK_hipCtxSynchronize        ~, SYNC(hook_sync_device(&c)), SYNCED
 
@@ -274,7 +276,7 @@
 #define HOOK_hipStreamWaitEvent      ~, EVENT_WAIT_ON(S(stream))
 #define HOOK_hipStreamWaitEvent_spt  ~, EVENT_WAIT_ON(SPT(stream))
 #define HOOK_hipEventSynchronize     ~, hook_event_sync(&c, event, DETAIL_WAIT_WAIT), hook_event_synced(&c, r, event)
-#define HOOK_hipEventQuery           ~, hook_event_sync(&c, event, DETAIL_WAIT_QUERY), hook_event_synced(&c, r, event)
+#define HOOK_hipEventQuery           ~, hook_event_sync(&c, event, DETAIL_WAIT_QUERY), r = hook_event_answer(&c, r, event); hook_event_synced(&c, r, event)
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
@@ -353,8 +355,8 @@
     ~, , const struct hook_node n = hook_node(phGraphNode, hGraph, dependencies, numDependencies); hook_node_free(&c, r, &n, dptr)
 #define HOOK_hipGraphAddEmptyNode    ~, , NODE; hook_node_plain(&c, r, &n)
 #define HOOK_hipGraphAddChildGraphNode  ~, , NODE; hook_node_child(&c, r, &n, childGraph)
-#define HOOK_hipGraphAddEventRecordNode ~, , NODE; hook_node_plain(&c, r, &n)
-#define HOOK_hipGraphAddEventWaitNode   ~, , NODE; hook_node_plain(&c, r, &n)
+#define HOOK_hipGraphAddEventRecordNode ~, , NODE; hook_node_event(&c, r, &n, EVENT_EVENT_RECORD, event)
+#define HOOK_hipGraphAddEventWaitNode   ~, , NODE; hook_node_event(&c, r, &n, EVENT_EVENT_WAIT, event)
 
 /* clang-format on */
 

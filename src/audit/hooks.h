@@ -151,11 +151,23 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
 struct hook_sync hook_sync_device(struct call *c);
 void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s);
 
+/* When the runtime last took work, for whatever stream; 0: never, or nobody observes. */
+uint64_t hook_last_queued(void);
+
+/* What a query says that got r from the runtime: that, or, as if the work took longer, "not ready".
+ */
+hipError_t hook_stream_answer(const struct call *c, hipError_t r, const struct order_stream *s);
+hipError_t hook_event_answer(const struct call *c, hipError_t r, hipEvent_t event);
+
 void hook_event_created(struct call *c, hipError_t r, const hipEvent_t *event, unsigned flags);
 void hook_event_destroy(struct call *c, hipEvent_t event);
 uint64_t hook_event_record(struct call *c, hipEvent_t event, struct order_stream *s);
 void hook_event_recorded(struct call *c, hipError_t r, hipEvent_t event, struct order_stream *s,
                          uint64_t mark);
+/* A launch that records events of its own: with start before it begins, with stop when it is over.
+ */
+void hook_event_beside(const struct call *c, hipError_t r, hipEvent_t event,
+                       struct order_stream *s);
 void hook_event_wait(struct call *c, hipEvent_t event, struct order_stream *s);
 void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct order_stream *s);
 void hook_event_sync(struct call *c, hipEvent_t event, unsigned wait);
@@ -223,6 +235,9 @@ static inline struct hook_node hook_node(const hipGraphNode_t *node, hipGraph_t 
     return (struct hook_node){ node, graph, needs, count };
 }
 void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n);
+/* kind: what it does with the event. */
+void hook_node_event(struct call *c, hipError_t r, const struct hook_node *n, enum event_kind kind,
+                     hipEvent_t event);
 void hook_node_child(struct call *c, hipError_t r, const struct hook_node *n, const void *child);
 void hook_node_kernel(struct call *c, hipError_t r, const struct hook_node *n,
                       const hipKernelNodeParams *p);

@@ -147,6 +147,17 @@ void hook_node_plain(struct call *c, hipError_t r, const struct hook_node *n) {
         record_node(c, r, n, 0);
 }
 
+void hook_node_event(struct call *c, hipError_t r, const struct hook_node *n, enum event_kind kind,
+                     hipEvent_t event) {
+    if (!call_is_recorded())
+        return;
+    record_node(c, r, n, 0);
+    struct event ev = node_event(c, kind, 0, r);
+    ev.dst = bits(event);
+    ev.src = EVENT_NO_SEQ; /* which record a wait is for is known when the graph is launched */
+    record_event(audit.writer, &ev);
+}
+
 void hook_node_child(struct call *c, hipError_t r, const struct hook_node *n, const void *child) {
     if (audit.host && r == hipSuccess)
         graph_uses_copy(child, n->graph);

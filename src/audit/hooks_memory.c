@@ -122,6 +122,7 @@ static struct hook_free free_begin(struct call *c, const void *ptr, struct order
 }
 
 struct hook_free hook_free(struct call *c, const void *ptr) {
+    order_note_wait();
     return free_begin(c, ptr, NULL);
 }
 

@@ -52,6 +52,24 @@ static void tell_done(const struct call *c, hipError_t r) {
         audit.host->lingers(c->caller);
 }
 
+/* Who leaves work that much time before asking may expect it to be done. */
+enum { SOON_NS = 20000000 };
+
+static hipError_t withheld(const struct call *c) {
+    if (tick_now_ns() - hook_last_queued() >= SOON_NS)
+        return hipSuccess;
+    bool late = audit.host && audit.host->withholds && audit.host->withholds(c->caller);
+    return late ? hipErrorNotReady : hipSuccess;
+}
+
+hipError_t hook_stream_answer(const struct call *c, hipError_t r, const struct order_stream *s) {
+    return r == hipSuccess && order_is_unwaited(s) ? withheld(c) : r;
+}
+
+hipError_t hook_event_answer(const struct call *c, hipError_t r, hipEvent_t event) {
+    return r == hipSuccess && order_event_is_unwaited(order_event(event)) ? withheld(c) : r;
+}
+
 struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsigned scope) {
     struct hook_sync sync;
     bool dropped = scope == DETAIL_SCOPE_STREAM_QUERY && dropped_answer(c->caller);
@@ -134,6 +152,15 @@ void hook_event_recorded(struct call *c, hipError_t r, hipEvent_t event, struct 
     if (r == hipSuccess)
         order_event_recorded(order_event(event), s, mark, c->seq);
     call_end(c, (unsigned)r);
+}
+
+void hook_event_beside(const struct call *c, hipError_t r, hipEvent_t event,
+                       struct order_stream *s) {
+    if (!event || r != hipSuccess)
+        return;
+    struct call one = CALL_INIT(c->fn, c->caller);
+    uint64_t mark = hook_event_record(&one, event, s);
+    hook_event_recorded(&one, r, event, s, mark);
 }
 
 void hook_event_wait(struct call *c, hipEvent_t event, struct order_stream *s) {

@@ -87,13 +87,25 @@ static void keep_captured_uses(const struct call *c, const struct hook_work *w) 
     }
 }
 
+static _Atomic uint64_t last_queued;
+
+uint64_t hook_last_queued(void) {
+    return atomic_load_explicit(&last_queued, memory_order_relaxed);
+}
+
+static void note_queued(struct order_stream *s) {
+    order_submitted(s);
+    if (audit.host)
+        atomic_store_explicit(&last_queued, tick_now_ns(), memory_order_relaxed);
+}
+
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {
     if (w->leaves_nothing)
         order_note_ran(w->stream);
     if (r != hipSuccess && w->function)
         statement_refused(c, w->function, r);
     if (r == hipSuccess && !w->leaves_nothing && !order_is_capturing(w->stream)) {
-        order_submitted(w->stream);
+        note_queued(w->stream);
         if (w->host_uses)
             tell_host_uses(c, w);
     } else if (r == hipSuccess && w->host_uses && order_is_capturing(w->stream)) {
@@ -163,9 +175,16 @@ void hook_record_copy(struct call *c, const void *dst, const void *src, size_t b
     statement_tag(c);
 }
 
+/* Blocking calls wait for what is before them, and perhaps for more. */
+static void note_blocking(unsigned async) {
+    if (async == HOOK_SYNC)
+        order_note_wait();
+}
+
 struct hook_work hook_copy(struct call *c, const void *dst, const void *src, size_t bytes,
                            hipMemcpyKind kind, struct order_stream *stream, unsigned async) {
     struct hook_work w = { .stream = stream, .leaves_nothing = copy_leaves_nothing(kind, async) };
+    note_blocking(async);
     if (audit.config.d2h_audit && kind == hipMemcpyDeviceToHost)
         w.op = d2h_watch_begin(c, dst, src, bytes, stream, async != HOOK_SYNC);
     if (call_is_recorded())
@@ -191,6 +210,7 @@ static size_t rows_extent(const struct hook_rows *rows, size_t pitch, size_t sli
 struct hook_work hook_copy_rows(struct call *c, const struct hook_rows *rows, hipMemcpyKind kind,
                                 struct order_stream *stream, unsigned async) {
     struct hook_work w = { .stream = stream, .leaves_nothing = copy_leaves_nothing(kind, async) };
+    note_blocking(async);
     if (call_is_recorded()) {
         union event_slot slot[3];
         struct event ev = call_event(c, EVENT_COPY2D, ((unsigned)kind & 7) | async, stream);
@@ -294,6 +314,7 @@ static struct hook_work set_work(const void *dst, size_t bytes, struct order_str
                                  unsigned async) {
     struct hook_work w = { .stream = stream };
     uint64_t at = (uint64_t)(uintptr_t)dst;
+    note_blocking(async);
     if (audit.host && async != HOOK_SYNC && shared_bytes(at))
         hook_note_host_use(
             &w, &(struct audit_host_use){ .address = at, .bytes = bytes, .written = true });
@@ -587,7 +608,7 @@ static struct watcher *take_watcher(void) {
 }
 
 static struct watcher *watch_begin(const struct host_call *h) {
-    if (!audit.host || !audit.host->host_fn || h->queued == EVENT_NO_SEQ)
+    if (!audit.host || !audit.host->waited || h->queued == EVENT_NO_SEQ)
         return NULL;
     struct watcher *w = take_watcher();
     struct watching all = { .use = { .written = true,
@@ -609,6 +630,7 @@ static void watch_end(struct watcher *w) {
 
 static struct watcher *host_fn_begins(const struct host_call *h) {
     record_host(h, EVENT_HOST_FN_BEGIN);
+    order_note_wait();
     struct watcher *w = watch_begin(h);
     tell_host_fn(true);
     return w;

@@ -201,9 +201,21 @@ void order_note_ran(struct order_stream *s) {
     record_event(audit.writer, &ev);
 }
 
+_Atomic uint64_t order_waits;
+
+static bool none_waited_since(uint64_t waits) {
+    return atomic_load_explicit(&order_waits, memory_order_relaxed) == waits;
+}
+
+bool order_is_unwaited(const struct order_stream *s) {
+    return s && !order_is_capturing(s) && order_is_busy(s) &&
+           none_waited_since(atomic_load_explicit(&s->waits, memory_order_relaxed));
+}
+
 void order_prove(struct order_stream *s, uint64_t mark) {
     if (!s)
         return;
+    order_note_wait();
     uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed);
     while (done < mark && !atomic_compare_exchange_weak_explicit(
                               &s->done, &done, mark, memory_order_release, memory_order_relaxed))
@@ -251,6 +263,8 @@ struct order_event order_event_read(struct order_event *ev) {
     copy.mark = ev->mark;
     copy.seq = ev->seq;
     copy.capture = ev->capture;
+    copy.unwaited = ev->unwaited;
+    copy.waits = ev->waits;
     spin_unlock(&ev->lock);
     return copy;
 }
@@ -264,7 +278,14 @@ void order_event_recorded(struct order_event *ev, struct order_stream *s, uint64
     ev->mark = mark;
     ev->seq = seq;
     ev->capture = atomic_load(&s->capture);
+    ev->unwaited = order_is_unwaited(s);
+    ev->waits = atomic_load_explicit(&order_waits, memory_order_relaxed);
     spin_unlock(&ev->lock);
+}
+
+bool order_event_is_unwaited(struct order_event *ev) {
+    struct order_event known = order_event_read(ev);
+    return known.stream && !known.capture && known.unwaited && none_waited_since(known.waits);
 }
 
 void order_event_done(struct order_event *ev) {

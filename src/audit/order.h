@@ -36,6 +36,7 @@ struct order_stream {
     _Atomic bool live;
     _Atomic bool orphan; /* per-thread: its thread has ended, another may take it over when idle */
     _Atomic uint64_t submitted, done;
+    _Atomic uint64_t waits;       /* order_waits when it was last given work */
     _Atomic uint32_t capture;     /* number of the capture it takes part in, 0: none */
     uint64_t capture_seq;         /* of the event that began it */
     _Atomic uint32_t record_id;   /* in the recording, 0: not defined yet */
@@ -66,10 +67,19 @@ bool order_is_destroyed(hipStream_t handle);
 /* hipDeviceReset: no stream or event of the device is left, nor any work. */
 void order_device_reset(int device);
 
+/* Counts calls that may have waited for any work, of whatever stream. */
+extern _Atomic uint64_t order_waits;
+static inline void order_note_wait(void) {
+    atomic_fetch_add_explicit(&order_waits, 1, memory_order_relaxed);
+}
+
 /* The runtime took an operation. */
 static inline void order_submitted(struct order_stream *s) {
-    if (s)
-        atomic_fetch_add_explicit(&s->submitted, 1, memory_order_release);
+    if (!s)
+        return;
+    atomic_fetch_add_explicit(&s->submitted, 1, memory_order_release);
+    atomic_store_explicit(&s->waits, atomic_load_explicit(&order_waits, memory_order_relaxed),
+                          memory_order_relaxed);
 }
 
 /* What a synchronisation that starts now will prove, and that it has. */
@@ -84,6 +94,10 @@ static inline bool order_is_busy(const struct order_stream *s) {
     return done != order_mark(s);
 }
 
+/* Busy, and nothing at all has been waited for since its last operation was submitted: nobody can
+ * know that it is done. */
+bool order_is_unwaited(const struct order_stream *s);
+
 /* Records how many launches of s the software device is done with, if that has changed. */
 void order_note_ran(struct order_stream *s);
 
@@ -97,6 +111,8 @@ struct order_event {
     uint64_t mark;               /* what it stands for */
     uint64_t seq;                /* of its event in the recording, or RECORD_NONE */
     uint32_t capture;            /* recorded into this capture, 0: none */
+    bool unwaited;               /* order_is_unwaited() of the stream at that time */
+    uint64_t waits;              /* order_waits at that time */
 };
 
 /* What is known about an event; made if need be. NULL without memory. */
@@ -105,6 +121,8 @@ struct order_event *order_event(hipEvent_t handle);
 struct order_event order_event_read(struct order_event *ev);
 void order_event_recorded(struct order_event *ev, struct order_stream *s, uint64_t mark,
                           uint64_t seq);
+/* Nobody can know that the event has happened. */
+bool order_event_is_unwaited(struct order_event *ev);
 /* The host knows that the event has happened. */
 void order_event_done(struct order_event *ev);
 

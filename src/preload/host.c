@@ -109,6 +109,10 @@ static void captured(const struct audit_host_use *use) {
     keep(&kept_use);
 }
 
+static void host_fn(bool begins) {
+    preload_me.host_fn = begins;
+}
+
 /* Forgets finished copies and finds the bounds anew. */
 static void forget_finished(void) {
     uint64_t low = UINT64_MAX, high = 0;
@@ -286,7 +290,12 @@ PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flag
 
 void host_start(void) {
     static const struct audit_host_observer plain = {
-        .queued = queued, .captured = captured, .lingers = threads_linger, .returned = returned
+        .queued = queued,
+        .captured = captured,
+        .lingers = threads_linger,
+        .host_fn = host_fn,
+        .withholds = threads_withhold,
+        .returned = returned,
     };
     static const struct audit_host_observer watching = {
         .queued = queued,
@@ -294,6 +303,7 @@ void host_start(void) {
         .waited = watch_release_finished,
         .waits = watch_waits,
         .lingers = threads_linger,
+        .withholds = threads_withhold,
         .host_fn = watch_host_fn,
         .returned = returned,
     };

@@ -110,6 +110,8 @@ PRELOAD_PLAIN static inline bool preload_is_ready(void) {
 
 /* True if the address is in the HIP runtime, a library it stands on, or this library. */
 bool preload_is_internal(const void *address);
+/* This library's own. */
+bool preload_is_own(const void *address);
 
 /* True while names asked from a HIP runtime are to be answered with audited functions. */
 bool preload_is_wanted(void);

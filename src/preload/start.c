@@ -38,7 +38,7 @@ struct range {
     uintptr_t base, size;
 };
 enum { RANGE_MAX = 16 };
-static struct range internal[RANGE_MAX];
+static struct range internal[RANGE_MAX], own_range;
 static _Atomic unsigned internal_count;
 
 static struct range object_range(const struct dl_phdr_info *object) {
@@ -74,6 +74,8 @@ static int note_internal(struct dl_phdr_info *object, size_t size, void *user) {
     bool own = (uintptr_t)note_internal - r.base < r.size; /* this library */
     if ((own || is_runtime_file(object->dlpi_name)) && *count < RANGE_MAX)
         internal[(*count)++] = r;
+    if (own)
+        own_range = r;
     return 0;
 }
 
@@ -83,6 +85,10 @@ bool preload_is_internal(const void *address) {
         if ((uintptr_t)address - internal[i].base < internal[i].size)
             return true;
     return false;
+}
+
+bool preload_is_own(const void *address) {
+    return (uintptr_t)address - own_range.base < own_range.size;
 }
 
 struct find_range {

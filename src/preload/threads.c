@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tick.h"
 #include "preload/host.h"
 #include "preload/next.h"
 #include "preload/preload.h"
@@ -79,12 +80,18 @@ static bool has_heard(const void *address, uint64_t releases) {
     return h->address == address && h->releases == releases;
 }
 
+/* Locks of the HIP runtime are its own business. A host function of the program's may end in a jump
+ * to pthread_mutex_unlock(): that call returns to this library, which ran the function. */
+static bool is_foreign(const void *caller) {
+    return preload_is_internal(caller) && !(preload_me.host_fn && preload_is_own(caller));
+}
+
 static void release_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];
     if (t->address == address && t->news == preload_me.news)
         return;
-    if (preload_is_internal(caller))
+    if (is_foreign(caller))
         return;
     *t = (struct told){ address, preload_me.news };
     emit(EVENT_HOST_RELEASE, (uint64_t)(uintptr_t)address, caller);
@@ -100,7 +107,7 @@ static void acquire_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];
     uint64_t releases = atomic_load_explicit(&o->releases, memory_order_relaxed);
-    if (has_heard(address, releases) || preload_is_internal(caller))
+    if (has_heard(address, releases) || is_foreign(caller))
         return;
     heard[hash(address) % TOLD] = (struct heard){ address, releases };
     emit(EVENT_HOST_ACQUIRE, (uint64_t)(uintptr_t)address, caller);
@@ -397,6 +404,44 @@ void threads_linger(const void *caller) {
     const struct timespec pause = { 0, LINGER_NS };
     (void)nanosleep(&pause, NULL);
     errno = saved;
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+/* A program that goes on whatever a query answers, or that gives up asking after a few times, shows
+ * its bug only if the work takes longer than that; a program that asks until it is told that the
+ * work is done does not mind. So the first queries of a place that find work done say "not ready"
+ * for a while, as if it took that much longer: docs/adr/0082-queries-that-answer-late.md. */
+enum { LATE_NS = 2000000, LATE_TRIES = 1000, LATE_PLACES = 64, LATE_EACH = 4, LATE_ALL = 96 };
+
+struct late {
+    _Atomic uint64_t since; /* 0: not now */
+    _Atomic unsigned tries, times;
+};
+
+/* Two threads at one place may both begin: then it ends sooner. */
+static bool late_begins(struct late *place, uint64_t now) {
+    static _Atomic unsigned all;
+    if (atomic_load(&place->times) >= LATE_EACH || atomic_fetch_add(&all, 1) >= LATE_ALL)
+        return false;
+    atomic_fetch_add(&place->times, 1);
+    atomic_store(&place->tries, 0);
+    atomic_store(&place->since, now);
+    return true;
+}
+
+bool threads_withhold(const void *caller) {
+    static struct late places[LATE_PLACES];
+    struct late *place = &places[hash(caller) % LATE_PLACES];
+    if (preload_me.runtime || !preload_is_recording())
+        return false;
+    uint64_t now = tick_now_ns(), since = atomic_load(&place->since);
+    if (!since)
+        return late_begins(place, now);
+    if (atomic_fetch_add(&place->tries, 1) < LATE_TRIES && now - since < LATE_NS)
+        return true;
+    atomic_store(&place->since, 0);
+    return false;
 }
 
 /* ---- futexes of the program's own ------------------------------------------------------------ */

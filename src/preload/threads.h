@@ -3,6 +3,7 @@
 #ifndef PRELOAD_THREADS_H
 #define PRELOAD_THREADS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Around a futex system call of the program's, which was made by the C library's syscall(). */
@@ -19,5 +20,9 @@ void pipes_after_read(int fd, const void *caller);
 
 /* A HIP call that waited for work is about to return to the caller. */
 void threads_linger(const void *caller);
+
+/* A query of the caller's found that work is done, which nobody has waited for yet: should it be
+ * told "not ready" once more? */
+bool threads_withhold(const void *caller);
 
 #endif

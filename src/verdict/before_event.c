@@ -59,10 +59,35 @@ static void on_wait(struct replay *r, const struct reader_event *e, struct threa
     before_changed(r, s);
 }
 
+bool before_on_event_node(struct replay *r, const struct reader_event *e, bool changed,
+                          struct space *s, struct vclock *clock) {
+    bool records = e->event.kind == EVENT_EVENT_RECORD;
+    if (!records && e->event.kind != EVENT_EVENT_WAIT)
+        return false;
+    struct event_state *ev = table_find(&s->events, e->event.dst);
+    if (!ev && records)
+        ev = new_event(r, s, e->event.dst);
+    if (changed || !ev) {
+        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_EVENTS);
+        return true;
+    }
+    if (records) {
+        ev->record = e->seq;
+        ev->capture = NULL;
+    }
+    if (records ? !vclock_copy(&ev->clock, clock) : !vclock_join(clock, &ev->clock))
+        r->no_memory = true;
+    return true;
+}
+
 void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *space = t->space;
     if (!before_succeeded(&e->event))
         return;
+    if (event_is_captured(&e->event) && !e->event.stream) {
+        graph_set_node(t, e->seq); /* it happens when the graph is launched */
+        return;
+    }
     switch (e->event.kind) {
     case EVENT_EVENT_CREATE:
         before_free_event(table_remove(&space->events, e->event.dst));

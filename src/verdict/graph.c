@@ -228,17 +228,23 @@ static void capture_op(struct replay *r, struct stream *s, uint64_t seq) {
         r->no_memory = true;
 }
 
+void graph_set_node(struct thread *t, uint64_t seq) {
+    if (!t->node_graph || t->node >= t->node_graph->count)
+        return;
+    struct node *n = &t->node_graph->nodes[t->node];
+    n->seq = seq;
+    n->gone = EVENT_NO_SEQ;
+    n->changed = false;
+    t->node_graph = NULL;
+}
+
 void graph_add_op(struct replay *r, const struct op *op, struct thread *t) {
     if (op->stream) {
         struct stream *s = before_stream(r, op->stream, t);
         if (s)
             capture_op(r, s, op->seq);
-    } else if (t->node_graph && t->node < t->node_graph->count) {
-        struct node *n = &t->node_graph->nodes[t->node];
-        n->seq = op->seq;
-        n->gone = EVENT_NO_SEQ;
-        n->changed = false;
-        t->node_graph = NULL;
+    } else {
+        graph_set_node(t, op->seq);
     }
 }
 
@@ -253,8 +259,6 @@ static void on_node(struct replay *r, const struct reader_event *e, struct threa
     t->node_opaque = g->opaque;
     if (fn == HIP_FN_hipGraphAddChildGraphNode)
         g->opaque = true; /* until the event after it has said of what */
-    if (fn == HIP_FN_hipGraphAddEventRecordNode || fn == HIP_FN_hipGraphAddEventWaitNode)
-        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_EVENTS);
     bool ok = add_node(g, e->event.src, EVENT_NO_SEQ) != NULL;
     uint64_t told = 0;
     for (unsigned i = 0; i < e->extras; i++) {
@@ -519,6 +523,8 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
     if (n->seq != EVENT_NO_SEQ && reader_event(r->r, n->seq, e)) {
         if (e->event.kind == EVENT_HOST_FN) {
             host_fn_queued(r, t->space, n->seq, lane, clock);
+        } else if (before_on_event_node(r, e, n->changed, t->space, clock)) {
+            ; /* it orders, and touches nothing */
         } else if (op_read(r, e, op)) {
             op->launch = launch->seq;
             op->t_ns = launch->event.t_ns;

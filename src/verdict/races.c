@@ -61,14 +61,67 @@ static void check_exact(struct race *x) {
 
 /* ---- launches about which nothing is known --------------------------------------------------- */
 
+/* Is operation `number` of lane `other` in no order with one of `lane` that comes after clock? */
+static bool is_beside(struct replay *r, struct thread *t, uint32_t lane, struct vclock *clock,
+                      uint32_t other, uint32_t number) {
+    return other != lane && !vclock_covers(clock, other, number) &&
+           !before_by_time(r, t, clock, other, number);
+}
+
 static void beside_unknown(struct replay *r, struct thread *t, uint32_t lane,
                            struct vclock *clock) {
     struct space *s = t->space;
     for (unsigned i = 0; i < s->unknown_count && !r->unknown_beside; i++)
-        if (s->unknown[i].lane != lane &&
-            !vclock_covers(clock, s->unknown[i].lane, s->unknown[i].number) &&
-            !before_by_time(r, t, clock, s->unknown[i].lane, s->unknown[i].number))
+        if (is_beside(r, t, lane, clock, s->unknown[i].lane, s->unknown[i].number))
             r->unknown_beside = true;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+static void array_unclear(struct replay *r, uint64_t seq, uint32_t lane, uint32_t number) {
+    const struct lane *l = &r->lanes[lane];
+    if (number && number <= l->last && !r->unclear)
+        findings_unclear(r, HYPOTHESIS_STREAM_UNSYNCED,
+                         SAY(&r->words, UNCLEAR_ARRAY,
+                             A_SENTENCE(findings_event(r, l->seqs[number - 1])),
+                             A_SENTENCE(findings_event(r, seq))));
+}
+
+static bool uses_array(const struct op *op, struct space *s) {
+    for (unsigned i = 0; i < op->count; i++) {
+        const struct block *b = space_at(s, op->use[i].start);
+        if (b && b->family == DETAIL_FAMILY_ARRAY)
+            return true;
+    }
+    return false;
+}
+
+static void keep_array_use(struct space *s, uint32_t lane, uint32_t number) {
+    unsigned at = 0;
+    while (at < s->array_uses && s->array_use[at].lane != lane)
+        at++;
+    if (at == SPACE_UNKNOWNS)
+        return;
+    s->array_use[at].lane = lane;
+    s->array_use[at].number = number;
+    s->array_uses += at == s->array_uses;
+}
+
+/* Where an array has its memory is not recorded: a kernel that reads it, by a texture, touches
+ * memory that is nobody's. With a copy of an array beside it, the two may race. */
+static void check_arrays(struct race *x) {
+    struct replay *r = x->r;
+    struct space *s = x->t->space;
+    uint32_t lane = x->me.lane;
+    for (unsigned i = 0; x->op->strays && i < s->array_uses; i++)
+        if (is_beside(r, x->t, lane, x->clock, s->array_use[i].lane, s->array_use[i].number))
+            array_unclear(r, x->op->seq, s->array_use[i].lane, s->array_use[i].number);
+    if (!uses_array(x->op, s))
+        return;
+    for (unsigned i = 0; i < s->unknown_count; i++)
+        if (is_beside(r, x->t, lane, x->clock, s->unknown[i].lane, s->unknown[i].number))
+            array_unclear(r, x->op->seq, s->unknown[i].lane, s->unknown[i].number);
+    keep_array_use(s, lane, x->me.number);
 }
 
 /* A launch may go anywhere: where it goes is unknown, or it may find pointers in memory. Was there
@@ -141,6 +194,7 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
     overlap_check(r, op, t);
     values_on_access(r, t, op->launch != EVENT_NO_SEQ ? op->launch : op->seq);
     host_fn_note_op(r, t->space, op, &x.me, clock);
+    check_arrays(&x);
     if (t->space->unknown_count)
         beside_unknown(r, t, lane, clock);
     note_upload(op, t->space);

@@ -454,6 +454,10 @@ void before_on_host(struct replay *r, const struct reader_event *e, struct threa
 
 /* before_event.c */
 void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+/* A node of a graph that runs, after what clock has: does it record an event or wait for one?
+ * changed: the node was given another event since, which is not known. */
+bool before_on_event_node(struct replay *r, const struct reader_event *e, bool changed,
+                          struct space *s, struct vclock *clock);
 void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
 void before_free_event(struct event_state *ev);
 
@@ -507,6 +511,8 @@ bool values_may_order(const struct replay *r, const struct space *s, const struc
 void graph_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
 /* A captured operation. */
 void graph_add_op(struct replay *r, const struct op *op, struct thread *t);
+/* The event says what the node does that the thread has just added. */
+void graph_set_node(struct thread *t, uint64_t seq);
 /* A record or a wait that belongs to a capture; false if it does not. */
 bool graph_on_record(struct replay *r, struct stream *s, struct event_state *ev);
 bool graph_on_wait(struct replay *r, struct stream *s, struct event_state *ev);

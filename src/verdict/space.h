@@ -115,6 +115,10 @@ struct space {
         uint32_t lane, number;
     } unknown[SPACE_UNKNOWNS]; /* the last such of each lane */
     unsigned unknown_count;
+    struct {
+        uint32_t lane, number;
+    } array_use[SPACE_UNKNOWNS]; /* the last copy from or to an array of each lane */
+    unsigned array_uses;
     /* Called before what is kept in block->use goes. */
     void (*settle)(struct space *s, struct block *b, void *user);
     void *user;
