@@ -13,10 +13,11 @@ if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
     [ -e "$libraries/oclc_isa_version_940.bc" ]; then
     cp -r "$libraries" bitcode
     cp bitcode/oclc_isa_version_940.bc bitcode/oclc_isa_version_942.bc
-    # build PROGRAM FLAG...: the last flag but its dash is the end of its name
+    # build PROGRAM FLAG...: the last flag is the end of its name, a dash for "="
     build() {
+        local name=$1${*: -1}
         clang-19 -x hip -w -DGFX942 --offload-arch=gfx942 "--rocm-device-lib-path=$PWD/bitcode" --rocm-path=/usr \
-            "$sources/$1.hip" -o "$1${*: -1}" "${@:2}" -lamdhip64 -lstdc++ -lm
+            "$sources/$1.hip" -o "${name//=/-}" "${@:2}" -lamdhip64 -lstdc++ -lm
     }
     runs() { passes env GRETA_SOFT_ARCH=gfx942 "$@"; }
     for program in tiles math calls layers matrices heap; do
@@ -27,11 +28,11 @@ if command -v clang-19 >/dev/null && command -v ld.lld-19 >/dev/null &&
     done
     for flag in -mcode-object-version=4 -mcode-object-version=5 --offload-compress; do
         check "clang-19 takes $flag" build calls -O2 "$flag"
-        check "and it runs to its own PASS" runs "./calls$flag"
+        check "and it runs to its own PASS" runs "./calls${flag//=/-}"
     done
     check "kernels whose first arguments are in registers from the start are compiled" \
         build layers -O2 -mllvm -amdgpu-kernarg-preload-count=8
-    check "and run to their PASS" runs ./layers-amdgpu-kernarg-preload-count=8
+    check "and run to their PASS" runs ./layers-amdgpu-kernarg-preload-count-8
 else
     skip "programs for gfx942" "there is no clang-19 with device libraries"
 fi

@@ -15,7 +15,7 @@ __global__ void brief(int *out) {
 int main(int argc, char **argv) {
     Buffer<int> flag(std::vector<int>(1, argc > 1)), out(64);
     if (argc > 1 && !std::strcmp(argv[1], "many"))
-        brief<<<0x7fffffff, 64>>>(out.device);
+        brief<<<0x7fffffff, 1>>>(out.device); // 2^32 threads would be refused
     else
         waits<<<2, 64>>>(flag.device, out.device);
     hipError_t r = hipDeviceSynchronize();
