@@ -118,12 +118,16 @@ static void short_pieces_here_and_there_are_not_measured(void **state) {
     assert_int_equal(pieces_until_chosen(WAY_LEAST / 4, 64, 10000), -1);
 }
 
-static void ways_take_turns(void **state) {
+static void ways_take_turns_of_several_stretches(void **state) {
     bool none = false, far = false, near = false, pair = false, narrow = false;
+    struct way first;
     (void)state;
-    for (int i = 0; i < possible_ways(); i++) {
+    for (int i = 0; i < possible_ways() * WAY_ROW; i++) {
         struct way way = way_begin(TYPE, tokens, (const char *)&TYPE + i, WAY_LEAST);
         way_end();
+        if (i % WAY_ROW == 0)
+            first = way;
+        assert_memory_equal(&way, &first, sizeof way);
         none |= !way.ahead.far && !way.ahead.near;
         far |= way.ahead.far == 12288;
         near |= way.ahead.near == 2048;
@@ -185,7 +189,7 @@ static void spoil(const char *words) {
 }
 
 static void spoilt_files_are_measured_again(void **state) {
-    static const char *const files[] = { "", "greta ways 3: other, avx2\\nQ4_K 1 far\\n",
+    static const char *const files[] = { "", "greta ways 4: other, avx2\\nQ4_K 1 far\\n",
                                          "\\377\\377", "Q4_K 1 far\\n" };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -216,7 +220,7 @@ int main(void) {
         cmocka_unit_test_setup(long_pieces_are_a_trial_each, fresh_folder),
         cmocka_unit_test_setup(short_pieces_in_a_row_are_measured_together, fresh_folder),
         cmocka_unit_test_setup(short_pieces_here_and_there_are_not_measured, fresh_folder),
-        cmocka_unit_test_setup(ways_take_turns, fresh_folder),
+        cmocka_unit_test_setup(ways_take_turns_of_several_stretches, fresh_folder),
         cmocka_unit_test_setup(floats_have_ways_of_their_own_for_one_token, fresh_folder),
         cmocka_unit_test_setup(what_the_processor_lacks_is_never_chosen, fresh_folder),
         cmocka_unit_test_setup(choice_is_read_again, fresh_folder),

@@ -87,7 +87,7 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta ways 3: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta ways 4: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
@@ -243,7 +243,7 @@ static _Thread_local struct {
 /* Some way is always possible. */
 static enum way_id next_way(struct choice *c, enum tensor_type type, size_t tokens) {
     for (;;) {
-        enum way_id way = (enum way_id)(atomic_fetch_add(&c->turn, 1) % WAY_COUNT);
+        enum way_id way = (enum way_id)(atomic_fetch_add(&c->turn, 1) / WAY_ROW % WAY_COUNT);
         if (way_is_possible(way, type, tokens))
             return way;
     }

@@ -11,7 +11,9 @@
  * instruction set.
  *
  * Work arrives in pieces that are too short to measure. A thread that is handed one piece after the
- * other, as they lie in memory, measures them as one stretch.
+ * other, as they lie in memory, measures them as one stretch. A way is tried on WAY_ROW stretches
+ * in a row, by all threads: most of them begin with what the same way has fetched, and what it
+ * takes from other threads is part of what it costs.
  *
  * Thread-safe. */
 #ifndef KERNELS_CPU_WAY_H
@@ -45,9 +47,14 @@ struct way {
 };
 
 /* A stretch has at least WAY_LEAST bytes. All trials of a type and number of tokens together read
- * no more than WAY_COUNT * WAY_TRIALS * WAY_LEAST bytes, 22 MB: two milliseconds or less for one
+ * no more than WAY_COUNT * WAY_TRIALS * WAY_LEAST bytes, 100 MB: three milliseconds or less for one
  * token, and some twentieth of a prompt. */
-enum { WAY_TRIALS = 15, WAY_LEAST = 128 << 10, WAY_PANELS = 4 /* of a pass, at most */ };
+enum {
+    WAY_TRIALS = 32,
+    WAY_ROW = 16,
+    WAY_LEAST = 128 << 10,
+    WAY_PANELS = 4 /* of a pass, at most */
+};
 
 /* How many kinds of numbers of tokens there are, and the largest number of a kind; of the last one,
  * which has no end, the smallest. */
