@@ -53,7 +53,7 @@ static void tell_done(const struct call *c, hipError_t r) {
 }
 
 /* Who leaves work that much time before asking may expect it to be done. */
-enum { SOON_NS = 20000000 };
+enum { SOON_NS = 250000000 };
 
 static hipError_t withheld(const struct call *c) {
     if (tick_now_ns() - hook_last_queued() >= SOON_NS)
