@@ -67,6 +67,18 @@ static void find_build_id(char *out, const struct dl_find_object *o) {
     }
 }
 
+/* A library that was opened by a relative name, as seen from here: who reads the recording may be
+ * elsewhere. Where no such file is, for the program has gone to another folder since, its name. */
+static const char *absolute(char out[PATH_MAX], const char *name) {
+    size_t length = strlen(name);
+    if (!getcwd(out, PATH_MAX) || strlen(out) + length + 2 > PATH_MAX)
+        return name;
+    size_t here = strlen(out);
+    out[here] = '/';
+    memcpy(out + here + 1, name, length + 1);
+    return access(out, R_OK) == 0 ? out : name;
+}
+
 /* The string number of the module's path, after defining the module if it is new. */
 static uint32_t module_path(writer *w, const struct dl_find_object *o) {
     struct module_key key = { .image = w->image, .base = (uintptr_t)o->dlfo_map_start };
@@ -76,6 +88,8 @@ static uint32_t module_path(writer *w, const struct dl_find_object *o) {
     /* The program itself has no name there. */
     if ((!name || !name[0]) && readlink("/proc/self/exe", own, sizeof own - 1) > 0)
         name = own;
+    if (name && name[0] && name[0] != '/')
+        name = absolute(own, name);
     uint32_t path = record_string(w, name);
     if (!intern_find(w, DEFINITION_MODULE, hash, &key, sizeof key)) {
         find_build_id(build_id, o);

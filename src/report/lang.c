@@ -90,6 +90,17 @@ const char *lang_advice(enum lang lang, const struct verdict_finding *f) {
     return hypothesis_words(lang, f->hypothesis)->advice;
 }
 
+const char *lang_block_made(enum lang lang, const struct verdict_block *b) {
+    return lang_text(lang, b->family == DETAIL_FAMILY_REGISTERED ? LANG_BLOCK_REGISTERED
+                           : b->family == DETAIL_FAMILY_SYMBOL   ? LANG_BLOCK_VARIABLE
+                                                                 : LANG_BLOCK_ALLOC);
+}
+
+const char *lang_block_gone(enum lang lang, const struct verdict_block *b) {
+    return lang_text(lang, b->family == DETAIL_FAMILY_REGISTERED ? LANG_BLOCK_UNREGISTERED
+                                                                 : LANG_BLOCK_FREE);
+}
+
 void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *numbers,
                 unsigned count) {
     struct sentence_value values[16];

@@ -37,6 +37,10 @@ const char *lang_advice(enum lang lang, const struct verdict_finding *f);
 /* "reads", "allocates". */
 const char *lang_access(enum lang lang, enum verdict_access access);
 
+/* How a block came about and how it ended: "allocated by event", "unregistered by event". */
+const char *lang_block_made(enum lang lang, const struct verdict_block *b);
+const char *lang_block_gone(enum lang lang, const struct verdict_block *b);
+
 /* Writes a sentence whose values are all numbers, in the order of sentence.def. */
 void lang_count(FILE *out, enum lang lang, enum sentence_id id, const uint64_t *numbers,
                 unsigned count);

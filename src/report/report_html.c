@@ -288,20 +288,24 @@ static void put_evidence(const struct page *p, const uint64_t *events, size_t co
         fprintf(out, " … (+%zu)", count - 12);
 }
 
+/* An event and its place, where that is known. */
+static void put_origin(const struct page *p, uint64_t event, const char *site) {
+    put_event(p->out, event);
+    if (strcmp(site, "-") != 0) {
+        fprintf(p->out, " %s ", lang_text(p->lang, LANG_IN));
+        put_tag(p->out, "code", site);
+    }
+}
+
 static void put_block(const struct page *p, const struct verdict_block *b) {
     FILE *out = p->out;
     char bytes[32];
     fprintf(out, "<p>%s <code>0x%" PRIx64 "</code>, %s, %s ", lang_text(p->lang, LANG_BLOCK),
-            b->base, sentence_bytes(b->bytes, bytes, sizeof bytes),
-            lang_text(p->lang, LANG_BLOCK_ALLOC));
-    put_event(out, b->alloc);
-    fprintf(out, " %s ", lang_text(p->lang, LANG_IN));
-    put_tag(out, "code", b->alloc_site);
+            b->base, sentence_bytes(b->bytes, bytes, sizeof bytes), lang_block_made(p->lang, b));
+    put_origin(p, b->alloc, b->alloc_site);
     if (b->free != EVENT_NO_SEQ) {
-        fprintf(out, ", %s ", lang_text(p->lang, LANG_BLOCK_FREE));
-        put_event(out, b->free);
-        fprintf(out, " %s ", lang_text(p->lang, LANG_IN));
-        put_tag(out, "code", b->free_site);
+        fprintf(out, ", %s ", lang_block_gone(p->lang, b));
+        put_origin(p, b->free, b->free_site);
     }
     if (b->tensor) {
         fprintf(out, "; %s ", word(p, "tensor"));

@@ -415,19 +415,24 @@ static void coverage(const struct page *p) {
     putc('\n', out);
 }
 
+/* An event and its place, where that is known. */
+static void origin(const struct page *p, uint64_t event, const char *site) {
+    event_number(p, event);
+    if (strcmp(site, "-") != 0) {
+        fprintf(p->out, " %s ", text(p, LANG_IN));
+        md_code(p->out, site);
+    }
+}
+
 static void block_line(const struct page *p, const struct verdict_block *b) {
     FILE *out = p->out;
     char bytes[32];
     fprintf(out, "\n%s `0x%" PRIx64 "`, %s, %s ", text(p, LANG_BLOCK), b->base,
-            sentence_bytes(b->bytes, bytes, sizeof bytes), text(p, LANG_BLOCK_ALLOC));
-    event_number(p, b->alloc);
-    fprintf(out, " %s ", text(p, LANG_IN));
-    md_code(out, b->alloc_site);
+            sentence_bytes(b->bytes, bytes, sizeof bytes), lang_block_made(p->lang, b));
+    origin(p, b->alloc, b->alloc_site);
     if (b->free != EVENT_NO_SEQ) {
-        fprintf(out, ", %s ", text(p, LANG_BLOCK_FREE));
-        event_number(p, b->free);
-        fprintf(out, " %s ", text(p, LANG_IN));
-        md_code(out, b->free_site);
+        fprintf(out, ", %s ", lang_block_gone(p->lang, b));
+        origin(p, b->free, b->free_site);
     }
     if (b->tensor) {
         fprintf(out, "; %s ", text(p, LANG_TENSOR));
@@ -531,8 +536,7 @@ static void evidence(const struct page *p) {
         finding(p, &v->findings[i], i + 1);
     if (v->finding_count - shown + v->findings_left_out) {
         putc('\n', p->out);
-        fprintf(p->out, text(p, LANG_LEFT_OUT),
-                (uint64_t)(v->finding_count - shown) + v->findings_left_out);
+        LANG_COUNTS(p->out, p->lang, LEFT_OUT, v->finding_count - shown + v->findings_left_out);
         putc('\n', p->out);
     }
     coverage(p);

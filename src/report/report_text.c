@@ -112,6 +112,15 @@ static void put_actor(const struct text *t, const char *role, const struct verdi
     put_stack(t, "call stack", &a->stack);
 }
 
+/* ", allocated by event 4 at main (a.c:12)"; no place where none is known. */
+static void put_origin(const struct text *t, const char *how, uint64_t event, const char *site) {
+    fprintf(t->out, ", %s %" PRIu64, how, event);
+    if (strcmp(site, "-") != 0) {
+        fprintf(t->out, " %s ", word(t, LANG_AT));
+        put(t, site);
+    }
+}
+
 static void put_block(const struct text *t, const struct verdict_block *b) {
     char bytes[32];
     fprintf(t->out, "  %-10s 0x%" PRIx64 ", %s", word(t, LANG_TEXT_MEMORY), b->base,
@@ -120,16 +129,10 @@ static void put_block(const struct text *t, const struct verdict_block *b) {
         fprintf(t->out, ", %s ", word(t, LANG_TEXT_TENSOR));
         put(t, b->tensor);
     }
-    if (b->alloc != EVENT_NO_SEQ) {
-        fprintf(t->out, ", %s %" PRIu64 " %s ", word(t, LANG_BLOCK_ALLOC), b->alloc,
-                word(t, LANG_AT));
-        put(t, b->alloc_site);
-    }
-    if (b->free != EVENT_NO_SEQ) {
-        fprintf(t->out, ", %s %" PRIu64 " %s ", word(t, LANG_BLOCK_FREE), b->free,
-                word(t, LANG_AT));
-        put(t, b->free_site);
-    }
+    if (b->alloc != EVENT_NO_SEQ)
+        put_origin(t, lang_block_made(t->o->lang, b), b->alloc, b->alloc_site);
+    if (b->free != EVENT_NO_SEQ)
+        put_origin(t, lang_block_gone(t->o->lang, b), b->free, b->free_site);
     putc('\n', t->out);
     put_stack(t, "allocated from", &b->alloc_stack);
     put_stack(t, "freed from", &b->free_stack);

@@ -16,18 +16,23 @@ enum { PAGE_BITS = 12, NEAR_LEAST = 64 << 10 };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static struct sentence_value verb(const struct use *u) {
-    return A_SENTENCE(sentence_plain(u->access == USE_READ    ? SENTENCE_READS
-                                     : u->access == USE_WRITE ? SENTENCE_WRITES
-                                                              : SENTENCE_USES));
+/* "reads"; "was to read" of a call that was refused. */
+static struct sentence_value verb(const struct use *u, bool refused) {
+    if (u->access == USE_READ)
+        return A_SENTENCE(sentence_plain(refused ? SENTENCE_WAS_TO_READ : SENTENCE_READS));
+    if (u->access == USE_WRITE)
+        return A_SENTENCE(sentence_plain(refused ? SENTENCE_WAS_TO_WRITE : SENTENCE_WRITES));
+    return A_SENTENCE(sentence_plain(refused ? SENTENCE_WAS_TO_USE : SENTENCE_USES));
 }
 
-/* "a block of 4 KiB", "tensor logits (4 KiB)". */
+/* "a block of 4 KiB", "tensor logits (4 KiB)", "a device variable of 4 KiB". */
 static struct sentence_value target(struct replay *r, const struct space *s, const struct block *b,
                                     uint64_t address) {
     const struct space_name *n = space_name_at(s, address);
     if (n)
         return A_SENTENCE(findings_memory(r, reader_string(r->r, n->text), n->bytes));
+    if (b->family == DETAIL_FAMILY_SYMBOL)
+        return A_SENTENCE(SAY(&r->words, MEMORY_VARIABLE, A_BYTES(b->bytes)));
     return A_SENTENCE(findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes));
 }
 
@@ -88,7 +93,7 @@ static void leaves_block(struct check *c, const struct block *b, uint64_t end) {
         f.also |= 1u << HYPOTHESIS_SHAPE_MISMATCH;
     findings_set_block(c->r, &f, c->t->space, b, u->start);
     f.said =
-        SAY(a, PAST_END, c->who, verb(u),
+        SAY(a, PAST_END, c->who, verb(u, c->failed),
             end ? A_BYTES(end - u->start) : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
             A_NUMBER(u->start - b->base), target(c->r, c->t->space, b, u->start),
             end ? A_BYTES(end - block_end(b)) : A_SENTENCE(sentence_plain(SENTENCE_FAR)));
@@ -102,7 +107,7 @@ static void leaves_tensor(struct check *c, const struct block *b, const struct s
     struct found f =
         start_finding(c, shaped ? HYPOTHESIS_SHAPE_MISMATCH : HYPOTHESIS_SIZE_MISMATCH);
     findings_set_block(c->r, &f, c->t->space, b, u->start);
-    f.said = SAY(&c->r->words, PAST_TENSOR, c->who, verb(u), A_BYTES(end - u->start),
+    f.said = SAY(&c->r->words, PAST_TENSOR, c->who, verb(u, c->failed), A_BYTES(end - u->start),
                  A_NUMBER(u->start - n->at), A_NAME(reader_string(c->r->r, n->text)),
                  A_BYTES(end - n->at - n->bytes));
     enter_finding(c, &f);
@@ -183,8 +188,9 @@ static void use_after_free(struct check *c, const struct block *b) {
         f.said = SAY(a, FREED_POINTER, c->who, offset, memory, freed);
         f.len = 0;
     } else {
-        f.said = under ? SAY(a, FREED_UNDER, c->who, verb(u), bytes, offset, memory, freed)
-                       : SAY(a, FREED_BEFORE, c->who, verb(u), bytes, offset, memory, freed);
+        f.said =
+            under ? SAY(a, FREED_UNDER, c->who, verb(u, c->failed), bytes, offset, memory, freed)
+                  : SAY(a, FREED_BEFORE, c->who, verb(u, c->failed), bytes, offset, memory, freed);
     }
     enter_finding(c, &f);
 }
@@ -220,11 +226,11 @@ static void bad_offset(struct check *c, const struct block *b, uint64_t distance
     const struct sentence_value bytes = f.len ? A_BYTES(f.len)
                                               : A_SENTENCE(sentence_plain(SENTENCE_TOO_MANY_BYTES)),
                                 memory = target(c->r, c->t->space, b, b->base);
-    const struct sentence_value values[] = { c->who, verb(c->use), bytes, A_BYTES(distance),
-                                             memory };
+    const struct sentence_value values[] = { c->who, verb(c->use, c->failed), bytes,
+                                             A_BYTES(distance), memory };
     f.said =
         !before && !distance
-            ? SAY(&c->r->words, STARTS_AT_END, c->who, verb(c->use), bytes, memory)
+            ? SAY(&c->r->words, STARTS_AT_END, c->who, verb(c->use, c->failed), bytes, memory)
             : sentence_make(&c->r->words, before ? SENTENCE_STARTS_BEFORE : SENTENCE_STARTS_PAST,
                             values, sizeof values / sizeof *values);
     enter_finding(c, &f);
@@ -386,9 +392,10 @@ void bounds_on_refusal(struct replay *r, const struct op *op, struct thread *t) 
 
 static void free_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          enum verdict_hypothesis_id id, const struct block *b,
-                         const struct sentence *said) {
+                         const struct sentence *said, const struct sentence *advised) {
     struct found f = findings_of_call(e, id, e->event.dst);
     f.said = said;
+    f.advised = advised;
     findings_set_block(r, &f, t->space, b, e->event.dst);
     if (b)
         findings_evidence(&f, b->free);
@@ -414,18 +421,20 @@ static void failed_free(struct replay *r, const struct reader_event *e, struct t
     const struct sentence_value who = A_SENTENCE(findings_event(r, e->seq));
     if (freed && freed->base == at) {
         free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed,
-                     SAY(a, FREED_TWICE, who, A_SENTENCE(findings_event(r, freed->free))));
+                     SAY(a, FREED_TWICE, who, A_SENTENCE(findings_event(r, freed->free))), NULL);
     } else if (live && live->base != at) {
         free_finding(r, e, t, HYPOTHESIS_BAD_OFFSET, live,
-                     SAY(a, FREES_INSIDE, who, A_BYTES(at - live->base), A_BYTES(live->bytes)));
+                     SAY(a, FREES_INSIDE, who, A_BYTES(at - live->base), A_BYTES(live->bytes)),
+                     sentence_plain(SENTENCE_ADVICE_FREE_INSIDE));
     } else if (live) {
         free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, live,
-                     SAY(a, FREES_OTHER_KIND, who, A_SENTENCE(findings_event(r, live->alloc))));
+                     SAY(a, FREES_OTHER_KIND, who, A_SENTENCE(findings_event(r, live->alloc))),
+                     sentence_plain(SENTENCE_ADVICE_FREE_KIND));
     } else if (freed) {
-        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, SAY(a, FREES_INSIDE_FREED, who));
+        free_finding(r, e, t, HYPOTHESIS_DOUBLE_FREE, freed, SAY(a, FREES_INSIDE_FREED, who), NULL);
     } else if (knows_all(r, s)) {
         free_finding(r, e, t, HYPOTHESIS_INVALID_POINTER, NULL,
-                     SAY(a, FREES_NEVER_ALLOCATED, who, AN_ADDRESS(at)));
+                     SAY(a, FREES_NEVER_ALLOCATED, who, AN_ADDRESS(at)), NULL);
     }
 }
 

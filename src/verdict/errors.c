@@ -62,8 +62,9 @@ static bool may_fail(const struct replay *r, const struct event *e) {
     if (e->kind != EVENT_CALL || fn == HIP_FN_COUNT)
         return false;
     enum hip_class c = hip_fn_class(fn);
-    return c == HIP_CLASS_QUERY || c == HIP_CLASS_ERROR || c == HIP_CLASS_DEVICE ||
-           c == HIP_CLASS_RTC;
+    return fn != HIP_FN_hipSetDevice && /* after which all goes to another device */
+           (c == HIP_CLASS_QUERY || c == HIP_CLASS_ERROR || c == HIP_CLASS_DEVICE ||
+            c == HIP_CLASS_RTC);
 }
 
 static bool is_failure(const struct event *e) {
@@ -405,10 +406,24 @@ static bool ended_badly(const struct replay *r, const struct failure *f) {
            strcmp(status, "0") != 0;
 }
 
-/* Work that was not done, told to nobody, and not done by a second try either. Of what failed to be
- * allocated the null pointer tells, too. */
+/* Did the call owe the program something that nothing else tells it of? A handle or a pointer that
+ * was not made tells of itself, and what could not be released is mostly gone already. */
+static bool owes_something(const struct failure *f) {
+    switch (f->kind) {
+    case EVENT_SYNC:
+    case EVENT_EVENT_RECORD:
+    case EVENT_EVENT_WAIT:
+    case EVENT_EVENT_SYNC:
+        return true;
+    default:
+        return kind_is_work(f->kind) || f->fn == HIP_FN_hipSetDevice ||
+               f->fn == HIP_FN_hipEventElapsedTime;
+    }
+}
+
+/* Work that was not done, told to nobody, and not done by a second try either. */
 static bool is_dropped(const struct failure *f) {
-    return f->dropped && kind_is_work(f->kind) && !f->harmless && !f->made_again;
+    return f->dropped && owes_something(f) && !f->harmless && !f->made_again;
 }
 
 /* Its only witness is hipGetLastError(), which nobody called to the end of the run. */
@@ -554,10 +569,9 @@ static void blame_allocation(struct replay *r, struct found *x) {
         return;
     x->also |= 1u << HYPOTHESIS_INVALID_POINTER;
     x->hypothesis = HYPOTHESIS_UNCHECKED_ERROR;
-    x->said =
-        findings_keep(r, SAY(&r->words, UNCHECKED_NULL, A_SENTENCE(findings_event(r, cause->seq)),
-                             A_NAME(hip_error_name((hipError_t)cause->status)),
-                             A_SENTENCE(findings_event(r, x->culprit)), A_SENTENCE(x->said)));
+    x->said = findings_keep(
+        r, SAY(&r->words, UNCHECKED_NULL, A_SENTENCE(findings_event(r, cause->seq)),
+               A_NAME(hip_error_name((hipError_t)cause->status)), A_SENTENCE(x->said)));
     x->other = x->culprit;
     x->culprit = cause->seq;
     x->argument = -1;

@@ -457,10 +457,15 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         f.culprit = b->free;
         f.argument = -1;
     }
+    if (x.is_host)
+        f.advised = sentence_plain(SENTENCE_ADVICE_HOST_MEMORY);
+    else if (x.access == DETAIL_ACCESS_EXECUTE)
+        f.advised = sentence_plain(SENTENCE_ADVICE_TRAP);
     findings_evidence(&f, e->seq);
     if (b)
         findings_evidence(&f, b->free);
     describe_fault(r, e, &x, &f);
+    const size_t known = r->found.count;
     struct found *race = find_race(r, &x), *entered = race ? race : findings_add(r, &f);
     if (race) {
         race->fault = race->failed = true;
@@ -471,7 +476,7 @@ void fault_on_event(struct replay *r, const struct reader_event *e, struct threa
         /* Suspected before from its sizes alone: now the device has said it, and where. */
         if (entered->argument == f.argument)
             entered->argument_name = f.argument_name;
-        if (entered->count > 1)
+        if ((size_t)(entered - r->found.at) < known)
             entered->said = findings_keep(r, with_code(r, e, &x, entered->said));
     }
     r->faults[r->fault_count++] = (struct fault){

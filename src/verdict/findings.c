@@ -96,10 +96,24 @@ static bool rests_on_a_gap(const struct replay *r, const struct found *f) {
            replay_is_torn(r, f->evidence[0], f->order > last ? f->order : last);
 }
 
+/* Found by its ranges, and now told by the device too: one case, not two. */
+static bool is_counted(const struct found *old, const struct found *f) {
+    return old->last[0] == f->culprit && old->last[1] == f->other && old->last_order == f->order &&
+           f->culprit != EVENT_NO_SEQ && f->fault;
+}
+
+static void count_case(struct found *old, const struct found *f) {
+    old->count += !is_counted(old, f);
+    old->last[0] = f->culprit;
+    old->last[1] = f->other;
+    old->last_order = f->order;
+}
+
 struct found *findings_add(struct replay *r, struct found *f) {
     struct findings *all = &r->found;
     f->key = key_of(r, f);
-    f->count = 1;
+    f->count = 0;
+    count_case(f, f);
     findings_evidence(f, f->culprit);
     findings_evidence(f, f->other);
     findings_evidence(f, f->messenger);
@@ -110,7 +124,7 @@ struct found *findings_add(struct replay *r, struct found *f) {
     size_t known = (size_t)(uintptr_t)table_find(&all->by_key, f->key);
     if (known) {
         struct found *old = &all->at[known - 1];
-        old->count++;
+        count_case(old, f);
         old->failed |= f->failed;
         old->also |= f->also;
         return old;

@@ -16,6 +16,11 @@ static void say(struct replay *r, struct thread *t, const struct block *b, struc
         findings_evidence(f, b->free);
         f->said = SAY(&r->words, HOST_TOUCHES_FREED, access, A_NUMBER(at - b->base), memory,
                       A_SENTENCE(findings_event(r, b->free)));
+    } else if (f->hypothesis == HYPOTHESIS_INVALID_POINTER && at - b->base >= b->bytes) {
+        f->said =
+            SAY(&r->words, HOST_TOUCHES_BESIDE, access,
+                past ? A_BYTES(at - block_end(b)) : A_BYTES(b->base - at), A_NUMBER(past), memory);
+        f->advised = sentence_plain(SENTENCE_ADVICE_HOST_TOUCHES);
     } else if (f->hypothesis == HYPOTHESIS_INVALID_POINTER) {
         f->said = SAY(&r->words, HOST_TOUCHES_DEVICE, access, A_NUMBER(at - b->base), memory);
         f->advised = sentence_plain(SENTENCE_ADVICE_HOST_TOUCHES);
@@ -49,7 +54,11 @@ void host_fault_on_event(struct replay *r, const struct reader_event *e, struct 
     if (!b || inside != (hypothesis != HYPOTHESIS_BAD_OFFSET) ||
         (!inside && past != (at > b->base)))
         return;
-    struct found f = findings_of_call(e, hypothesis, at);
+    /* Beside memory that the host cannot reach in any case, as free() of a device pointer does. */
+    bool beside_device = hypothesis == HYPOTHESIS_BAD_OFFSET && space_side(b) == SPACE_DEVICE;
+    struct found f =
+        findings_of_call(e, beside_device ? HYPOTHESIS_INVALID_POINTER : hypothesis, at);
+    f.also = beside_device ? 1u << HYPOTHESIS_BAD_OFFSET : 0;
     f.culprit_writes = detail & DETAIL_PLACE_WRITE_ELSEWHERE;
     say(r, t, b, &f, past);
     findings_add(r, &f);

@@ -184,6 +184,8 @@ struct found {
     uint64_t evidence[EVIDENCE_MAX];
     unsigned evidence_count;
     uint64_t count, key;
+    uint64_t last[2];               /* culprit and other of the case that was counted last */
+    uint64_t last_order;            /* and when */
     const struct sentence *said;    /* what happened */
     const struct sentence *advised; /* what to do; NULL: what its hypothesis says */
     /* The graph launches that ran the culprit and the other; 0: none. */

@@ -310,8 +310,8 @@ static void add_leak(struct replay *r, const struct space *s, uint64_t made, uin
     };
     f.said = say_leak(r, what, 1, made);
     struct found *known = findings_add(r, &f);
-    if (known && made < known->culprit)
-        known->culprit = made;
+    if (known && made < known->culprit) /* handles come in no order */
+        known->culprit = known->evidence[0] = made;
     arena_clear(&r->words);
 }
 

@@ -523,8 +523,8 @@ for schedule in fast lazy random:7; do
 done
 check "host code that touches device memory is told so" crashed device device '^ROOT_CAUSE INVALID_POINTER: host code writes offset 10 of'
 check "host code that touches freed device memory" crashed freed freed '^ROOT_CAUSE USE_AFTER_FREE: host code writes .* that hipFree'
-check "host code past the end of device memory" crashed after after '^ROOT_CAUSE BAD_OFFSET: host code writes .* past the end of'
-check "host code before device memory" crashed before before '^ROOT_CAUSE BAD_OFFSET: host code writes .* before'
+check "host code past the end of device memory" crashed after after '^ROOT_CAUSE INVALID_POINTER: host code writes .* past the end of .*, which only the device can reach'
+check "host code before device memory" crashed before before '^ROOT_CAUSE INVALID_POINTER: host code writes .* before .*, which only the device can reach'
 check "a null pointer of host code has nothing to do with HIP" crashed null null '^INCONCLUSIVE: .*signal 11'
 check "a SIGSEGV that somebody sends is no access" crash_sent
 check "no access to registered memory is missed while a copy runs" each_round

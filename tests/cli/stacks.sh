@@ -70,6 +70,26 @@ END
         grep -q 'ffi' "$TMPDIR/python.txt" && grep -q '_start' "$TMPDIR/python.txt"
     }
     check "a call through an interpreter shows the frames above it" frames
+    if command -v cc >/dev/null && ! is_sanitized; then
+        cat >"$TMPDIR/plugin.c" <<'END'
+extern int hipMalloc(void **, unsigned long);
+int reserve(void) {
+    void *memory;
+    return hipMalloc(&memory, 64);
+}
+END
+        cat >"$TMPDIR/plugin.py" <<'END'
+import ctypes
+hip = ctypes.CDLL("libamdhip64.so.6", ctypes.RTLD_GLOBAL)
+ctypes.CDLL("./plugin.so").reserve()
+END
+        cc -g -shared -fPIC "$TMPDIR/plugin.c" -o "$TMPDIR/plugin.so"
+        (cd "$TMPDIR" && record plugin env LD_LIBRARY_PATH="$BUILD_DIR/lib/soft" python3 plugin.py)
+        relative() { (cd / && "$audit" dump "$TMPDIR/plugin/record.gcr") | grep -q 'call=hipMalloc .*site="reserve (plugin.c:4)'; }
+        check "a library that was opened by a relative path has lines, wherever the report is made" relative
+    else
+        skip "a library that was opened by a relative path has lines" "no C compiler, or a sanitizer"
+    fi
 else
     skip "a call through an interpreter shows the frames above it" "no python3 with ctypes"
 fi

@@ -94,6 +94,25 @@ static void sizes_of_the_launch_tell_a_shape(void **state) {
     assert_string_equal(V->culprit->tensor, "attn_k.weight");
 }
 
+/* Found by the pointer that the kernel got, and told by the device: one case. */
+static void a_fault_where_a_range_was_found_counts_once(void **state) {
+    (void)state;
+    prepare();
+    alloc(DEVICE2_AT, KIB);
+    free_at(DEVICE2_AT);
+    uint64_t k = 0;
+    for (int i = 0; i < 3; i++) {
+        site = record_site(W, (void *)0x1001);
+        k = launch_pointer("k", DEVICE2_AT, EVENT_ARG_READ, 1, s0);
+    }
+    fault(k, DEVICE2_AT + 5, DETAIL_ACCESS_READ, "k", "in", 0, DEVICE2_AT, KIB);
+    sticky_copy();
+    judge();
+    assert_int_equal(V->finding_count, 1);
+    assert_int_equal(V->findings[0].hypothesis, HYPOTHESIS_USE_AFTER_FREE);
+    assert_int_equal(V->findings[0].count, 3);
+}
+
 static void a_fault_in_freed_memory(void **state) {
     (void)state;
     prepare();
@@ -653,6 +672,7 @@ int main(void) {
         verdict_test(a_kernel_past_its_buffer_is_the_culprit),
         verdict_test(failures_after_the_first_are_no_findings),
         verdict_test(sizes_of_the_launch_tell_a_shape),
+        verdict_test(a_fault_where_a_range_was_found_counts_once),
         verdict_test(a_fault_in_freed_memory),
         verdict_test(a_fault_far_from_the_argument),
         verdict_test(a_fault_before_the_argument),

@@ -303,6 +303,27 @@ static char *report_in(enum lang lang) {
     return text;
 }
 
+/* What a failed copy missed: memory that was registered, and a variable of the device's. */
+static void memory_is_said_to_come_from_what_made_it(void **state) {
+    (void)state;
+    uint32_t s0 = default_stream();
+    put(EVENT_ALLOC, HIP_FN_hipHostRegister, DETAIL_FAMILY_REGISTERED, HOST_AT, 0, 4 * KIB, 0,
+        NULL);
+    put(EVENT_SYMBOL, HIP_FN_hipModuleGetGlobal, 0, DEVICE_AT, 0, KIB, 0, NULL);
+    status = hipErrorInvalidValue;
+    copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT, 2 * KIB, s0);
+    status = hipErrorInvalidValue;
+    copy(hipMemcpyHostToDevice, DEVICE_AT, HOST_AT + 3 * KIB, 2 * KIB, s0);
+    judge();
+    char *en = report_in(LANG_EN);
+    assert_non_null(strstr(en, ": 1024 bytes past"));
+    assert_non_null(strstr(en, "of a device variable of 1024 bytes"));
+    assert_non_null(strstr(en, "1024 bytes, a device variable, first seen at event "));
+    assert_null(strstr(en, "allocated by event"));
+    assert_null(strstr(en, " at -"));
+    free(en);
+}
+
 static void the_text_speaks_spanish_and_has_the_same_lines(void **state) {
     (void)state;
     uint32_t s0 = default_stream();
@@ -311,9 +332,11 @@ static void the_text_speaks_spanish_and_has_the_same_lines(void **state) {
     copy(hipMemcpyDeviceToHost, HOST_AT, DEVICE_AT + KIB, 4 * KIB, s0);
     judge();
     char *en = report_in(LANG_EN), *es = report_in(LANG_ES);
-    assert_non_null(strstr(en, "reads 4 KiB at offset 1024 of a block of 4 KiB: 1024 bytes past"));
-    assert_non_null(strstr(es, "lee 4 KiB en el desplazamiento 1024 de un bloque de 4 KiB: 1024 "
-                               "bytes más allá de su final"));
+    assert_non_null(
+        strstr(en, "was to read 4 KiB at offset 1024 of a block of 4 KiB: 1024 bytes past"));
+    assert_non_null(strstr(es,
+                           "debía leer 4 KiB en el desplazamiento 1024 de un bloque de 4 KiB: 1024 "
+                           "bytes más allá de su final"));
     assert_non_null(strstr(es, "\nHipótesis:\n"));
     assert_null(strstr(es, " reads "));
     assert_null(strstr(es, "does not apply"));
@@ -375,6 +398,7 @@ int main(void) {
         verdict_test(the_program_prints_the_answer),
         verdict_test(the_program_writes_a_file),
         verdict_test(the_program_refuses_another_commit),
+        verdict_test(memory_is_said_to_come_from_what_made_it),
         verdict_test(the_text_speaks_spanish_and_has_the_same_lines),
         verdict_test(hypotheses_that_say_the_same_share_a_line),
         verdict_test(the_program_refuses_wrong_usage),

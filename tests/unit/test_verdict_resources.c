@@ -40,6 +40,23 @@ static void what_is_kept_is_one(void **state) {
     assert_int_equal(V->finding_count, sizeof kinds / sizeof *kinds);
 }
 
+/* Handles come in no order; what is named and what is listed is the first that was made. */
+static void the_first_of_many_from_one_place_is_the_evidence(void **state) {
+    enum { COUNT = 40 };
+    (void)state;
+    uint64_t first = EVENT_NO_SEQ;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        site = record_site(W, (void *)0x1001);
+        uint64_t made = make(EVENT_EVENT_CREATE, 0x1000 * (COUNT - i));
+        first = made < first ? made : first;
+    }
+    judge();
+    expect_finding(RESOURCE_LEAK, first);
+    assert_int_equal(V->findings[0].count, COUNT);
+    assert_int_equal(V->findings[0].evidence_count, 1);
+    assert_int_equal(V->findings[0].evidence[0], first);
+}
+
 static void a_registration_is_one(void **state) {
     (void)state;
     uint64_t made_by = put(EVENT_ALLOC, HIP_FN_hipHostRegister, DETAIL_FAMILY_REGISTERED, HOST_AT,
@@ -81,6 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         keep_test(what_is_released_is_no_leak),
         keep_test(what_is_kept_is_one),
+        keep_test(the_first_of_many_from_one_place_is_the_evidence),
         keep_test(a_registration_is_one),
         keep_test(a_reset_releases_all),
         keep_test(what_failed_made_nothing),
