@@ -96,6 +96,12 @@ const char *lang_block_made(enum lang lang, const struct verdict_block *b) {
                                                                  : LANG_BLOCK_ALLOC);
 }
 
+const char *lang_block_size(enum lang lang, const struct verdict_block *b, char *text,
+                            size_t room) {
+    return b->family == DETAIL_FAMILY_ARRAY ? lang_text(lang, LANG_BLOCK_ARRAY)
+                                            : sentence_bytes(b->bytes, text, room);
+}
+
 const char *lang_block_gone(enum lang lang, const struct verdict_block *b) {
     return lang_text(lang, b->family == DETAIL_FAMILY_REGISTERED ? LANG_BLOCK_UNREGISTERED
                                                                  : LANG_BLOCK_FREE);

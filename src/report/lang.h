@@ -39,6 +39,8 @@ const char *lang_access(enum lang lang, enum verdict_access access);
 
 /* How a block came about and how it ended: "allocated by event", "unregistered by event". */
 const char *lang_block_made(enum lang lang, const struct verdict_block *b);
+/* Its size in words, in text of `room` bytes; an array's only the runtime knows. */
+const char *lang_block_size(enum lang lang, const struct verdict_block *b, char *text, size_t room);
 const char *lang_block_gone(enum lang lang, const struct verdict_block *b);
 
 /* Writes a sentence whose values are all numbers, in the order of sentence.def. */

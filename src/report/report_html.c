@@ -301,7 +301,7 @@ static void put_block(const struct page *p, const struct verdict_block *b) {
     FILE *out = p->out;
     char bytes[32];
     fprintf(out, "<p>%s <code>0x%" PRIx64 "</code>, %s, %s ", lang_text(p->lang, LANG_BLOCK),
-            b->base, sentence_bytes(b->bytes, bytes, sizeof bytes), lang_block_made(p->lang, b));
+            b->base, lang_block_size(p->lang, b, bytes, sizeof bytes), lang_block_made(p->lang, b));
     put_origin(p, b->alloc, b->alloc_site);
     if (b->free != EVENT_NO_SEQ) {
         fprintf(out, ", %s ", lang_block_gone(p->lang, b));

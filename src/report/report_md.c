@@ -428,7 +428,7 @@ static void block_line(const struct page *p, const struct verdict_block *b) {
     FILE *out = p->out;
     char bytes[32];
     fprintf(out, "\n%s `0x%" PRIx64 "`, %s, %s ", text(p, LANG_BLOCK), b->base,
-            sentence_bytes(b->bytes, bytes, sizeof bytes), lang_block_made(p->lang, b));
+            lang_block_size(p->lang, b, bytes, sizeof bytes), lang_block_made(p->lang, b));
     origin(p, b->alloc, b->alloc_site);
     if (b->free != EVENT_NO_SEQ) {
         fprintf(out, ", %s ", lang_block_gone(p->lang, b));

@@ -124,7 +124,7 @@ static void put_origin(const struct text *t, const char *how, uint64_t event, co
 static void put_block(const struct text *t, const struct verdict_block *b) {
     char bytes[32];
     fprintf(t->out, "  %-10s 0x%" PRIx64 ", %s", word(t, LANG_TEXT_MEMORY), b->base,
-            sentence_bytes(b->bytes, bytes, sizeof bytes));
+            lang_block_size(t->o->lang, b, bytes, sizeof bytes));
     if (b->tensor) {
         fprintf(t->out, ", %s ", word(t, LANG_TEXT_TENSOR));
         put(t, b->tensor);

@@ -140,6 +140,11 @@ static struct sentence_value not_run_tail(struct judge *j) {
                            : sentence_plain(SENTENCE_NOTHING));
 }
 
+/* Does the finding itself say where the failure surfaced? */
+static bool says_where(const struct verdict_finding *f) {
+    return f->said && (f->said->id == SENTENCE_UNCHECKED || f->said->id == SENTENCE_CAPTURE_BROKEN);
+}
+
 /* What the messenger did: a call that returned success has reported nothing. */
 static struct sentence_value tail_of(struct judge *j) {
     const struct verdict_finding *f = j->v->root;
@@ -147,6 +152,8 @@ static struct sentence_value tail_of(struct judge *j) {
     struct arena *words = &j->r->words;
     if (m && m->status_code == RECORD_PENDING)
         return A_SENTENCE(SAY(words, TAIL_ENDED_IN, name_of(j, m)));
+    if (m && m->status_code && m->event != f->culprit.event && says_where(f))
+        return A_SENTENCE(sentence_plain(SENTENCE_NOTHING));
     if (m && m->status_code && m->event != f->culprit.event)
         return A_SENTENCE(SAY(words, TAIL_REPORTED, name_of(j, m)));
     if (m && m->status_code && m->kind != EVENT_REFUSED)

@@ -714,10 +714,11 @@ uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_ev
         return EVENT_NO_SEQ;
     const struct graph *g = table_find(&s->execs, e->event.dst);
     for (uint32_t i = 0; g && i < g->count && effort_steps(32); i++) {
-        if (!is_named(r, &g->nodes[i], said->event.name, e))
+        const struct node *n = &g->nodes[i];
+        if (n->seq != EVENT_NO_SEQ && (n->seq == told || (handle && n->handle == handle)))
+            return n->seq;
+        if (!is_named(r, n, said->event.name, e))
             continue;
-        if (g->nodes[i].seq == told || (handle && g->nodes[i].handle == handle))
-            return g->nodes[i].seq;
         uint64_t far = distance_from(e, address);
         if (found == EVENT_NO_SEQ || far < best) {
             found = g->nodes[i].seq;

@@ -17,6 +17,16 @@ static bool can_leak(const struct block *b) {
     }
 }
 
+/* How many bytes an array has only the runtime knows. */
+static const struct sentence *say(struct replay *r, bool array, uint64_t count, uint64_t first,
+                                  uint64_t bytes) {
+    const struct sentence_value call = A_SENTENCE(findings_event(r, first));
+    if (array)
+        return SAY(&r->words, LEAK_ARRAY, A_NUMBER(count), call);
+    return count > 1 ? SAY(&r->words, LEAK_MANY, A_NUMBER(count), call, A_BYTES(bytes))
+                     : SAY(&r->words, LEAK_ONE, call, A_BYTES(bytes));
+}
+
 static void add_leak(struct judge *j, const struct space *s, const struct block *b) {
     struct replay *r = j->r;
     struct found f = {
@@ -30,7 +40,7 @@ static void add_leak(struct judge *j, const struct space *s, const struct block 
         .len = b->bytes,
     };
     findings_set_block(r, &f, s, b, b->base);
-    f.said = SAY(&r->words, LEAK_ONE, A_SENTENCE(findings_event(r, b->alloc)), A_BYTES(b->bytes));
+    f.said = say(r, b->family == DETAIL_FAMILY_ARRAY, 1, b->alloc, b->bytes);
     struct found *known = findings_add(r, &f);
     if (known && known->count > 1)
         known->len += b->bytes;
@@ -43,9 +53,8 @@ static void describe_many(struct replay *r) {
         struct found *f = &r->found.at[i];
         if (f->hypothesis == HYPOTHESIS_LEAK && f->count > 1 &&
             !f->kernel) /* not the kernel's own */
-            f->said =
-                findings_keep(r, SAY(&r->words, LEAK_MANY, A_NUMBER(f->count),
-                                     A_SENTENCE(findings_event(r, f->culprit)), A_BYTES(f->len)));
+            f->said = findings_keep(
+                r, say(r, f->block.family == DETAIL_FAMILY_ARRAY, f->count, f->culprit, f->len));
     }
 }
 
