@@ -7,16 +7,17 @@
 
 enum { BYTES = 4096 };
 
-void choose_device(int rank) {
+int choose_device(int rank) {
     (void)hipSetDevice(rank);
+    return rank;
 }
 
 int main(void) {
     void *memory;
-    choose_device(BUG ? 3 : 0);
+    int rank = choose_device(BUG ? 3 : 0);
     CHECK(hipMalloc(&memory, BYTES));
     CHECK(hipMemset(memory, 0, BYTES));
     CHECK(hipDeviceSynchronize());
     CHECK(hipFree(memory));
-    return 0;
+    return rank < 0;
 }
