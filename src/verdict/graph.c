@@ -717,12 +717,10 @@ uint64_t graph_find_op(struct replay *r, struct space *s, const struct reader_ev
         const struct node *n = &g->nodes[i];
         if (n->seq != EVENT_NO_SEQ && (n->seq == told || (handle && n->handle == handle)))
             return n->seq;
-        if (!is_named(r, n, said->event.name, e))
-            continue;
-        uint64_t far = distance_from(e, address);
-        if (found == EVENT_NO_SEQ || far < best) {
-            found = g->nodes[i].seq;
-            best = far;
+        if (is_named(r, n, said->event.name, e) &&
+            (found == EVENT_NO_SEQ || distance_from(e, address) < best)) {
+            found = n->seq;
+            best = distance_from(e, address);
         }
     }
     return found;
