@@ -87,10 +87,7 @@ extern const struct isa_rows isa_rows_base, isa_rows_rounding;
 extern const struct isa_rows isa_rows_avx2, isa_rows_avx512;
 #endif
 
-/* The best for this processor; GRETA_CPU does not change it. */
-const struct isa_rows *isa_rows_select(void);
-
-/* The same, for instructions that were bound: isa_bind() has chosen. */
+/* The best for this processor, for instructions that were bound: isa_bind() has chosen. */
 extern const struct isa_rows *isa_rows_chosen;
 void isa_rows_choose(void);
 

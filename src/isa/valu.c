@@ -11,7 +11,10 @@
 #include <fenv.h>
 #include <pthread.h>
 
-const struct isa_rows *isa_rows_select(void) {
+const struct isa_rows *isa_rows_chosen;
+
+/* The best for this processor; GRETA_CPU does not change it. */
+static const struct isa_rows *best_rows(void) {
 #if defined(__x86_64__)
     unsigned cpu = cpu_features();
     if (cpu & CPU_AVX512)
@@ -22,10 +25,8 @@ const struct isa_rows *isa_rows_select(void) {
     return &isa_rows_base;
 }
 
-const struct isa_rows *isa_rows_chosen;
-
 static void select_rows(void) {
-    isa_rows_chosen = isa_rows_select();
+    isa_rows_chosen = best_rows();
 }
 
 void isa_rows_choose(void) {

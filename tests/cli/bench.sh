@@ -82,6 +82,15 @@ check "fractions are speed times cost by what the machine can do" json all.json 
 check "a deeper context reads more" json all.json \
     "(lambda r: r[2]['read_gbps'] / r[2]['tokens_per_second'] > r[1]['read_gbps'] / r[1]['tokens_per_second'])(d['runs'])"
 
+# 2 of its 4 layers see 64 positions: from 200 to 203 they read 64 and the others 202.5 on average, from 1 to 4 all read 3.5; a
+# position of a layer has 512 bytes.
+window() {
+    "$BUILD_DIR/bin/greta_model" synth --shape tiny-gemma2 --type Q4_0 -o window.gguf >/dev/null || return 1
+    "$bench" --model window.gguf "${short[@]}" --prompt 0 --depth 1,200 --json window.json >/dev/null || return 1
+    json window.json "(lambda b: abs(b[1] - b[0] - 512 * (2 * 64 + 2 * 202.5 - 4 * 3.5)) < 1)([r['read_gbps'] * 1e9 / r['tokens_per_second'] for r in d['runs']])"
+}
+check "layers with a window read that window, the others everything" window
+
 json_alone() { "$bench" "${short[@]}" --decode 0 --json >alone.json && json alone.json "d['decode'] is None and d['prompt']['tokens'] == 8"; }
 check "JSON on standard output is alone there" json_alone
 check "JSON that cannot be written" status 1 says "cannot be written" "$bench" "${short[@]}" --json alone.json/x.json

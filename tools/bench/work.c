@@ -78,12 +78,23 @@ enum rc work_read(struct work *w, const char *path, const char *kv_type, struct 
     return rc;
 }
 
-/* Positions that the tokens from `first` on look at, themselves among them. */
-static double positions_seen(const struct config *c, uint64_t first, uint64_t tokens) {
+/* Positions that the tokens from `first` on look at, themselves among them; window 0: all before.
+ */
+static double seen_by_layer(uint32_t window, uint64_t first, uint64_t tokens) {
     double seen = 0;
     for (uint64_t i = first; i < first + tokens; i++)
-        seen += (double)(c->sliding_window && i >= c->sliding_window ? c->sliding_window : i + 1);
+        seen += (double)(window && i >= window ? window : i + 1);
     return seen;
+}
+
+/* The mean over the layers, of which some may see a window and the others everything. */
+static double positions_seen(const struct config *c, uint64_t first, uint64_t tokens) {
+    uint32_t local = 0;
+    for (uint32_t layer = 0; layer < c->layers; layer++)
+        local += config_is_local(c, layer);
+    double seen = local * seen_by_layer(c->sliding_window, first, tokens) +
+                  (c->layers - local) * seen_by_layer(0, first, tokens);
+    return seen / c->layers;
 }
 
 double work_decode_bytes(const struct work *w, uint32_t depth, uint32_t tokens, uint32_t batch) {

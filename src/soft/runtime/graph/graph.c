@@ -60,32 +60,14 @@ void node_list_clear(struct node_list *list) {
 
 /* ---- nodes --------------------------------------------------------------------------------- */
 
-bool soft_node_link(struct graph_node *from, struct graph_node *to) {
+/* Adds an edge; false without memory. */
+static bool link_nodes(struct graph_node *from, struct graph_node *to) {
     if (!node_list_add(&from->dependents, to))
         return false;
     if (node_list_add(&to->dependencies, from))
         return true;
     from->dependents.count--;
     return false;
-}
-
-struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, struct soft_op *op,
-                                 const struct node_list *dependencies) {
-    struct graph_node *n = soft_graph_table_node();
-    if (!n)
-        return NULL;
-    n->graph = graph;
-    n->type = type;
-    bool added = node_list_add(&graph->nodes, n);
-    bool linked = added;
-    for (size_t i = 0; linked && dependencies && i < dependencies->count; i++)
-        linked = soft_node_link(dependencies->at[i], n);
-    if (!linked) {
-        soft_node_free(n);
-        return NULL;
-    }
-    n->op = op;
-    return n;
 }
 
 static uint64_t changes = 1; /* under the lock */
@@ -106,7 +88,8 @@ void soft_node_set_op(struct graph_node *n, struct soft_op *op) {
     n->kernel_params = NULL;
 }
 
-void soft_node_free(struct graph_node *n) {
+/* Unlinks it, too. */
+static void free_node(struct graph_node *n) {
     for (size_t i = 0; i < n->dependencies.count; i++)
         node_list_remove(&n->dependencies.at[i]->dependents, n);
     for (size_t i = 0; i < n->dependents.count; i++)
@@ -118,6 +101,25 @@ void soft_node_free(struct graph_node *n) {
     if (n->child)
         soft_graph_free(n->child);
     soft_graph_table_free_node(n);
+}
+
+struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, struct soft_op *op,
+                                 const struct node_list *dependencies) {
+    struct graph_node *n = soft_graph_table_node();
+    if (!n)
+        return NULL;
+    n->graph = graph;
+    n->type = type;
+    bool added = node_list_add(&graph->nodes, n);
+    bool linked = added;
+    for (size_t i = 0; linked && dependencies && i < dependencies->count; i++)
+        linked = link_nodes(dependencies->at[i], n);
+    if (!linked) {
+        free_node(n);
+        return NULL;
+    }
+    n->op = op;
+    return n;
 }
 
 /* ---- graphs -------------------------------------------------------------------------------- */
@@ -177,7 +179,7 @@ static bool copy_edges(struct graph *to, const struct graph *from) {
     for (size_t i = 0; i < from->nodes.count; i++) {
         const struct node_list *deps = &from->nodes.at[i]->dependencies;
         for (size_t d = 0; d < deps->count; d++)
-            if (!soft_node_link(to->nodes.at[deps->at[d]->number], to->nodes.at[i]))
+            if (!link_nodes(to->nodes.at[deps->at[d]->number], to->nodes.at[i]))
                 return false;
     }
     return true;
@@ -281,7 +283,7 @@ static hipError_t change_edges(hipGraph_t graph, const hipGraphNode_t *from,
             node_list_remove(&t->dependencies, f);
         } else if (node_list_has(&t->dependencies, f)) {
             return hipErrorInvalidValue; /* twice in this call */
-        } else if (!soft_node_link(f, t)) {
+        } else if (!link_nodes(f, t)) {
             return hipErrorOutOfMemory;
         }
     }
@@ -407,7 +409,7 @@ hipError_t soft_hipGraphDestroyNode(hipGraphNode_t node) {
     struct graph_node *n = soft_node_of(node);
     bool free_to_go = n && !n->graph->capture;
     if (free_to_go)
-        soft_node_free(n);
+        free_node(n);
     soft_graph_unlock();
     return free_to_go ? hipSuccess : hipErrorInvalidValue;
 }

@@ -95,14 +95,11 @@ struct graph *soft_graph_copy(const struct graph *from);
  * has checked). NULL: no memory; op is the caller's then, else the node's. */
 struct graph_node *soft_node_new(struct graph *graph, hipGraphNodeType type, struct soft_op *op,
                                  const struct node_list *dependencies);
-void soft_node_free(struct graph_node *node); /* unlinks it */
 /* Another operation for the node. */
 void soft_node_set_op(struct graph_node *node, struct soft_op *op);
 /* Another number whenever an operation of some node, or whether it is enabled, has changed. */
 uint64_t soft_graph_changes(void);
 void soft_graph_changed(void);
-/* Adds an edge; false without memory. */
-bool soft_node_link(struct graph_node *from, struct graph_node *to);
 
 /* ---- graph_node.c: parameters to operations ------------------------------------------------- */
 
