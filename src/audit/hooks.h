@@ -151,9 +151,6 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
 struct hook_sync hook_sync_device(struct call *c);
 void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s);
 
-/* When the runtime last took work, for whatever stream; 0: never, or nobody observes. */
-uint64_t hook_last_queued(void);
-
 /* What a query says that got r from the runtime: that, or, as if the work took longer, "not ready".
  */
 hipError_t hook_stream_answer(const struct call *c, hipError_t r, const struct order_stream *s);

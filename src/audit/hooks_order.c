@@ -56,7 +56,7 @@ static void tell_done(const struct call *c, hipError_t r) {
 enum { SOON_NS = 250000000 };
 
 static hipError_t withheld(const struct call *c) {
-    if (tick_now_ns() - hook_last_queued() >= SOON_NS)
+    if (tick_now_ns() - order_last_queued() >= SOON_NS)
         return hipSuccess;
     bool late = audit.host && audit.host->withholds && audit.host->withholds(c->caller);
     return late ? hipErrorNotReady : hipSuccess;

@@ -87,16 +87,10 @@ static void keep_captured_uses(const struct call *c, const struct hook_work *w) 
     }
 }
 
-static _Atomic uint64_t last_queued;
-
-uint64_t hook_last_queued(void) {
-    return atomic_load_explicit(&last_queued, memory_order_relaxed);
-}
-
 static void note_queued(struct order_stream *s) {
     order_submitted(s);
     if (audit.host)
-        atomic_store_explicit(&last_queued, tick_now_ns(), memory_order_relaxed);
+        order_note_queued();
 }
 
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w) {

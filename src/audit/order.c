@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "audit/audit.h"
+#include "base/tick.h"
 
 enum { ORDER_DEVICES = 64 };
 
@@ -199,6 +200,16 @@ void order_note_ran(struct order_stream *s) {
         .aux = event_aux(EVENT_NO_FN, 0),
     };
     record_event(audit.writer, &ev);
+}
+
+static _Atomic uint64_t last_queued; /* ns of the monotonic clock */
+
+void order_note_queued(void) {
+    atomic_store_explicit(&last_queued, tick_now_ns(), memory_order_relaxed);
+}
+
+uint64_t order_last_queued(void) {
+    return atomic_load_explicit(&last_queued, memory_order_relaxed);
 }
 
 _Atomic uint64_t order_waits;

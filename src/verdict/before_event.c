@@ -1,33 +1,12 @@
 /* before_event.c - HIP events and host functions: what they put before what, in streams and
  * captures. */
-#include <stdlib.h>
-
 #include "verdict/replay.h"
-
-void before_free_event(struct event_state *ev) {
-    if (!ev)
-        return;
-    vclock_free(&ev->clock);
-    free(ev->nodes.at);
-    free(ev);
-}
-
-static struct event_state *new_event(struct replay *r, struct space *s, uint64_t handle) {
-    struct event_state *ev = calloc(1, sizeof *ev);
-    if (!ev || !table_set(&s->events, handle, ev)) {
-        free(ev);
-        r->no_memory = true;
-        return NULL;
-    }
-    ev->record = EVENT_NO_SEQ;
-    return ev;
-}
 
 static void on_record(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct event_state *ev = table_find(&t->space->events, e->event.dst);
     struct stream *s = before_stream(r, e->event.stream, t);
     if (!ev)
-        ev = new_event(r, t->space, e->event.dst);
+        ev = event_state_new(r, t->space, e->event.dst);
     if (!ev || !s)
         return;
     ev->record = e->seq;
@@ -59,27 +38,6 @@ static void on_wait(struct replay *r, const struct reader_event *e, struct threa
     before_changed(r, s);
 }
 
-bool before_on_event_node(struct replay *r, const struct reader_event *e, bool changed,
-                          struct space *s, struct vclock *clock) {
-    bool records = e->event.kind == EVENT_EVENT_RECORD;
-    if (!records && e->event.kind != EVENT_EVENT_WAIT)
-        return false;
-    struct event_state *ev = table_find(&s->events, e->event.dst);
-    if (!ev && records)
-        ev = new_event(r, s, e->event.dst);
-    if (changed || !ev) {
-        r->order_doubt = sentence_plain(SENTENCE_DOUBT_GRAPH_EVENTS);
-        return true;
-    }
-    if (records) {
-        ev->record = e->seq;
-        ev->capture = NULL;
-    }
-    if (records ? !vclock_copy(&ev->clock, clock) : !vclock_join(clock, &ev->clock))
-        r->no_memory = true;
-    return true;
-}
-
 void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t) {
     struct space *space = t->space;
     if (!before_succeeded(&e->event))
@@ -90,13 +48,13 @@ void before_on_event(struct replay *r, const struct reader_event *e, struct thre
     }
     switch (e->event.kind) {
     case EVENT_EVENT_CREATE:
-        before_free_event(table_remove(&space->events, e->event.dst));
-        if (new_event(r, space, e->event.dst) &&
+        event_state_free(table_remove(&space->events, e->event.dst));
+        if (event_state_new(r, space, e->event.dst) &&
             r->fn[event_fn(&e->event)] == HIP_FN_hipIpcOpenEventHandle)
             r->order_doubt = sentence_plain(SENTENCE_DOUBT_EVENT_SHARED);
         break;
     case EVENT_EVENT_DESTROY:
-        before_free_event(table_remove(&space->events, e->event.dst));
+        event_state_free(table_remove(&space->events, e->event.dst));
         break;
     case EVENT_EVENT_RECORD:
         on_record(r, e, t);

@@ -523,7 +523,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
     if (n->seq != EVENT_NO_SEQ && reader_event(r->r, n->seq, e)) {
         if (e->event.kind == EVENT_HOST_FN) {
             host_fn_queued(r, t->space, n->seq, lane, clock);
-        } else if (before_on_event_node(r, e, n->changed, t->space, clock)) {
+        } else if (event_state_on_node(r, e, n->changed, t->space, clock)) {
             ; /* it orders, and touches nothing */
         } else if (op_read(r, e, op)) {
             op->launch = launch->seq;

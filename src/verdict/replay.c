@@ -520,7 +520,7 @@ static void free_space(struct space **s) {
     size_t at = 0;
     const struct table_entry *e;
     while ((e = table_next(&(*s)->events, &at)))
-        before_free_event(e->value);
+        event_state_free(e->value);
     table_clear(&(*s)->events);
     free_clocks(&(*s)->tokens);
     free_clocks(&(*s)->submitted);

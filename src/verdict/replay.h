@@ -456,12 +456,18 @@ void before_on_host(struct replay *r, const struct reader_event *e, struct threa
 
 /* before_event.c */
 void before_on_event(struct replay *r, const struct reader_event *e, struct thread *t);
+void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
+
+/* ---- event_state.c ----------------------------------------------------------------------------
+ */
+
+/* A new event of the space under that handle; NULL without memory. */
+struct event_state *event_state_new(struct replay *r, struct space *s, uint64_t handle);
+void event_state_free(struct event_state *ev); /* ev may be NULL */
 /* A node of a graph that runs, after what clock has: does it record an event or wait for one?
  * changed: the node was given another event since, which is not known. */
-bool before_on_event_node(struct replay *r, const struct reader_event *e, bool changed,
-                          struct space *s, struct vclock *clock);
-void before_on_host_fn(struct replay *r, const struct reader_event *e, struct thread *t);
-void before_free_event(struct event_state *ev);
+bool event_state_on_node(struct replay *r, const struct reader_event *e, bool changed,
+                         struct space *s, struct vclock *clock);
 
 /* ---- host_fn.c ------------------------------------------------------------------------------- */
 
