@@ -254,8 +254,8 @@ static bool explain_type(FILE *out, const struct tensor_type_info *t) {
         const char *name = way_chosen(t->type, tokens, &way);
         if (!name)
             continue;
-        fprintf(out, "  %-7s %4zu%s %-15s %3u bits, ", t->name, tokens, last ? "…" : " ", name,
-                way.bits);
+        fprintf(out, "  %-7s %4zu%s %-15s %s, ", t->name, tokens, last ? "…" : " ", name,
+                way_set(&way)->name);
         if (way.stream.rows)
             fprintf(out, "%u row%s at once, %u bytes ahead\n", way.stream.rows,
                     way.stream.rows == 1 ? "" : "s", way.stream.far);

@@ -163,11 +163,6 @@ static void float_group(const struct weight *w, uint64_t row, const struct input
     }
 }
 
-/* The set that levels are unpacked and multiplied with. */
-static const struct mm_set *set_of(const struct way *way) {
-    return way->bits < 512 && mm_narrow() ? mm_narrow() : mm();
-}
-
 /* out[r] = row `row` + r . the only token, of sixteen rows of levels. */
 static void level_group(const struct weight *w, uint64_t row, const struct input *in, float *out) {
     const int8_t *x = levels_row(in->levels, 1, w->k, 0, 0).level;
@@ -177,8 +172,8 @@ static void level_group(const struct weight *w, uint64_t row, const struct input
         return;
     }
     void *room = scratch_need(SCRATCH_WEIGHTS, w->row_bytes * PACK_ROWS);
-    set_of(&in->way)->dot(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run,
-                          in->way.ahead, out);
+    way_set(&in->way)->dot(w->type, group_at(w, row, 0, w->k, room), w->k, x, in->ready, in->run,
+                           in->way.ahead, out);
 }
 
 /* Both groups of a whole panel at once, if that is the way. */
@@ -359,7 +354,7 @@ static struct mm_flow flow_of_panel(const struct product *p, const struct input 
 static void panels_of_levels(const struct product *p, const struct input *in, struct pass pass,
                              float *sums) {
     const struct weight *w = &p->w;
-    const struct mm_set *set = set_of(&in->way);
+    const struct mm_set *set = way_set(&in->way);
     const size_t turn = in->way.turn ? in->way.turn : in->tokens, slabs = levels_slabs(w->k);
     struct mm_tile *tiles = scratch_need(SCRATCH_TILES, pass.panels * MM_GROUPS * sizeof *tiles);
     pass.slab_bytes = slab_bytes(w);

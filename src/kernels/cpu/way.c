@@ -68,6 +68,10 @@ bool way_is_possible(enum way_id id, enum tensor_type type, size_t tokens) {
     return way->groups < 2 || mm()->dot_pair;
 }
 
+const struct mm_set *way_set(const struct way *way) {
+    return way->bits < 512 && mm_narrow() ? mm_narrow() : mm();
+}
+
 struct way way_usual(enum tensor_type type, size_t tokens) {
     enum { FEW = 32 };
     struct way way;

@@ -73,6 +73,9 @@ void way_end(void);
 /* The choice, or what serves until there is one; nothing is measured. */
 struct way way_usual(enum tensor_type type, size_t tokens);
 
+/* The set that levels are unpacked and multiplied with. */
+const struct mm_set *way_set(const struct way *way);
+
 /* What a measurement says, and for tests: nanoseconds for a MiB and a thousand tokens. */
 void way_note(enum tensor_type type, size_t tokens, enum way_id way, uint64_t cost);
 
