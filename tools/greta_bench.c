@@ -174,24 +174,30 @@ static enum rc open_engine(struct bench *b, engine **g, const struct measure_run
 static enum rc measure_alike(struct bench *b, size_t first, bool *done, struct err *e) {
     struct report *r = &b->report;
     const struct measure_run like = r->runs[first];
+    const struct machine *m = report_find_machine(r, like.threads);
     engine *g = NULL;
+    machine_reader *memory = NULL;
     uint32_t context = 1;
     for (size_t i = first; i < r->run_count; i++)
         if (r->runs[i].batch == like.batch && r->runs[i].threads == like.threads)
             context =
                 measure_positions(&r->runs[i]) > context ? measure_positions(&r->runs[i]) : context;
     enum rc rc = open_engine(b, &g, &like, context, e);
+    if (!rc && m && r->host)
+        rc = machine_reader_open(&memory, m, program_interrupted, e);
     for (size_t i = first; !rc && i < r->run_count; i++) {
         char name[64];
         if (r->runs[i].batch != like.batch || r->runs[i].threads != like.threads)
             continue;
         report_name_run(&r->runs[i], name, sizeof name);
         show_progress(b, name);
-        rc = measure_take(&r->runs[i], g, (uint32_t)b->options.repeat.value, interrupted, NULL, e);
+        rc =
+            measure_take(&r->runs[i], g, (uint32_t)b->options.repeat.value, interrupted, memory, e);
         if (!rc && b->options.explain)
             times_print(name, b->text);
         done[i] = true;
     }
+    machine_reader_close(&memory);
     enum rc closed = engine_close(&g, rc ? NULL : e);
     return rc ? rc : closed;
 }

@@ -78,7 +78,7 @@ check "JSON has the promised names" names
 check "a run says what it was" json all.json \
     "d['runs'][-1]['batch'] == 2 and d['runs'][-1]['depth'] == 9 and len(d['runs'][-1]['samples']) == 1"
 check "fractions are speed times cost by what the machine can do" json all.json \
-    "abs(d['decode']['read_fraction'] * d['machine']['read_gbps'] - d['decode']['read_gbps']) < 1e-6"
+    "abs(d['decode']['read_fraction'] * d['decode']['bandwidth_gbps'] - d['decode']['read_gbps']) < 1e-6"
 check "a deeper context reads more" json all.json \
     "(lambda r: r[2]['read_gbps'] / r[2]['tokens_per_second'] > r[1]['read_gbps'] / r[1]['tokens_per_second'])(d['runs'])"
 

@@ -13,8 +13,8 @@
 #include "kernels/cpu/isa.h"
 #include "tools/bench/loops.h"
 
-enum { PASSES = 4, PEAK_ROUNDS = 200000, HUGE_PAGE = 2 << 20 };
-static const uint64_t BUFFER_DEFAULT = 2ull << 30;
+enum { PASSES = 4, BESIDE_PASSES = 2, PEAK_ROUNDS = 200000, HUGE_PAGE = 2 << 20 };
+static const uint64_t BUFFER_DEFAULT = 2ull << 30, BUFFER_BESIDE = 512ull << 20;
 
 /* ---- threads that do the same thing at the same time ----------------------------------------- */
 
@@ -30,9 +30,9 @@ struct team {
     bool (*interrupted)(void);
     bool given_up; /* it returned true */
     pthread_barrier_t barrier;
-    uint64_t best_ns; /* of the passes: from the first start to the last end */
-    char *buffer;
-    size_t part; /* bytes of it per member */
+    uint64_t best_ns;   /* of the passes: from the first start to the last end */
+    char *map, *buffer; /* what was mapped, and the first huge page in it */
+    size_t part;        /* bytes of the buffer per member */
     loops_read *read;
     unsigned streams;
     void (*peak)(uint64_t rounds);
@@ -155,9 +155,21 @@ static void read_all(const struct team *t, unsigned member) {
     t->read(t->buffer + member * t->part, t->part, t->streams);
 }
 
-static enum rc measure_read(struct machine *m, struct team *t, unsigned features, struct err *e) {
-    /* How many streams are fastest depends on the processor. */
-    const unsigned streams[] = { 1, 4, LOOPS_STREAMS_MAX };
+static struct team make_team(unsigned threads, uint64_t buffer, bool (*interrupted)(void)) {
+    const size_t grain = (size_t)LOOPS_READ_STEP * LOOPS_STREAMS_MAX;
+    return (struct team){ .threads = threads,
+                          .part = buffer / threads / grain * grain,
+                          .interrupted = interrupted };
+}
+
+static void unmap_buffer(struct team *t) {
+    if (t->map)
+        munmap(t->map, t->part * t->threads + HUGE_PAGE);
+    t->map = NULL;
+}
+
+/* A buffer with something in it; none after a failure. */
+static enum rc map_buffer(struct team *t, unsigned features, struct err *e) {
     size_t bytes = t->part * t->threads;
     char *map =
         mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -165,18 +177,37 @@ static enum rc measure_read(struct machine *m, struct team *t, unsigned features
         return err_set(e, RC_MEMORY,
                        "no memory to measure reading with: %zu bytes (--buffer says how many)",
                        bytes);
+    t->map = map;
     t->buffer = map + (HUGE_PAGE - (uintptr_t)map % HUGE_PAGE);
     (void)madvise(t->buffer, bytes, MADV_HUGEPAGE);
     t->read = loops_find_read(features);
     enum rc rc = run_team(t, fill, 1, e);
+    if (rc)
+        unmap_buffer(t);
+    return rc;
+}
+
+/* 1e9 bytes per second in the best of so many passes. */
+static enum rc read_passes(struct team *t, int passes, double *gbps, struct err *e) {
+    enum rc rc = run_team(t, read_all, passes, e);
+    *gbps = !rc && t->best_ns ? (double)(t->part * t->threads) / (double)t->best_ns : 0;
+    return rc;
+}
+
+static enum rc measure_read(struct machine *m, struct team *t, unsigned features, struct err *e) {
+    /* How many streams are fastest depends on the processor. */
+    const unsigned streams[] = { 1, 4, LOOPS_STREAMS_MAX };
+    enum rc rc = map_buffer(t, features, e);
     for (size_t i = 0; !rc && i < sizeof streams / sizeof *streams; i++) {
+        double gbps;
         t->streams = streams[i];
-        rc = run_team(t, read_all, PASSES, e);
-        double gbps = t->best_ns ? (double)bytes / (double)t->best_ns : 0;
-        if (!rc && gbps > m->read_gbps)
-            m->read_gbps = gbps;
+        rc = read_passes(t, PASSES, &gbps, e);
+        if (gbps <= m->read_gbps)
+            continue;
+        m->read_gbps = gbps;
+        m->streams = streams[i];
     }
-    munmap(map, bytes + HUGE_PAGE);
+    unmap_buffer(t);
     return rc;
 }
 
@@ -225,15 +256,46 @@ static unsigned allowed_features(void) {
 enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer,
                         bool (*interrupted)(void), struct err *e) {
     unsigned features = allowed_features();
-    const size_t grain = (size_t)LOOPS_READ_STEP * LOOPS_STREAMS_MAX;
-    struct team t = { .threads = threads,
-                      .part = buffer / threads / grain * grain,
-                      .interrupted = interrupted };
+    struct team t = make_team(threads, buffer, interrupted);
     if (m->threads != threads)
         *m = (struct machine){ .threads = threads };
     m->buffer = t.part * threads;
     enum rc rc = measure_read(m, &t, features, e);
     return rc ? rc : measure_peaks(m, &t, features, e);
+}
+
+/* ---- reading beside something else ----------------------------------------------------------- */
+
+struct machine_reader {
+    struct team team;
+};
+
+enum rc machine_reader_open(machine_reader **out, const struct machine *m,
+                            bool (*interrupted)(void), struct err *e) {
+    uint64_t bytes = m->buffer < BUFFER_BESIDE ? m->buffer : BUFFER_BESIDE;
+    machine_reader *r = malloc(sizeof *r);
+    *out = NULL;
+    if (!r)
+        return err_set(e, RC_MEMORY, "out of memory");
+    r->team = make_team(m->threads, bytes, interrupted);
+    r->team.streams = m->streams;
+    enum rc rc = map_buffer(&r->team, allowed_features(), e);
+    if (rc)
+        free(r);
+    else
+        *out = r;
+    return rc;
+}
+
+enum rc machine_reader_take(machine_reader *r, double *gbps, struct err *e) {
+    return read_passes(&r->team, BESIDE_PASSES, gbps, e);
+}
+
+void machine_reader_close(machine_reader **r) {
+    if (*r)
+        unmap_buffer(&(*r)->team);
+    free(*r);
+    *r = NULL;
 }
 
 const struct machine_peak *machine_best(const struct machine *m, unsigned bits) {

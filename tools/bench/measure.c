@@ -25,11 +25,18 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void add_sample(struct measure_run *r, double speed) {
-    r->samples[r->count++] = speed;
-    qsort(r->samples, r->count, sizeof *r->samples, compare);
-    double low = r->samples[(r->count - 1) / 2], high = r->samples[r->count / 2];
-    r->tokens_per_second = (low + high) / 2;
+/* Sorts and returns the median. */
+static double median(double *values, uint32_t count) {
+    qsort(values, count, sizeof *values, compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* gbps: what memory gave at that time; 0: not known. */
+static void add_sample(struct measure_run *r, double speed, double gbps) {
+    r->samples[r->count] = speed;
+    r->per_gbps[r->count++] = gbps > 0 ? speed / gbps : 0;
+    r->tokens_per_second = median(r->samples, r->count);
+    r->tokens_per_gbps = median(r->per_gbps, r->count);
 }
 
 /* Tokens from all over the vocabulary, the same in every run: what they mean does not matter, where
@@ -56,25 +63,30 @@ static bool keeps_context(const struct measure_run *r) {
     return r->kind == MEASURE_DECODE && r->batch == 1 && r->depth > 1;
 }
 
+/* What memory gives is *gbps before the sample, and is measured again after it. */
 static enum rc take_sample(struct measure_run *r, engine *g, const struct engine_request *q,
-                           struct err *e) {
+                           machine_reader *memory, double *gbps, struct err *e) {
     struct engine_result result;
+    const double before = *gbps;
     if (keeps_context(r))
         engine_rewind(g, r->depth - 1); /* the request gives the last token again */
     times_begin();
     enum rc rc = generate(g, q, &result, e);
+    if (!rc && memory)
+        rc = machine_reader_take(memory, gbps, e);
     if (rc)
         return rc;
     if (r->kind == MEASURE_PROMPT && result.total_ms > 0)
-        add_sample(r, r->tokens * 1e3 / result.total_ms);
+        add_sample(r, r->tokens * 1e3 / result.total_ms, 0);
     else if (r->kind == MEASURE_DECODE)
-        add_sample(r, result.tokens_per_second);
+        add_sample(r, result.tokens_per_second, (before + *gbps) / 2);
     return RC_OK;
 }
 
 enum rc measure_take(struct measure_run *r, engine *g, uint32_t repeat,
-                     bool (*interrupted)(void *user), void *user, struct err *e) {
+                     bool (*interrupted)(void *user), machine_reader *memory, struct err *e) {
     uint32_t count = first_tokens(r);
+    double gbps = 0;
     int32_t *ids = make_tokens(g, count);
     if (!ids)
         return err_set(e, RC_MEMORY, "out of memory");
@@ -84,8 +96,7 @@ enum rc measure_take(struct measure_run *r, engine *g, uint32_t repeat,
                                 .ignore_end = true,
                                 .unshared = true, /* every sample does all the work */
                                 .sampling = sampler_defaults,
-                                .interrupted = interrupted,
-                                .user = user };
+                                .interrupted = interrupted };
     q.sampling.temperature = 0;
     enum rc rc = RC_OK;
     if (keeps_context(r)) {
@@ -97,8 +108,12 @@ enum rc measure_take(struct measure_run *r, engine *g, uint32_t repeat,
         q.prompt_count = 1;
         q.append = true;
     }
+    if (r->kind == MEASURE_PROMPT)
+        memory = NULL;
+    if (!rc && memory)
+        rc = machine_reader_take(memory, &gbps, e);
     for (uint32_t i = 0; !rc && i < repeat; i++)
-        rc = take_sample(r, g, &q, e);
+        rc = take_sample(r, g, &q, memory, &gbps, e);
     free(ids);
     return rc;
 }

@@ -8,7 +8,7 @@
 
 /* ---- figures -------------------------------------------------------------------------------- */
 
-static const struct machine *find_machine(const struct report *r, uint32_t threads) {
+const struct machine *report_find_machine(const struct report *r, uint32_t threads) {
     for (size_t i = 0; i < r->machine_count; i++)
         if (r->machines[i].threads == threads)
             return &r->machines[i];
@@ -25,10 +25,15 @@ static double prompt_gops(const struct report *r, const struct measure_run *run)
     return 2 * work_prompt_macs(&r->work, run->tokens) * run->tokens_per_second / 1e9;
 }
 
-static double decode_gbps(const struct report *r, const struct measure_run *run) {
+/* 1e9 bytes that a token of a decoding run reads. */
+static double decode_gb(const struct report *r, const struct measure_run *run) {
     uint32_t depth = run->depth ? run->depth : 1;
-    return work_decode_bytes(&r->work, depth, run->tokens, run->batch) * run->tokens_per_second /
-           1e9;
+    return work_decode_bytes(&r->work, depth, run->tokens, run->batch) / 1e9;
+}
+
+/* GB/s that a decoding run's part is of; NAN if memory was not read beside it. */
+static double decode_bandwidth(const struct measure_run *run) {
+    return run->tokens_per_gbps > 0 ? run->tokens_per_second / run->tokens_per_gbps : NAN;
 }
 
 /* Of what a prompt is multiplied with. */
@@ -36,15 +41,15 @@ static unsigned peak_bits(const struct report *r) {
     return r->work.is_float ? 32 : 8;
 }
 
-/* Of the bandwidth (decode) or of the multiplication peak (prompt: 8-bit, or float for a model of
- * floats) of as many threads; NAN if there is nothing to compare with. */
+/* Of the bandwidth at that time (decode) or of the multiplication peak (prompt: 8-bit, or float for
+ * a model of floats) of as many threads; NAN if there is nothing to compare with. */
 static double fraction_of(const struct report *r, const struct measure_run *run) {
-    const struct machine *m = find_machine(r, run->threads);
+    const struct machine *m = report_find_machine(r, run->threads);
     if (!r->host || !m || !run->count)
         return NAN;
     double part = run->kind == MEASURE_PROMPT ? prompt_gops(r, run) / best_gops(m, peak_bits(r))
-                                              : decode_gbps(r, run) / m->read_gbps;
-    return isfinite(part) ? part : NAN;
+                                              : decode_gb(r, run) * run->tokens_per_gbps;
+    return isfinite(part) && part > 0 ? part : NAN;
 }
 
 /* The first of a kind that was measured: what the result is called by. */
@@ -83,11 +88,12 @@ static void print_run(const struct report *r, const struct measure_run *run, FIL
     char name[64], part[64] = "";
     double fraction = fraction_of(r, run);
     report_name_run(run, name, sizeof name);
-    if (!isnan(fraction))
-        snprintf(part, sizeof part, "%5.1f%% of %s", fraction * 100,
-                 run->kind == MEASURE_DECODE ? "the bandwidth"
-                 : peak_bits(r) == 8         ? "the 8-bit peak"
-                                             : "the float peak");
+    if (!isnan(fraction) && run->kind == MEASURE_DECODE)
+        snprintf(part, sizeof part, "%5.1f%% of the bandwidth then, %.1f GB/s", fraction * 100,
+                 decode_bandwidth(run));
+    else if (!isnan(fraction))
+        snprintf(part, sizeof part, "%5.1f%% of the %s peak", fraction * 100,
+                 peak_bits(r) == 8 ? "8-bit" : "float");
     fprintf(out, "%-24s %7u %6u %10.2f %8.1f%%   %s\n", name, run->threads, run->batch,
             run->tokens_per_second, measure_spread(run) * 100, part);
 }
@@ -175,13 +181,14 @@ static void write_run(const struct report *r, const struct measure_run *run, str
     json_double(j, "tokens_per_second", run->tokens_per_second);
     json_double(j, "spread", measure_spread(run));
     if (prompt) {
-        const struct machine *m = find_machine(r, run->threads);
+        const struct machine *m = report_find_machine(r, run->threads);
         json_double(j, "gops", prompt_gops(r, run));
         json_double(j, "peak_fraction", fraction_of(r, run));
         json_double(j, "float_peak_fraction",
                     r->host ? prompt_gops(r, run) / best_gops(m, 32) : NAN);
     } else {
-        json_double(j, "read_gbps", decode_gbps(r, run));
+        json_double(j, "read_gbps", decode_gb(r, run) * run->tokens_per_second);
+        json_double(j, "bandwidth_gbps", decode_bandwidth(run));
         json_double(j, "read_fraction", fraction_of(r, run));
     }
     json_array_open(j, "samples");

@@ -31,6 +31,9 @@ struct report {
     bool interrupted;
 };
 
+/* What was measured with that many threads, or NULL. */
+const struct machine *report_find_machine(const struct report *r, uint32_t threads);
+
 /* "decode 64 after 1800" */
 void report_name_run(const struct measure_run *run, char *text, size_t size);
 
