@@ -53,7 +53,7 @@ text_has_all() {
     status 0 "$bench" "${short[@]}" --depth 0,9 --batch-size 1,2 --json all.json >text || return 1
     local line
     cat text
-    for line in '^prompt 8  .* of the 8-bit peak$' '^decode 4  .* of the bandwidth$' \
+    for line in '^prompt 8  .* of the 8-bit peak$' '^decode 4  .* of the bandwidth then, [0-9.]+ GB/s$' \
         '^decode 4 after 9  *1  *1 ' '^decode 4 after 9  *1  *2 ' '^1 thread: reads .* GB/s'; do
         grep -qE "$line" text || { echo "no line '$line'"; return 1; }
     done
