@@ -77,6 +77,22 @@ static void strings_take_as_many_words_as_they_are_long(void **state) {
     expect(&m, "lon||  12345678|!%");
 }
 
+static void percent_signs_have_no_width(void **state) {
+    (void)state;
+    struct message m = { .count = 0 };
+    char glibc[64];
+    const char *format = "%% %5% %-08% %.3% %l% %*% %d%%";
+    add_text(&m, format);
+    add_word(&m, 12);
+    add_word(&m, 7);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(glibc, sizeof glibc, format, 12, 7);
+#pragma GCC diagnostic pop
+    assert_string_equal(glibc, "% % % % % % 7%");
+    expect(&m, glibc);
+}
+
 static void missing_arguments_and_unknown_conversions_are_harmless(void **state) {
     (void)state;
     struct message m = { .count = 0 };
@@ -117,6 +133,7 @@ int main(void) {
         cmocka_unit_test(integers_are_cut_to_their_length),
         cmocka_unit_test(width_and_precision_may_be_arguments),
         cmocka_unit_test(strings_take_as_many_words_as_they_are_long),
+        cmocka_unit_test(percent_signs_have_no_width),
         cmocka_unit_test(missing_arguments_and_unknown_conversions_are_harmless),
         cmocka_unit_test(parts_of_two_messages_do_not_mix),
         cmocka_unit_test(a_part_of_no_message_is_refused),

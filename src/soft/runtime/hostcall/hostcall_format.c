@@ -2,7 +2,8 @@
  *
  * Each conversion is printed by the C library, with what the device sent: integers and pointers as
  * 64-bit words, floats as doubles, strings with their bytes. Lengths (h, l, ...) cut integers and
- * are otherwise dropped. %n takes its argument and writes nothing. */
+ * are otherwise dropped. %n takes its argument and writes nothing; what stands between two percent
+ * signs changes nothing, as in glibc. */
 #include "soft/runtime/hostcall/hostcall.h"
 
 #include <stdarg.h>
@@ -149,6 +150,8 @@ static int print(FILE *to, const struct conversion *c, struct reader *r) {
     case 'n':
         take(r);
         return 0;
+    case '%':
+        return fputc('%', to) == EOF ? -1 : 1;
     default: /* undefined by C: as it stands */
         return fprintf(to, "%%%c", c->kind);
     }
@@ -166,9 +169,6 @@ int hostcall_format(FILE *to, const uint64_t *words, size_t count) {
         if (plain) {
             n = (int)fwrite(p, 1, plain, to);
             p += plain;
-        } else if (p[1] == '%') {
-            n = fputc('%', to) == EOF ? -1 : 1;
-            p += 2;
         } else {
             p++;
             if (!parse(&p, &r, &c))
