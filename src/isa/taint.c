@@ -133,6 +133,51 @@ static void low_before(struct isa_taint *t, const struct isa_insn *i) {
     }
 }
 
+/* Dwords put together of bytes or bits of two sources. */
+static bool assembles(const struct isa_insn *i) {
+    return i->op == ISA_OP_v_perm_b32 || i->op == ISA_OP_v_bfi_b32 ||
+           i->op == ISA_OP_v_pack_b32_f16;
+}
+
+enum { FROM_FIRST = 1, FROM_SECOND = 2 };
+
+/* Of which of its two sources the dword has a part; v_perm_b32 also makes bytes of neither. */
+static unsigned parts_taken(const struct isa_insn *i, uint32_t selector) {
+    unsigned parts = 0;
+    if (i->op == ISA_OP_v_bfi_b32)
+        return (selector ? FROM_FIRST : 0u) | (~selector ? FROM_SECOND : 0u);
+    if (i->op == ISA_OP_v_pack_b32_f16)
+        return FROM_FIRST | FROM_SECOND;
+    for (unsigned b = 0; b < 4; b++) {
+        unsigned byte = selector >> 8 * b & 0xff;
+        if (byte < 12) /* 8 to 11 are signs */
+            parts |= byte < 4 || byte == 8 || byte == 9 ? FROM_SECOND : FROM_FIRST;
+    }
+    return parts;
+}
+
+/* Compilers insert halves into a vector one by one, beginning with an undefined one. As a dword
+ * with some defined bytes is defined, one is not that has a part of a defined source. */
+static uint64_t assemble(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
+    bool selected = i->op != ISA_OP_v_pack_b32_f16;
+    unsigned selector = i->op == ISA_OP_v_bfi_b32 ? 0 : 2, first = selector ? 0 : 1;
+    uint64_t mask = selected ? source(t, i, selector) : 0;
+    uint64_t of[2] = { source(t, i, first), source(t, i, first + 1) };
+    for (uint64_t left = (of[0] | of[1]) & t->exec; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctzll(left);
+        unsigned code = i->src[selector];
+        uint32_t by = !selected           ? 0
+                      : code >= ISA_VGPR0 ? isa_row(w, code)[l]
+                                          : isa_scalar32(w, i, code);
+        unsigned parts = parts_taken(i, by);
+        unsigned undefined =
+            (of[0] >> l & 1 ? FROM_FIRST : 0u) | (of[1] >> l & 1 ? FROM_SECOND : 0u);
+        if (parts && !(parts & ~undefined))
+            mask |= UINT64_C(1) << l;
+    }
+    return mask;
+}
+
 static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned sources = (unsigned)isa_valu_sources(i->op);
     if (is_halved(i)) {
@@ -145,6 +190,10 @@ static void vector_before(struct isa_taint *t, struct isa_wave *w, const struct 
     }
     if (i->op == ISA_OP_v_cndmask_b32) {
         t->mask = select(t, w, i);
+        return;
+    }
+    if (assembles(i) && !t->approximations) {
+        t->mask = assemble(t, w, i);
         return;
     }
     for (unsigned s = 0; s < sources && s < 3 && !cancels(i); s++)

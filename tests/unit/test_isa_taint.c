@@ -1,8 +1,9 @@
-/* Undefined values in registers: which dwords of a result of 64 bits they reach. */
+/* Undefined values in registers: which dwords of a result of 64 bits they reach, and dwords that
+ * are put together of a defined and an undefined one. */
 #include "isa/taint.h"
 #include "unit/isa_wave.h"
 
-enum { LOW = 10, HIGH, RESULT = 30, FACTOR = 40, CARRY = 50 };
+enum { LOW = 10, HIGH, RESULT = 30, FACTOR = 40, CARRY = 50, SELECTOR = 52 };
 
 static struct isa_taint taint;
 static unsigned used;
@@ -113,6 +114,71 @@ static void only_lanes_that_are_on_are_written(void **state) {
     make(ISA_OP_v_mad_u64_u32, LOW);
     assert_true(taint.vgpr[RESULT] == 0);
     assert_true(taint.vgpr[RESULT + 1] == 0xf0);
+}
+
+/* The undefined lanes of what an instruction puts together of two registers and a selector. */
+static uint64_t put_together(enum isa_op op, unsigned first, unsigned second, uint32_t selector) {
+    struct isa_insn i = { .op = (uint16_t)op, .dst = ISA_VGPR0 + RESULT };
+    unsigned at = op == ISA_OP_v_bfi_b32 ? 1 : 0;
+    i.src[op == ISA_OP_v_bfi_b32 ? 0 : 2] = SELECTOR;
+    wave->sgpr[SELECTOR] = selector;
+    i.src[at] = (uint16_t)(ISA_VGPR0 + first);
+    i.src[at + 1] = (uint16_t)(ISA_VGPR0 + second);
+    step(i);
+    return taint.vgpr[RESULT];
+}
+
+/* FACTOR is defined, LOW and HIGH are not. */
+static void a_dword_with_a_part_of_a_defined_one_is_defined(void **state) {
+    (void)state;
+    const enum isa_op perm = ISA_OP_v_perm_b32, bfi = ISA_OP_v_bfi_b32,
+                      pack = ISA_OP_v_pack_b32_f16;
+    const uint64_t all = ~UINT64_C(0);
+    begin();
+    assert_true(put_together(perm, LOW, FACTOR, 0x05040100) == 0);
+    assert_true(put_together(perm, FACTOR, LOW, 0x05040100) == 0);
+    assert_true(put_together(bfi, LOW, FACTOR, 0xffff) == 0);
+    assert_true(put_together(bfi, FACTOR, LOW, 0xffff) == 0);
+    assert_true(put_together(pack, LOW, FACTOR, 0) == 0);
+    assert_true(put_together(pack, FACTOR, LOW, 0) == 0);
+    assert_true(put_together(perm, LOW, HIGH, 0x05040100) == all);
+    assert_true(put_together(bfi, LOW, HIGH, 0xffff) == all);
+    assert_true(put_together(pack, LOW, HIGH, 0) == all);
+}
+
+static void a_dword_without_a_part_of_a_defined_one_is_undefined(void **state) {
+    (void)state;
+    const enum isa_op perm = ISA_OP_v_perm_b32, bfi = ISA_OP_v_bfi_b32;
+    const uint64_t all = ~UINT64_C(0);
+    begin();
+    assert_true(put_together(perm, LOW, FACTOR, 0x07060504) == all);
+    assert_true(put_together(perm, FACTOR, LOW, 0x03020100) == all);
+    assert_true(put_together(perm, LOW, FACTOR, 0x0c0c0c04) == all); /* filled up with zeroes */
+    assert_true(put_together(perm, LOW, FACTOR, 0x0b0a0b0a) == all); /* signs */
+    assert_true(put_together(perm, FACTOR, LOW, 0x09080908) == all);
+    assert_true(put_together(perm, LOW, FACTOR, 0x09080908) == 0);
+    assert_true(put_together(perm, LOW, HIGH, 0x0d0c0d0c) == 0); /* constants alone */
+    assert_true(put_together(bfi, LOW, FACTOR, ~0u) == all);
+    assert_true(put_together(bfi, LOW, FACTOR, 0) == 0);
+    assert_true(put_together(bfi, FACTOR, LOW, 0) == all);
+    assert_true(put_together(bfi, FACTOR, LOW, ~0u) == 0);
+}
+
+/* The lanes' own selectors decide, and an undefined one makes the dword undefined. */
+static void selectors_are_those_of_the_lanes(void **state) {
+    (void)state;
+    struct isa_insn i = { .op = ISA_OP_v_perm_b32,
+                          .dst = ISA_VGPR0 + RESULT,
+                          .src = { ISA_VGPR0 + LOW, ISA_VGPR0 + FACTOR, ISA_VGPR0 } };
+    begin();
+    for (unsigned l = 0; l < ISA_LANES; l++)
+        vgpr(0)[l] = l % 2 ? 0x07060504 : 0x05040100;
+    step(i);
+    assert_true(taint.vgpr[RESULT] == UINT64_C(0xaaaaaaaaaaaaaaaa));
+    i.src[0] = ISA_VGPR0 + FACTOR;
+    i.src[2] = ISA_VGPR0 + HIGH;
+    step(i);
+    assert_true(taint.vgpr[RESULT] == ~UINT64_C(0));
 }
 
 static void load(void) {
@@ -249,6 +315,9 @@ int main(void) {
         cmocka_unit_test(the_second_dword_does_not_reach_the_first),
         cmocka_unit_test(the_first_dword_reaches_both),
         cmocka_unit_test(only_lanes_that_are_on_are_written),
+        cmocka_unit_test(a_dword_with_a_part_of_a_defined_one_is_defined),
+        cmocka_unit_test(a_dword_without_a_part_of_a_defined_one_is_undefined),
+        cmocka_unit_test(selectors_are_those_of_the_lanes),
         cmocka_unit_test(an_address_of_two_products_is_defined),
         cmocka_unit_test(scalar_results_of_undefined_bits_are_undefined),
     };
