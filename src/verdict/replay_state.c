@@ -106,11 +106,14 @@ void replay_count_work(struct replay *r, const struct op *op) {
 
 void replay_count_host_memory(struct replay *r, const struct op *op, struct space *s) {
     bool replayed = op->launch != EVENT_NO_SEQ;
-    if (op->what != SHADOW_COPY || !(op->async || replayed))
+    if (op->what != SHADOW_LAUNCH && !(op->async || replayed))
         return;
     for (unsigned i = 0; i < op->count; i++) {
-        const struct block *b = space_at(s, op->use[i].start);
+        struct block *b = space_at(s, op->use[i].start);
         if (!b || !(b->family == DETAIL_FAMILY_PINNED || b->family == DETAIL_FAMILY_REGISTERED))
+            continue;
+        b->outlasts = true;
+        if (op->what != SHADOW_COPY)
             continue;
         r->checked[HYPOTHESIS_HOST_BUFFER_LIFETIME]++;
         r->registered_async += b->family == DETAIL_FAMILY_REGISTERED;

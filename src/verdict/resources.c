@@ -354,6 +354,20 @@ static uint64_t check_registrations(struct replay *r, const struct space *s, boo
     return alive;
 }
 
+/* The end of a scope is not seen, only the return of its function: memory on a stack that was never
+ * unregistered may have been gone before the work that used it was waited for. The recording does
+ * not say which memory is a stack. */
+static void check_scopes(struct replay *r, const struct space *s) {
+    for (struct range *at = rangemap_first(&s->live); at; at = rangemap_next(&s->live, at)) {
+        const struct block *b = at->value;
+        if (b->family != DETAIL_FAMILY_REGISTERED || b->found || b->given_back || !b->outlasts)
+            continue;
+        findings_undecided(r, HYPOTHESIS_HOST_BUFFER_LIFETIME,
+                           SAY(&r->words, DOUBT_SCOPE, A_SENTENCE(findings_event(r, b->alloc))));
+        arena_clear(&r->words);
+    }
+}
+
 void resources_finish(struct replay *r, bool failed) {
     bool unsure = false;
     for (size_t i = 0; i < r->space_count; i++) {
@@ -361,6 +375,7 @@ void resources_finish(struct replay *r, bool failed) {
         bool accuse = s->ended && !s->stopped && !failed;
         uint64_t alive = check_handles(r, s, accuse) + check_registrations(r, s, accuse);
         unsure |= alive && !accuse;
+        check_scopes(r, s);
     }
     if (unsure)
         findings_undecided(r, HYPOTHESIS_RESOURCE_LEAK, sentence_plain(SENTENCE_DOUBT_STOPPED));

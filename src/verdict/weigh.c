@@ -238,6 +238,8 @@ static const struct sentence *ruled_out(struct judge *j, enum verdict_hypothesis
                                             : sentence_plain(SENTENCE_RULED_OUT_EMPTY);
     if (l->machine && is_about_extent(id))
         said = SAY(&r->words, RULED_OUT_PRIVATE, A_SENTENCE(said));
+    if (id == HYPOTHESIS_HOST_BUFFER_LIFETIME && r->registered_async)
+        said = sentence_plain(SENTENCE_RULED_OUT_REGISTERED);
     const struct sentence_value more = A_SENTENCE(leave_out(j, id, said));
     if (!checked)
         return SAY(&r->words, RULED_OUT_NONE, A_COLUMN(id, refutes, 0), more);

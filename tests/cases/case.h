@@ -10,7 +10,8 @@
  *   Run:    --watch-host GRETA_SOFT_DEVICES=2
  *
  * The hypothesis is what the first finding is about, or follows from it; `also` lists all others
- * that the run confirms, with ? those that it may confirm. culprit and messenger are a HIP
+ * that the run confirms, with ? those that it may confirm; `undecided` names one that must be
+ * INCONCLUSIVE beside the finding. culprit and messenger are a HIP
  * function, or kernel=NAME; then tensor=, argument=, line= and site=, the function of the program
  * that made the call. `messenger none`: no call reported it. Where the outcome of the run depends
  * on the schedule, as it does with races, `ROOT_CAUSE|FINDINGS` and `none or hipMemcpy site=f`

@@ -45,6 +45,7 @@ struct wanted_actors {
 struct expectation {
     char verdict[NAME_LENGTH];    /* one word, or several with | between them */
     uint32_t confirmed, possible; /* bits 1 << id: must be confirmed, may be */
+    uint32_t undecided;           /* must be INCONCLUSIVE */
     int hypothesis;               /* -1: none */
     unsigned findings;
     struct wanted_actors culprit, messenger;
@@ -148,6 +149,14 @@ static bool parse_clause(struct expectation *x, char *clause, char *wrong, size_
         return parse_hypotheses(x, words, false, wrong, room);
     if (!strcmp(clause, "also"))
         return parse_hypotheses(x, words, true, wrong, room);
+    if (!strcmp(clause, "undecided")) {
+        words[strcspn(words, " ")] = '\0';
+        int id = find_hypothesis(words);
+        if (id < 0)
+            return snprintf(wrong, room, "no such hypothesis: %s", words), false;
+        x->undecided |= 1u << id;
+        return true;
+    }
     if (!strcmp(clause, "culprit"))
         return parse_actors(&x->culprit, words, wrong, room);
     if (!strcmp(clause, "messenger"))
@@ -331,6 +340,10 @@ static bool same_hypotheses(const struct expectation *x, const verdict *v) {
         if (wrong & 1u << id)
             good = complain("%s is %sconfirmed", hypothesis_name((enum verdict_hypothesis_id)id),
                             confirmed & 1u << id ? "" : "not ");
+    for (int id = 0; id < HYPOTHESIS_COUNT; id++)
+        if (x->undecided & 1u << id && v->hypothesis[id].status != VERDICT_STATUS_INCONCLUSIVE)
+            good = complain("%s is %s", hypothesis_name((enum verdict_hypothesis_id)id),
+                            verdict_status_name(v->hypothesis[id].status));
     return good;
 }
 

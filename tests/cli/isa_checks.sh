@@ -238,7 +238,7 @@ check "an index below zero without a sign is laid to the pointer that it was for
 check "so is one far above, though another argument points closer to it" status 1 points far \
     "ROOT_CAUSE BAD_OFFSET: kernel shift .* read 16776960 bytes past the end of a block of 256 bytes through its argument from, in shift at .*pointers.hip:15"
 check "what its threads had still to do is not known" \
-    grep -q "BARRIER_DIVERGENCE *INCONCLUSIVE *1 of 3 launches ended in a fault (first shift)" pointers-wrapped.out/report.txt
+    grep -q "BARRIER_DIVERGENCE *INCONCLUSIVE *1 of 3 launches ended in a fault (kernel shift)" pointers-wrapped.out/report.txt
 check "nothing is said of the twin" clean "$audit" run --device soft --out pointers.out -- ./pointers-PLAIN
 
 # ---- kernels that do not end; faults without a recording ----

@@ -177,7 +177,7 @@ static void launches_nobody_waited_for_may_not_have_run(void **state) {
     judge();
     expect_status(UPSTREAM_KERNEL_FAULT, INCONCLUSIVE);
     expect_says(text_of(HYPOTHESIS_UPSTREAM_KERNEL_FAULT),
-                "1 of 1 launch ran to its end (first w)");
+                "the only launch ran to its end (kernel w)");
 }
 
 static void the_device_may_say_that_they_ran(void **state) {
@@ -198,7 +198,7 @@ static void some_of_them_are_not_all(void **state) {
     ran(1, s1);
     judge();
     expect_status(UPSTREAM_KERNEL_FAULT, INCONCLUSIVE);
-    expect_says(text_of(HYPOTHESIS_UPSTREAM_KERNEL_FAULT), "first late");
+    expect_says(text_of(HYPOTHESIS_UPSTREAM_KERNEL_FAULT), "kernel late");
 }
 
 /* What a kernel that did not run should have written is not the reader's fault. */
@@ -214,7 +214,7 @@ static void output_of_a_kernel_that_failed_is_not_uninitialised(void **state) {
     free_at(DEVICE2_AT);
     finish();
     expect_no_findings();
-    expect_says(V->answer, "1 of 1 launch did not run");
+    expect_says(V->answer, "the only launch did not run");
 }
 
 /* ---- what was checked? ----------------------------------------------------------------------- */
@@ -377,7 +377,7 @@ static void order_beside_kernels_of_unknown_bytes_is_open(void **state) {
     finish();
     expect_no_findings();
     expect_status(STREAM_UNSYNCED, INCONCLUSIVE);
-    expect_says(text_of(HYPOTHESIS_STREAM_UNSYNCED), "first k");
+    expect_says(text_of(HYPOTHESIS_STREAM_UNSYNCED), "kernel k");
 }
 
 /* ---- host memory ----------------------------------------------------------------------------- */
