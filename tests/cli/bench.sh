@@ -14,6 +14,21 @@ wrong() { # WORDS OPTION… - wrong usage that says these words
 check "help lists the options" status 0 says "--tolerance P" "$bench" --help
 check "--explain says how weights are gone through" status 0 says "Ways to go through the weights" "$bench" --explain "${short[@]}"
 check "--explain says what each thread did" status 0 says "computing  waiting" "$bench" --explain "${short[@]}"
+
+# Reading 512 MiB twice after the sample takes longer than the two tokens in it. One of three attempts
+# suffices: a busy machine may stop a sample for as long.
+sample_ends_with_its_tokens() {
+    local try
+    for try in 1 2 3; do
+        status 0 "$bench" --explain --prompt 0 --decode 1 --repeat 1 --buffer 512M --threads 1 >explained || return 1
+        awk '$3 ~ /reads/ { gbps = $4 }
+             /^Time per kernel/ { sub(/.*\(/, ""); ms = $1 + 0 }
+             END { print ms, gbps; exit !(gbps > 0 && ms > 0 && ms < 1074 / gbps) }' explained && return 0
+    done
+    echo "attempt $try: the time of the sample is that of reading memory, too"
+    return 1
+}
+check "--explain does not count what is measured after a sample" sample_ends_with_its_tokens
 check "version" status 0 says "greta_bench " "$bench" --version
 wrong "unknown option '--fly'" --fly
 wrong "unknown argument 'fly'" fly

@@ -72,6 +72,7 @@ static enum rc take_sample(struct measure_run *r, engine *g, const struct engine
         engine_rewind(g, r->depth - 1); /* the request gives the last token again */
     times_begin();
     enum rc rc = generate(g, q, &result, e);
+    times_end();
     if (!rc && memory)
         rc = machine_reader_take(memory, gbps, e);
     if (rc)

@@ -11,7 +11,10 @@ void times_wanted(void);
 /* A sample begins: what was counted before is forgotten. */
 void times_begin(void);
 
-/* What the kernels since times_begin() took, under this name. */
+/* It has ended: what follows is not counted. */
+void times_end(void);
+
+/* What the kernels between the two took, under this name. */
 void times_print(const char *run, FILE *out);
 
 #endif
