@@ -24,7 +24,7 @@ static int fresh_folder(void **state) {
 
 /* All trials; `best` is faster than the others, each of which has one outlier below it. */
 static void note_all(enum way_id best) {
-    for (int trial = 0; trial < WAY_TRIALS; trial++)
+    for (int trial = 0; trial < way_trials(tokens); trial++)
         for (int v = 0; v < WAY_COUNT; v++)
             if (way_is_possible((enum way_id)v, TYPE, tokens))
                 way_note(TYPE, tokens, (enum way_id)v, v == (int)best ? 100 : trial == 0 ? 1 : 200);
@@ -48,6 +48,36 @@ static void lowest_median_is_chosen_despite_outliers(void **state) {
             note_all((enum way_id)best);
             assert_string_equal(way_chosen(TYPE, tokens, NULL), names[best]);
         }
+}
+
+/* All trials: `best` takes 1000, `first` so many, the others too many. */
+static void note_two(enum way_id best, enum way_id first, uint64_t cost) {
+    for (int trial = 0; trial < way_trials(tokens); trial++)
+        for (int v = 0; v < WAY_COUNT; v++)
+            if (way_is_possible((enum way_id)v, TYPE, tokens))
+                way_note(TYPE, tokens, (enum way_id)v,
+                         v == (int)best    ? 1000
+                         : v == (int)first ? cost
+                                           : 2000);
+}
+
+static void of_ways_that_tie_the_first_is_chosen(void **state) {
+    (void)state;
+    note_two(WAY_far, WAY_hardware, 1050);
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "hardware");
+}
+
+static void a_way_that_is_clearly_faster_is_chosen(void **state) {
+    (void)state;
+    note_two(WAY_far, WAY_hardware, 1060);
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "far");
+}
+
+static void ways_of_several_tokens_do_not_tie(void **state) {
+    (void)state;
+    tokens = 128;
+    note_two(WAY_four_96, WAY_two_48, 1010);
+    assert_string_equal(way_chosen(TYPE, tokens, NULL), "four_96");
 }
 
 static void numbers_of_tokens_are_measured_apart(void **state) {
@@ -104,13 +134,14 @@ static int pieces_until_chosen(uint64_t bytes, uint64_t gap, int most) {
 
 static void long_pieces_are_a_trial_each(void **state) {
     (void)state;
-    assert_int_equal(pieces_until_chosen(WAY_LEAST, 1 << 20, 10000), possible_ways() * WAY_TRIALS);
+    assert_int_equal(pieces_until_chosen(WAY_LEAST, 1 << 20, 100000),
+                     possible_ways() * way_trials(tokens));
 }
 
 static void short_pieces_in_a_row_are_measured_together(void **state) {
     (void)state;
-    assert_int_equal(pieces_until_chosen(WAY_LEAST / 4, 0, 10000),
-                     4 * possible_ways() * WAY_TRIALS);
+    assert_int_equal(pieces_until_chosen(WAY_LEAST / 4, 0, 100000),
+                     4 * possible_ways() * way_trials(tokens));
 }
 
 static void short_pieces_here_and_there_are_not_measured(void **state) {
@@ -162,7 +193,7 @@ static void what_the_processor_lacks_is_never_chosen(void **state) {
     for (int v = 0; v < WAY_COUNT; v++) {
         if (way_is_possible((enum way_id)v, TYPE, tokens))
             continue;
-        for (int trial = 0; trial < WAY_TRIALS; trial++)
+        for (int trial = 0; trial < way_trials(tokens); trial++)
             way_note(TYPE, tokens, (enum way_id)v, 1);
     }
     note_all(WAY_both);
@@ -189,7 +220,7 @@ static void spoil(const char *words) {
 }
 
 static void spoilt_files_are_measured_again(void **state) {
-    static const char *const files[] = { "", "greta ways 4: other, avx2\\nQ4_K 1 far\\n",
+    static const char *const files[] = { "", "greta ways 5: other, avx2\\nQ4_K 1 far\\n",
                                          "\\377\\377", "Q4_K 1 far\\n" };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -215,6 +246,9 @@ static void without_a_folder_the_choice_lasts_as_long_as_the_process(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(lowest_median_is_chosen_despite_outliers, fresh_folder),
+        cmocka_unit_test_setup(of_ways_that_tie_the_first_is_chosen, fresh_folder),
+        cmocka_unit_test_setup(a_way_that_is_clearly_faster_is_chosen, fresh_folder),
+        cmocka_unit_test_setup(ways_of_several_tokens_do_not_tie, fresh_folder),
         cmocka_unit_test_setup(numbers_of_tokens_are_measured_apart, fresh_folder),
         cmocka_unit_test_setup(until_there_is_a_choice_something_serves, fresh_folder),
         cmocka_unit_test_setup(long_pieces_are_a_trial_each, fresh_folder),

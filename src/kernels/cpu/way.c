@@ -57,6 +57,10 @@ size_t way_kind_tokens(unsigned kind) {
     return tokens[kind];
 }
 
+int way_trials(size_t tokens) {
+    return tokens > 1 ? WAY_TRIALS_FEW : WAY_TRIALS;
+}
+
 bool way_is_possible(enum way_id id, enum tensor_type type, size_t tokens) {
     const struct way *way = &ways[id];
     if (tensor_type_is_float(type))
@@ -91,7 +95,7 @@ enum { TITLE_BYTES = 160 };
 static void find_title(char out[TITLE_BYTES]) {
     char processor[CPU_NAME_BYTES];
     cpu_name(processor);
-    snprintf(out, TITLE_BYTES, "greta ways 4: %s, %s\n", processor, mm()->name);
+    snprintf(out, TITLE_BYTES, "greta ways 5: %s, %s\n", processor, mm()->name);
 }
 
 static bool find_path(const char *title, char out[CACHE_FOLDER_BYTES]) {
@@ -181,37 +185,49 @@ static int by_cost(const void *a, const void *b) {
 
 static uint64_t median_of(struct choice *c, int way) {
     uint64_t cost[WAY_TRIALS];
-    for (int i = 0; i < WAY_TRIALS; i++)
+    const int count = atomic_load(&c->trials[way].ended);
+    for (int i = 0; i < count; i++)
         cost[i] = atomic_load(&c->trials[way].cost[i]);
-    qsort(cost, WAY_TRIALS, sizeof *cost, by_cost);
-    return cost[WAY_TRIALS / 2];
+    qsort(cost, (size_t)count, sizeof *cost, by_cost);
+    return cost[count / 2];
 }
 
 static bool is_complete(struct choice *c, enum tensor_type type, size_t tokens) {
     for (int way = 0; way < WAY_COUNT; way++)
         if (way_is_possible((enum way_id)way, type, tokens) &&
-            atomic_load(&c->trials[way].ended) < WAY_TRIALS)
+            atomic_load(&c->trials[way].ended) < way_trials(tokens))
             return false;
     return true;
 }
 
-static void choose(struct choice *c, enum tensor_type type, size_t tokens) {
+/* The fastest way; through packed weights for one token, the first one that is as good (way.h). */
+static int best_of(struct choice *c, enum tensor_type type, size_t tokens) {
     int best = -1;
     for (int way = 0; way < WAY_COUNT; way++)
         if (way_is_possible((enum way_id)way, type, tokens) &&
             (best < 0 || median_of(c, way) < median_of(c, best)))
             best = way;
-    atomic_store(&c->chosen, best + 1);
+    if (tokens > 1 || tensor_type_is_float(type))
+        return best;
+    const uint64_t most = median_of(c, best) + median_of(c, best) * WAY_TIE_PERCENT / 100;
+    for (int way = 0; way < best; way++)
+        if (way_is_possible((enum way_id)way, type, tokens) && median_of(c, way) <= most)
+            return way;
+    return best;
+}
+
+static void choose(struct choice *c, enum tensor_type type, size_t tokens) {
+    atomic_store(&c->chosen, best_of(c, type, tokens) + 1);
     write_file();
 }
 
 void way_note(enum tensor_type type, size_t tokens, enum way_id way, uint64_t cost) {
     struct choice *c = &choices[type][kind_of(tokens)];
     int at = atomic_fetch_add(&c->trials[way].begun, 1);
-    if (at >= WAY_TRIALS)
+    if (at >= way_trials(tokens))
         return;
     atomic_store(&c->trials[way].cost[at], cost);
-    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < WAY_TRIALS ||
+    if (atomic_fetch_add(&c->trials[way].ended, 1) + 1 < way_trials(tokens) ||
         !is_complete(c, type, tokens))
         return;
     pthread_mutex_lock(&lock);

@@ -6,9 +6,14 @@
  * how wide its vectors are. What suits several tokens depends on the caches and on how many tokens
  * there are: up to 2, 4, 8, 12, 32, 64 and more have a choice of their own. The ways (way.def)
  * differ only in time, never in a result, so they are tried on the work itself: stretches of the
- * packed weights take turns, and after WAY_TRIALS of each the way with the lowest median time per
+ * packed weights take turns, and after way_trials() of each the way with the lowest median time per
  * byte and token stays. The answer is kept in the cache folder, one file per processor model and
  * instruction set.
+ *
+ * Memory may be slow during the trials, because neighbours read too. All ways that fetch early
+ * enough then take the same time, while some are 10 to 20% faster than others as soon as memory is
+ * fast again. So ways of one token through packed weights that are within WAY_TIE_PERCENT of the
+ * best count as equal, and the one that way.def names first stays.
  *
  * Work arrives in pieces that are too short to measure. A thread that is handed one piece after the
  * other, as they lie in memory, measures them as one stretch. A way is tried on WAY_ROW stretches
@@ -46,13 +51,16 @@ struct way {
     unsigned panels, turn;
 };
 
-/* A stretch has at least WAY_LEAST bytes. All trials of a type and number of tokens together read
- * no more than WAY_COUNT * WAY_TRIALS * WAY_LEAST bytes, 100 MB: three milliseconds or less for one
- * token, and some twentieth of a prompt. */
+/* A stretch has at least WAY_LEAST bytes. The trials of a type for one token read 330 MB, some ten
+ * milliseconds; those for several tokens 30 MB, some twentieth of a prompt. Nothing of it is read
+ * or computed twice. For one token, trials in two rows only (32) differed by 15% from one run to
+ * the next; twelve rows gave the same choice in six of six. */
 enum {
-    WAY_TRIALS = 32,
+    WAY_TRIALS = 192,
+    WAY_TRIALS_FEW = 32,
     WAY_ROW = 16,
     WAY_LEAST = 128 << 10,
+    WAY_TIE_PERCENT = 5,
     WAY_PANELS = 4 /* of a pass, at most */
 };
 
@@ -60,6 +68,9 @@ enum {
  * which has no end, the smallest. */
 enum { WAY_KINDS = 8 };
 size_t way_kind_tokens(unsigned kind);
+
+/* So many stretches per way. */
+int way_trials(size_t tokens);
 
 /* Whether it is one for this type and so many tokens and the instruction set in use has it; the
  * others are not tried. Several tokens of floats have none. */
