@@ -169,7 +169,8 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
     case HYPOTHESIS_UPSTREAM_KERNEL_FAULT:
         return r->calls > 0;
     case HYPOTHESIS_SHAPE_MISMATCH:
-        return c->launches > 0;
+        return r->checked[id] || r->launches.not_run.count || r->launches.unfinished.count ||
+               r->launches.vague.count;
     case HYPOTHESIS_UNINITIALISED_READ:
         return r->checked[id] || c->launches;
     case HYPOTHESIS_KERNEL_RACE:
@@ -207,13 +208,18 @@ static bool is_about_place(enum verdict_hypothesis_id id) {
            id == HYPOTHESIS_USE_AFTER_FREE;
 }
 
+/* A kernel whose sizes need more than its buffer has touches a wrong place, too. */
+static bool shows_place(enum verdict_hypothesis_id id) {
+    return is_about_place(id) || id == HYPOTHESIS_SHAPE_MISMATCH;
+}
+
 /* What these say of every range is not true of the one that another of them is confirmed by. */
 static const struct sentence *leave_out(struct judge *j, enum verdict_hypothesis_id id,
                                         const struct sentence *more) {
     for (size_t i = 0; is_about_place(id) && i < j->v->finding_count; i++) {
         const struct verdict_finding *f = &j->v->findings[i];
         for (int other = 0; other < HYPOTHESIS_COUNT; other++)
-            if (is_about_place((enum verdict_hypothesis_id)other) &&
+            if (shows_place((enum verdict_hypothesis_id)other) &&
                 ((int)f->hypothesis == other || f->also & 1u << other))
                 return SAY(&j->r->words, RULED_OUT_BUT, A_SENTENCE(more),
                            A_NAME(hypothesis_name((enum verdict_hypothesis_id)other)));

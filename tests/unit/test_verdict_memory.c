@@ -113,6 +113,8 @@ static void a_shape_that_does_not_fit_its_tensor(void **state) {
     expect_finding(SHAPE_MISMATCH, bad);
     assert_string_equal(V->culprit->tensor, "attn_k.weight");
     expect_status(SIZE_MISMATCH, RULED_OUT);
+    assert_non_null(strstr(V->hypothesis[HYPOTHESIS_SIZE_MISMATCH].text,
+                           "; what SHAPE_MISMATCH confirms is left out"));
 }
 
 static void a_shape_that_fits(void **state) {
