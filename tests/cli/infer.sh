@@ -191,9 +191,28 @@ done
 at_terminal() { # several turns, ended by Ctrl-D
     printf 'hello\n\nwho are you?\n' | script -qec "$infer ${chat[*]}" /dev/null | tr -d '\r'
 }
+# Ctrl-C in an answer that would not end; the commands after it find the conversation with what there was of it.
+cut_answer() {
+    mkfifo keys && : >screen.txt
+    script -qefc "$infer ${chat[*]} --max-tokens 100000 --ctx 200000" /dev/null <keys >screen.txt &
+    local job=$! code
+    exec 3>keys
+    echo hello >&3
+    for _ in {1..600}; do
+        ! grep -qF "You need" screen.txt || break # it has begun
+        sleep 0.05
+    done
+    printf '\003/save talk.json\n/quit\n' >&3
+    exec 3>&-
+    wait "$job"
+    code=$?
+    tr -d '\r' <screen.txt | cut -c1-300
+    return $code
+}
 if command -v script >/dev/null; then
     check "turns at a terminal" status 0 says "Generated tokens: 16" at_terminal
     check "a progress bar at a terminal" says "Loading [" at_terminal
+    check "Ctrl-C ends an answer and not the conversation" status 0 says "2 messages saved to talk.json" cut_answer
 else
     skip "turns at a terminal" "there is no script(1)"
 fi
@@ -370,7 +389,7 @@ interrupted() {
         sleep 0.05
     done
     kill -INT $job
-    wait $job
+    wait "$job"
     code=$?
     cut -c1-300 out.txt
     grep -q "^Tokens/second: " out.txt || code=98
