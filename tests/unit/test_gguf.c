@@ -75,22 +75,22 @@ static void typed_access_checks_kind_and_range(void **state) {
     bool flag = true;
     struct gguf_string s;
     const struct gguf_array *a;
-    assert_int_equal(gguf_get_u64(g, "n", &u, &e), RC_OK);
-    assert_int_equal(u, 7);
+    assert_int_equal(gguf_get_u32(g, "n", &u32, &e), RC_OK);
+    assert_int_equal(u32, 7);
     assert_int_equal(gguf_get_f64(g, "n", &f, &e), RC_OK);
     assert_true(f == 7);
-    assert_int_equal(gguf_get_u64(g, "none", &u, &e), RC_FORMAT);
+    assert_int_equal(gguf_get_u32(g, "none", &u32, &e), RC_FORMAT);
     assert_string_equal(e.msg, "m.gguf: key 'none' is missing");
     assert_int_equal(gguf_try_u64(g, "none", &u, &e), RC_OK);
-    assert_int_equal(gguf_get_u64(g, "minus", &u, &e), RC_FORMAT);
+    assert_int_equal(gguf_try_u64(g, "minus", &u, &e), RC_FORMAT);
     assert_int_equal(gguf_get_u32(g, "big", &u32, &e), RC_FORMAT);
-    assert_int_equal(gguf_get_u64(g, "s", &u, &e), RC_FORMAT);
+    assert_int_equal(gguf_try_u64(g, "s", &u, &e), RC_FORMAT);
     assert_string_equal(e.msg, "m.gguf: key 's' at offset 85: expected an integer, found string");
     assert_int_equal(gguf_get_bool(g, "n", &flag, &e), RC_FORMAT);
     assert_int_equal(gguf_get_string(g, "n", &s, &e), RC_FORMAT);
     assert_int_equal(gguf_get_array(g, "n", GGUF_U32, &a, &e), RC_FORMAT);
     assert_string_equal(e.msg, "m.gguf: key 'n' at offset 24: expected array of u32, found u32");
-    assert_true(u == 7 && u32 == 99 && flag);
+    assert_true(u == 99 && u32 == 7 && flag);
     gguf_close(&g);
     free(copy);
 }

@@ -128,7 +128,6 @@ void gguf_release_tensor(const gguf *g, const struct gguf_tensor *t);
 
 /* Typed access to one key. A key that is absent is RC_FORMAT, as is a value of another kind or
  * out of range; *out is then untouched. u64 takes every non-negative integer, f64 every number. */
-NODISCARD enum rc gguf_get_u64(const gguf *g, const char *key, uint64_t *out, struct err *e);
 NODISCARD enum rc gguf_get_u32(const gguf *g, const char *key, uint32_t *out, struct err *e);
 NODISCARD enum rc gguf_get_f64(const gguf *g, const char *key, double *out, struct err *e);
 NODISCARD enum rc gguf_get_bool(const gguf *g, const char *key, bool *out, struct err *e);

@@ -50,10 +50,6 @@ enum rc gguf_try_string(const gguf *g, const char *key, struct gguf_string *out,
     return RC_OK;
 }
 
-enum rc gguf_get_u64(const gguf *g, const char *key, uint64_t *out, struct err *e) {
-    return gguf_find_key(g, key) ? gguf_try_u64(g, key, out, e) : absent(g, key, e);
-}
-
 enum rc gguf_get_u32(const gguf *g, const char *key, uint32_t *out, struct err *e) {
     return gguf_find_key(g, key) ? gguf_try_u32(g, key, out, e) : absent(g, key, e);
 }

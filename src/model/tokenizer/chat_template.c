@@ -34,10 +34,6 @@ static const struct chat_sign {
 #include "model/tokenizer/chat_template.def"
 };
 
-const char *chat_template_name(enum chat_template which) {
-    return chat_forms[which].name;
-}
-
 static bool has_token(const tokenizer *t, const char *text) {
     int32_t id = t ? tokenizer_find(t, text, strlen(text)) : TOKENIZER_NO_TOKEN;
     return tokenizer_is_special(t, id);

@@ -27,8 +27,6 @@ struct chat_turn {
     size_t len;
 };
 
-const char *chat_template_name(enum chat_template which);
-
 /* The template of that name ("mistral" is the newest that t's vocabulary can carry; t may be NULL,
  * then it is v1). RC_USAGE names all if there is none; *out is then untouched. */
 NODISCARD enum rc chat_template_find(enum chat_template *out, const char *name, const tokenizer *t,
