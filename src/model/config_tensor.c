@@ -16,6 +16,14 @@ enum {
     ALL = (1 << CONFIG_ARCH_COUNT) - 1,
 };
 
+/* The families that must have a tensor. */
+enum {
+#define CONFIG_TENSOR(id, name, place, must, ...) MUST_##id = must,
+#include "model/config_tensor.def"
+};
+_Static_assert((MUST_ATTN_NORM & MUST_FFN_NORM & MUST_OUTPUT_NORM) == ALL,
+               "forward_layers.c has no pass without these norms");
+
 static const struct line {
     const char *name;
     enum place place;
