@@ -222,6 +222,14 @@ static void vector_after(struct isa_taint *t, struct isa_wave *w, const struct i
         write_scalars(t, w, i, i->sdst, 2, mask);
 }
 
+/* Whether a scalar that becomes a lane of a vector register leaves it undefined: only as a whole.
+ * Compilers keep masks there, of which only the bits of lanes that are on were ever set. */
+static uint64_t into_lane(struct isa_taint *t, const struct isa_insn *i) {
+    uint64_t mask = source(t, i, 0);
+    unsigned code = i->src[0];
+    return code < ISA_SGPRS && !t->approximations && t->sgpr[code] != ~0u ? 0 : mask;
+}
+
 /* Between lanes and scalars. */
 static bool lanes_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned first = t->exec ? (unsigned)__builtin_ctzll(t->exec) : 0;
@@ -233,7 +241,7 @@ static bool lanes_before(struct isa_taint *t, struct isa_wave *w, const struct i
         t->bits = source(t, i, 0) >> lane & 1 ? ~UINT64_C(0) : 0;
         return true;
     case ISA_OP_v_writelane_b32:
-        t->mask = source(t, i, 0);
+        t->mask = into_lane(t, i);
         t->exec = UINT64_C(1) << lane;
         return true;
     default:
@@ -343,8 +351,26 @@ static void branch(struct isa_taint *t, struct isa_wave *w, const struct isa_ins
 
 /* ---- around an instruction ------------------------------------------------------------------- */
 
+/* i, or while VGPR indexing is on (s_set_gpr_idx_on) a copy in own with the registers it means. */
+static const struct isa_insn *indexed(struct isa_wave *w, const struct isa_insn *i,
+                                      struct isa_insn *own) {
+    unsigned encoding = isa_info[i->op].encoding;
+    uint32_t m0 = ISA_WAVE_M0(w);
+    if (!(w->mode & ISA_MODE_GPR_IDX) || encoding < ISA_ENC_VOP2 || encoding > ISA_ENC_VOP3P)
+        return i;
+    *own = *i;
+    for (unsigned s = 0; s < 3; s++)
+        if (own->src[s] >= ISA_VGPR0 && m0 >> (12 + s) & 1)
+            own->src[s] = (uint16_t)(own->src[s] + (m0 & 0xff));
+    if (own->dst >= ISA_VGPR0 && m0 >> 15 & 1)
+        own->dst = (uint16_t)(own->dst + (m0 & 0xff));
+    return own;
+}
+
 void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     unsigned encoding = isa_info[i->op].encoding;
+    struct isa_insn own;
+    i = indexed(w, i, &own);
     t->exec = ISA_WAVE_EXEC(w);
     t->mask = t->high = t->bits = 0;
     t->any = false;
@@ -365,6 +391,8 @@ void isa_taint_before(struct isa_taint *t, struct isa_wave *w, const struct isa_
 void isa_taint_after(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     const struct isa_info *info = &isa_info[i->op];
     unsigned encoding = info->encoding;
+    struct isa_insn own;
+    i = indexed(w, i, &own);
     if (encoding == ISA_ENC_SOPP || encoding == ISA_ENC_NONE)
         return;
     if (encoding >= ISA_ENC_SOP2 && encoding <= ISA_ENC_SOPC)

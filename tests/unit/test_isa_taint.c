@@ -181,6 +181,40 @@ static void selectors_are_those_of_the_lanes(void **state) {
     assert_true(taint.vgpr[RESULT] == ~UINT64_C(0));
 }
 
+/* With s_set_gpr_idx_on the registers that are meant, not those that are written down. */
+static void indexed_registers_are_those_of_the_index(void **state) {
+    (void)state;
+    const uint64_t all = ~UINT64_C(0);
+    enum { SRC0 = 1 << 12, DST = 1 << 15 };
+    begin();
+    wave->mode |= ISA_MODE_GPR_IDX;
+    ISA_WAVE_M0(wave) = DST | 5;
+    move(RESULT, ISA_INT_0);
+    assert_true(taint.vgpr[RESULT] == all);
+    assert_true(taint.vgpr[RESULT + 5] == 0);
+    ISA_WAVE_M0(wave) = SRC0 | 1;
+    move(RESULT, ISA_VGPR0 + FACTOR - 1);
+    assert_true(taint.vgpr[RESULT] == 0);
+    move(RESULT, ISA_VGPR0 + FACTOR);
+    assert_true(taint.vgpr[RESULT] == all);
+    assert_int_equal(taint.vgpr_origin[RESULT].at, FACTOR + 1);
+}
+
+/* Masks that compilers keep in lanes: defined in the lanes that are on, and nowhere else. */
+static void a_lane_is_undefined_if_the_whole_scalar_is(void **state) {
+    (void)state;
+    struct isa_insn i = { .op = ISA_OP_v_writelane_b32,
+                          .dst = ISA_VGPR0 + FACTOR,
+                          .src = { SELECTOR, ISA_INT_0 + 3 } };
+    begin();
+    taint.sgpr[SELECTOR] = ~1u;
+    step(i);
+    assert_true(taint.vgpr[FACTOR] == 0);
+    taint.sgpr[SELECTOR] = ~0u;
+    step(i);
+    assert_true(taint.vgpr[FACTOR] == 1 << 3);
+}
+
 static void load(void) {
     for (unsigned l = 0; l < ISA_LANES; l++)
         set_address(RESULT, l, MEMORY_BASE);
@@ -318,6 +352,8 @@ int main(void) {
         cmocka_unit_test(a_dword_with_a_part_of_a_defined_one_is_defined),
         cmocka_unit_test(a_dword_without_a_part_of_a_defined_one_is_undefined),
         cmocka_unit_test(selectors_are_those_of_the_lanes),
+        cmocka_unit_test(indexed_registers_are_those_of_the_index),
+        cmocka_unit_test(a_lane_is_undefined_if_the_whole_scalar_is),
         cmocka_unit_test(an_address_of_two_products_is_defined),
         cmocka_unit_test(scalar_results_of_undefined_bits_are_undefined),
     };
