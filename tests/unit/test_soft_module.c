@@ -255,10 +255,14 @@ static void images_come_from_files_bundles_and_wrappers(void **state) {
     soft_expect(loads_files_and_wrappers, NULL);
 }
 
+static int processor_of(const char *entry) {
+    return strstr(entry, "gfx942") ? GFX942 : GFX90A;
+}
+
 /* Which of two variants the device took shows in the kernels they define. */
 static hipError_t load_bundle(const char *first, const char *second, size_t align,
                               bool *second_taken) {
-    struct image plain = elf_build(GFX90A), other = elf_build(GFX90A);
+    struct image plain = elf_build(processor_of(first)), other = elf_build(processor_of(second));
     for (size_t i = 0; i + 8 < other.size; i++)
         if (!memcmp(other.bytes + i, "vadd.kd", 7))
             memcpy(other.bytes + i, "wadd.kd", 7);
@@ -309,6 +313,24 @@ static bool is_a_gfx942(void) {
     MUST(second);
     OK(hip->hipGetDevicePropertiesR0600(&prop, 0));
     MUST(!strncmp(prop.gcnArchName, "gfx942", 6));
+    struct image elf = elf_build(GFX90A);
+    hipModule_t m;
+    FAILS(hipErrorNoBinaryForGpu, hip->hipModuleLoadData(&m, elf.bytes));
+    free(elf.bytes);
+    elf = elf_build(GFX942);
+    OK(hip->hipModuleLoadData(&m, elf.bytes));
+    free(elf.bytes);
+    return true;
+}
+
+static bool takes_nothing_for_a_gfx942(void) {
+    bool second;
+    struct image elf = elf_build(GFX942);
+    hipModule_t m;
+    FAILS(hipErrorNoBinaryForGpu, hip->hipModuleLoadData(&m, elf.bytes));
+    free(elf.bytes);
+    FAILS(hipErrorNoBinaryForGpu, load_bundle("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+",
+                                              "hip-amdgcn-amd-amdhsa--gfx942", 1, &second));
     return true;
 }
 
@@ -316,6 +338,7 @@ static void the_variant_for_the_device_is_taken(void **state) {
     (void)state;
     soft_expect(picks_its_own_variant, NULL);
     soft_expect(is_a_gfx942, "GRETA_SOFT_ARCH=gfx942");
+    soft_expect(takes_nothing_for_a_gfx942, "GRETA_SOFT_ARCH=gfx90a");
 }
 
 /* ---- hostile images ------------------------------------------------------------------------ */

@@ -86,6 +86,10 @@ const struct soft_arch_info *soft_arch_info(enum soft_arch arch) {
 
 static enum rc read_arch(struct err *e) {
     const char *text = env_text(ENV_GRETA_SOFT_ARCH);
+    settings.arch = SOFT_ARCH_gfx90a;
+    settings.takes_other_code = !text;
+    if (!text)
+        return RC_OK;
     for (int i = 0; i < SOFT_ARCHES; i++)
         if (!strcmp(text, arches[i].name)) {
             settings.arch = (enum soft_arch)i;

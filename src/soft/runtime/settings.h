@@ -33,9 +33,10 @@ struct soft_settings {
     uint64_t memory;                    /* bytes per device: GRETA_SOFT_MEMORY */
     unsigned checks;                    /* set of enum soft_check: GRETA_SOFT_CHECK */
     enum soft_policy policy;
-    uint64_t seed;                             /* of SOFT_RANDOM */
-    bool fault_aborts;                         /* GRETA_SOFT_FAULT=abort */
-    enum soft_arch arch;                       /* GRETA_SOFT_ARCH */
+    uint64_t seed;         /* of SOFT_RANDOM */
+    bool fault_aborts;     /* GRETA_SOFT_FAULT=abort */
+    enum soft_arch arch;   /* GRETA_SOFT_ARCH */
+    bool takes_other_code; /* if there is none for arch; a GPU would refuse the program */
     unsigned serialize_kernel, serialize_copy; /* AMD_SERIALIZE_*: bit 0 before, bit 1 after */
     unsigned threads;                          /* GRETA_SOFT_THREADS; 0: all cores */
     unsigned watchdog_s;                       /* GRETA_SOFT_WATCHDOG; 0: none */

@@ -14,6 +14,7 @@
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/runtime.h"
 #include "soft/runtime/schedule.h"
+#include "soft/runtime/settings.h"
 
 static bool place(const struct soft_function *function, uint64_t pc, char *out, size_t size);
 
@@ -151,6 +152,13 @@ static hipError_t open_code(struct soft_module *m) {
                                           m->block->addr, &e));
 }
 
+/* Bundles name the GPU; a code object that comes alone says it itself. */
+static bool is_taken(int processor) {
+    int own = soft_settings()->arch == SOFT_ARCH_gfx90a ? CODEOBJ_GFX90A : CODEOBJ_GFX942;
+    return processor == own || (soft_settings()->takes_other_code &&
+                                (processor == CODEOBJ_GFX90A || processor == CODEOBJ_GFX942));
+}
+
 static hipError_t load(struct soft_module *m) {
     if (m->image.native)
         return hipSuccess;
@@ -158,7 +166,7 @@ static hipError_t load(struct soft_module *m) {
     enum rc rc = codeobj_list_open(&m->list, m->image.bytes, m->image.size, &e);
     if (rc)
         return soft_image_error(rc);
-    if (m->list->processor != CODEOBJ_GFX90A && m->list->processor != CODEOBJ_GFX942)
+    if (!is_taken(m->list->processor))
         return hipErrorNoBinaryForGpu;
     m->functions = calloc(m->list->kernel_count + 1, sizeof *m->functions);
     if (!m->functions)

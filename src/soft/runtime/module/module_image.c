@@ -4,10 +4,15 @@
 #include "soft/runtime/module/module.h"
 #include "soft/runtime/settings.h"
 
-/* In this order: code for the GPU that the device says it is, then for the others that it takes. */
+/* In this order: code for the GPU that the device says it is, then, unless the user has chosen
+ * that GPU, for the others. */
 static const char *target(int i) {
     return soft_arch_info((enum soft_arch)((soft_settings()->arch + (unsigned)i) % SOFT_ARCHES))
         ->target;
+}
+
+static int targets(void) {
+    return soft_settings()->takes_other_code ? SOFT_ARCHES : 1;
 }
 
 hipError_t soft_image_error(enum rc rc) {
@@ -40,7 +45,7 @@ hipError_t soft_image_from_memory(const void *image, struct soft_image *out) {
     }
     struct codeobj_image found = { 0 };
     enum rc rc = RC_UNSUPPORTED;
-    for (int i = 0; i < SOFT_ARCHES && rc == RC_UNSUPPORTED; i++)
+    for (int i = 0; i < targets() && rc == RC_UNSUPPORTED; i++)
         rc = codeobj_from_memory(image, target(i), &found, NULL);
     return finish(rc, &found, out);
 }
@@ -48,7 +53,7 @@ hipError_t soft_image_from_memory(const void *image, struct soft_image *out) {
 hipError_t soft_image_from_file(const char *path, struct soft_image *out) {
     struct codeobj_image found = { 0 };
     enum rc rc = RC_UNSUPPORTED;
-    for (int i = 0; i < SOFT_ARCHES && rc == RC_UNSUPPORTED; i++)
+    for (int i = 0; i < targets() && rc == RC_UNSUPPORTED; i++)
         rc = codeobj_from_file(path, target(i), &found, NULL);
     return finish(rc, &found, out);
 }
