@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# greta_bench on the demo model: what it prints and writes, baselines, wrong usage. Never how fast it is.
+# greta_bench on the demo model: what it prints and writes, baselines, wrong usage. Its speed is not tested.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# greta_d2h_demo: shows an audited copy, a refused one and a fault, and is what it says under every
-# schedule of the software device.
+# greta_d2h_demo shows an audited copy, a refused one and a fault, under every schedule of the software
+# device.
 set -u
 # shellcheck source=tests/support/tap.sh
 . "$SOURCE_DIR/tests/support/tap.sh"

@@ -13,7 +13,7 @@ if ! has_preload; then
     finish
 fi
 
-# whole DIR - nothing in it is half a file, by what stands at the end of each kind.
+# whole DIR - every file in it is complete: it ends as files of its kind do.
 whole() {
     local file
     for file in "$1"/*; do
@@ -35,7 +35,7 @@ limited() { # KIB STATUS
     is "$2" $? && whole out && { [ "$2" -eq 0 ] || says "no room for a recording" cat stderr; } || { cat stderr; return 1; }
 }
 
-# A disk of that size, in a name space of its own: on_disk KIB ROUNDS.
+# on_disk KIB ROUNDS - runs on a file system of that size, in a mount namespace of its own.
 on_disk() {
     mkdir -p disk
     # shellcheck disable=SC2016 # the inner shell's
@@ -65,7 +65,7 @@ logits() { # KIB STATUS FILES
     is "$2" $? && is "$3" "$(ls logits | tr '\n' ' ')" || { cat stderr; return 1; }
 }
 
-# Whoever prints where there is no room says so.
+# A program whose output cannot be written says so.
 says_full() { # PROGRAM ARGUMENTS…
     "$BUILD_DIR/bin/$1" "${@:2}" >/dev/full 2>stderr
     is 1 $? && grep -q 'cannot write the output: No space left on device' stderr || { cat stderr; return 1; }

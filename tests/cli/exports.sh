@@ -5,7 +5,7 @@ set -u
 . "$SOURCE_DIR/tests/support/tap.sh"
 lib=$BUILD_DIR/lib
 
-# What a sanitizer or the linker adds to every object.
+# Symbols that a sanitizer or the linker adds to every object.
 not_ours='^(__asan|__tsan|__ubsan|__odr_asan|__start_|__stop_|_init$|_fini$|__bss_start$|_edata$|_end$)'
 
 only_declared() { # reads symbol names

@@ -12,7 +12,7 @@ check "native kernels agree with the CPU" says "STATUS=OK" status 0 "$infer" --s
 check "another word is wrong usage" says "expected native or isa, found 'gpu'" \
     status 2 "$infer" --device soft --exec gpu -p a -n 1
 
-# What a build has to do without is said when it is made, not only in a log.
+# The build itself says what it had to leave out, not only its log.
 mkdir fake made
 printf '#!/bin/sh\necho "-- GPU kernels: none. Nothing was found"\n' >fake/cmake
 printf '#!/bin/sh\n' >fake/ninja
@@ -38,7 +38,7 @@ if [ ! -e "$BUILD_DIR/gpu/kernels.bundle" ]; then
     finish
 fi
 
-# A tensor type that the GPU code does not know must not compile. Only the parser runs, and that takes a moment.
+# A tensor type that the GPU code does not know must not compile. Only the compiler's front end runs, which is quick.
 compiler=$(sed -n 's/^GRETA_GPU_COMPILER:INTERNAL=//p' "$BUILD_DIR/CMakeCache.txt")
 parses() { # a row for tensor_type.def
     rm -rf new && mkdir -p new/src && cp -r "$SOURCE_DIR/src/kernels" "$SOURCE_DIR/src/model" new/src

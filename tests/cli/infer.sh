@@ -61,7 +61,7 @@ same_without_repacking() {
 }
 check "--no-repack: the same text" same_without_repacking
 
-# The option is followed by another one, by a folder, and made and mapped.
+# --packed-cache is followed by another option, then by a folder; the file is made, then mapped.
 same_from_the_cache() {
     local text='^(Total|Time|Tokens/second)' i
     mkdir -p home && rm -rf home/greta kept
@@ -191,7 +191,7 @@ done
 at_terminal() { # several turns, ended by Ctrl-D
     printf 'hello\n\nwho are you?\n' | script -qec "$infer ${chat[*]}" /dev/null | tr -d '\r'
 }
-# Ctrl-C in an answer that would not end; the commands after it find the conversation with what there was of it.
+# Ctrl-C in an answer without an end; the commands after it run, and the part that was printed is kept.
 cut_answer() {
     mkfifo keys && : >screen.txt
     script -qefc "$infer ${chat[*]} --max-tokens 100000 --ctx 200000" /dev/null <keys >screen.txt &
@@ -327,7 +327,7 @@ check "too little device memory, guard rail off" status 1 says "the device has n
 check "no device in sight" status 3 says "see HIP_VISIBLE_DEVICES" with HIP_VISIBLE_DEVICES=7 "$infer"
 check "no such device" status 3 says "no HIP device" with HIP_VISIBLE_DEVICES= "$infer" --device hip
 
-# A file whose configuration claims more KV heads than its tensors have: the story that greta is for.
+# A file whose configuration claims more KV heads than its tensors have: the fault that greta was written for.
 "$model" synth --shape dim=256,layers=2,heads=4,kv_heads=1,hidden=256,ctx=64 --type F32 -o kv.gguf >/dev/null
 # The value of llama.attention.head_count_kv follows the key's name and type.
 at=$(grep -abo 'llama.attention.head_count_kv' kv.gguf | head -1 | cut -d: -f1)

@@ -217,7 +217,7 @@ check "of two calls in one line the one that is freed is none" status 1 grep 768
 check "memory of hipMalloc is not the kernel's to free" status 1 finds "free.. of an address that malloc.. in a kernel has not returned" \
     run ./heap-PLAIN foreign
 
-# ---- addresses that are none ----
+# ---- invalid addresses ----
 check "pointers compiles" compile pointers PLAIN
 # points HOW SENTENCE: what the audit says of that pointer.
 points() { finds "$2" "$audit" run --device soft --out "pointers-$1.out" -- ./pointers-PLAIN "$1"; }

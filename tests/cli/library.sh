@@ -6,7 +6,7 @@ set -u
 lib=$BUILD_DIR/lib
 prefix=$TMPDIR/prefix
 
-# What a sanitizer or the linker adds to every object.
+# Symbols that a sanitizer or the linker adds to every object.
 not_ours='^(__asan|__tsan|__ubsan|__odr_asan|__start_|__stop_|_init$|_fini$|__bss_start$|_edata$|_end$)'
 
 symbols() { nm "$@" | awk 'NF == 3 { print $3 }' | grep -vE "$not_ours" | sort -u; }

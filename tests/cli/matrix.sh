@@ -70,9 +70,9 @@ check "without a command it is greta_infer's demo" demo_bare
         --profile b3.63 $bare=1 --resume -- true
 }
 
-# ---- going on --------------------------------------------------------------------------------------
+# ---- resuming --------------------------------------------------------------------------------------
 
-# A program that stops at its third run until it is told to go on.
+# A program that stops in its third run until it is told to continue.
 cat >slow.sh <<'END'
 #!/bin/sh
 echo run >>"$1/count"

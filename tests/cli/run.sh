@@ -388,7 +388,7 @@ touched() {
     fi
 }
 
-# Every one of many accesses is seen, at whatever moment of the copy it comes.
+# Each of many accesses is seen, at whatever moment of the copy it comes.
 each_round() {
     status 0 record --watch-host -- "$programs/rounds" 200 && count 200 ' early_host_access write ' &&
         lacks ' unwatched '

@@ -106,7 +106,7 @@ ends_by_itself() {
     is 7 $? && alive "$(cat pids/daemon)" && kill "$(cat pids/daemon)"
 }
 
-# Ctrl-C at a terminal: the whole foreground group has it from there, the daemon has not.
+# Ctrl-C at a terminal reaches the whole foreground group, but not the daemon.
 at_a_terminal() {
     rm -rf pids ready out
     mkdir pids
