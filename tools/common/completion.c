@@ -6,7 +6,7 @@
 
 /* ---- what rows say --------------------------------------------------------------------------- */
 
-/* The rows of a program with commands: it has --help and its like alone. */
+/* The options of a program with commands: only those that every program has. */
 static const struct option_table no_options = { .rows = NULL };
 
 static const struct option_table *own_options(const struct completion_words *w) {

@@ -19,7 +19,7 @@
  *   #include "tools/bench/options.def"
  *   };
  *
- * is all there is to write. Texts stay in argv. Not thread-safe. */
+ * is all that a program writes. Texts stay in argv. Not thread-safe. */
 #ifndef TOOLS_COMMON_OPTION_H
 #define TOOLS_COMMON_OPTION_H
 

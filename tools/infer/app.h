@@ -34,7 +34,7 @@ void app_print(struct app *a, const char *text, size_t len);
  * demo model's own prompt. RC_USAGE if there is none for another model. */
 NODISCARD enum rc app_read_prompt(struct app *a, struct err *e);
 
-/* Goes on from tokens; the text is printed or kept. out->tokens are the caller's. */
+/* Continues the tokens; the text is printed or kept. The caller frees out->tokens. */
 NODISCARD enum rc app_generate(struct app *a, const struct token_list *tokens, bool append,
                                struct engine_result *out, struct err *e);
 

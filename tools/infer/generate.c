@@ -87,7 +87,7 @@ void app_print(struct app *a, const char *text, size_t len) {
         a->output_errno = errno ? errno : EIO;
 }
 
-/* The prompt stands before its continuation, once it has been read. */
+/* The prompt is printed before its continuation, once it has been read. */
 static void echo_prompt(struct app *a) {
     if (a->echo)
         app_print(a, a->prompt.data, a->prompt.len);
@@ -135,7 +135,8 @@ static bool is_interrupted(void *user) {
     return app_interrupted(user);
 }
 
-/* As many as were asked for; in a conversation, or if none were, no more than there is room for. */
+/* As many as were asked for; in a conversation, or without a number, at most what there is room
+ * for. */
 static uint32_t token_limit(const struct app *a, const struct token_list *tokens, bool append) {
     const struct options *o = &a->options;
     if (o->max_tokens.given && !o->chat)

@@ -22,7 +22,7 @@
 
 struct line_reader {
     const char *prompt;
-    bool shown; /* the prompt, by ourselves */
+    bool shown; /* we print the prompt, not libedit */
     char *text;
     size_t room;
 #if GRETA_LIBEDIT

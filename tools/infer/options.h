@@ -15,7 +15,7 @@ extern const struct option_table options_table;
 
 /* How to draw, by the options and a seed. */
 struct sampler_options options_sampling(const struct options *o, uint64_t seed);
-/* A conversation that goes on, line by line, at a terminal. */
+/* A conversation at a terminal, line by line. */
 bool options_are_interactive(const struct options *o);
 
 /* Tokens that are generated without --max-tokens. */

@@ -1,4 +1,4 @@
-/* prompts.h - --prompts FILE.jsonl: many prompts, run together, one line of JSON for each. */
+/* prompts.h - --prompts FILE.jsonl: many prompts, run together, one line of JSON each. */
 #ifndef TOOLS_INFER_PROMPTS_H
 #define TOOLS_INFER_PROMPTS_H
 
@@ -24,12 +24,12 @@ struct prompts {
     size_t printed; /* so many lines are out */
 };
 
-/* Reads {"prompt": "…", "max_tokens": 12} lines; "-" is standard input. RC_FORMAT names a line that
- * is none. *p is to be closed in any case. */
+/* Reads {"prompt": "…", "max_tokens": 12} lines; "-" is standard input. RC_FORMAT names the line
+ * that is not one. Close *p in any case. */
 NODISCARD enum rc prompts_read(struct prompts *p, const char *path, struct err *e);
 void prompts_close(struct prompts *p);
 
-/* Positions of the KV cache that they take at most, with so many new tokens where a line has no
+/* The most positions of the KV cache that they take, with so many new tokens where a line has no
  * number. */
 uint32_t prompts_positions(const struct prompts *p, uint32_t max_tokens);
 

@@ -1,4 +1,5 @@
-/* selftest.c - greta_infer --self-test: every kernel of the device against the CPU, a line each. */
+/* selftest.c - greta_infer --self-test: every kernel of the device against the CPU, one line each.
+ */
 #include <stdio.h>
 
 #include "infer/device.h"
