@@ -146,9 +146,24 @@ static struct wrapper *entry_of(struct lines *l, const struct flat *f) {
     return w;
 }
 
+static bool is_same(const char *a, const char *b) {
+    return a && b && (a == b || !strcmp(a, b));
+}
+
+/* Written, called and left on one line, as a lambda in a macro that checks results is: the same
+ * place has a better name in the function around it. Compilers that take a lambda's function for
+ * their own say no line of it. */
+static bool is_in_place(const struct flat *inner, const struct flat *outer) {
+    const struct dwarf_function *f = inner->function, *around = outer->function;
+    bool here = f->declared_line == f->line && is_same(f->file, f->declared);
+    return f->line && f->line == around->line && is_same(f->file, around->file) &&
+           (here || !f->declared_line);
+}
+
 static unsigned skip(const struct lines *l, const struct flat *row, unsigned count) {
     unsigned i = 0;
-    while (l->functions && i + 1 < count && find(l, row[i].identity)->is_wrapper)
+    while (l->functions && i + 1 < count &&
+           (find(l, row[i].identity)->is_wrapper || is_in_place(&row[i], &row[i + 1])))
         i++;
     return i;
 }

@@ -94,4 +94,30 @@ else
     skip "a call through an interpreter shows the frames above it" "no python3 with ctypes"
 fi
 
+# A macro whose lambda calls HIP and checks the result: the place is the function around it.
+if command -v c++ >/dev/null && ! is_sanitized; then
+    cat >"$TMPDIR/lambda.cpp" <<'END'
+#include <cstdio>
+#include <cstdlib>
+extern "C" int hipMalloc(void **, unsigned long);
+extern "C" int hipFree(void *);
+#define CHECK(call) [&] { int e = (call); if (e) { fprintf(stderr, "%d\n", e); exit(1); } }()
+static void round_trip() {
+    void *memory;
+    CHECK(hipMalloc(&memory, 64));
+    CHECK(hipFree(memory));
+}
+int main() {
+    round_trip();
+    round_trip();
+}
+END
+    c++ -g "$TMPDIR/lambda.cpp" -o "$TMPDIR/lambda" -L"$BUILD_DIR/lib/soft" -l:libamdhip64.so.6
+    LD_LIBRARY_PATH="$BUILD_DIR/lib/soft" record "$TMPDIR/lambdas" "$TMPDIR/lambda"
+    around() { "$audit" dump "$TMPDIR/lambdas/record.gcr" | grep -q 'call=hipMalloc .*site="round_trip (lambda.cpp:8)'; }
+    check "a lambda in a macro is not where a call is made" around
+else
+    skip "a lambda in a macro is not where a call is made" "no C++ compiler, or a sanitizer"
+fi
+
 finish
