@@ -122,6 +122,7 @@ struct greta_soft_fault {
     /* Of machine code: mnemonic and operands of the instruction, "global_load_dword v2, v[0:1],
      * off"; NULL: there is none, or nothing decodes it. */
     const char *instruction;
+    uint32_t bytes; /* of memory that one work-item was to access; 0: not known */
 };
 
 typedef void (*greta_soft_fault_observer)(const struct greta_soft_fault *fault, void *user);

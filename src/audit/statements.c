@@ -62,6 +62,7 @@ static void observe_fault(const struct greta_soft_fault *fault, void *user) {
         .kind = EVENT_FAULT,
         .dst = fault->address,
         .src = fault->tag ? fault->tag - 1 : EVENT_NO_SEQ,
+        .len = fault->bytes,
         .name = record_string(audit.writer, fault->operation),
         .status =
             fault->kind == GRETA_SOFT_FAULT_TRAP ? hipErrorLaunchFailure : hipErrorIllegalAddress,

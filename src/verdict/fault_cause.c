@@ -18,6 +18,7 @@ enum { NEAR_FAULT = 64 << 10, AT_EDGE = 256, NUMBERS_MAX = 16, SIZES_MAX = 4, NU
 
 struct fault_facts {
     uint64_t address, launch;
+    uint64_t width;  /* bytes that one work-item was to access; 0: not known */
     uint64_t queued; /* like launch, but of a graph's kernel it is when the graph was launched */
     unsigned access;
     struct event_fault extra;
@@ -126,6 +127,7 @@ static bool is_through_argument(const struct fault_facts *x, struct space *s) {
 static struct fault_facts read_facts(struct replay *r, const struct reader_event *e,
                                      struct space *s) {
     struct fault_facts x = { .address = e->event.dst,
+                             .width = e->event.len,
                              .launch = e->event.src,
                              .queued = e->event.src,
                              .access = event_detail(&e->event) };
@@ -171,10 +173,12 @@ static struct fault_facts read_facts(struct replay *r, const struct reader_event
 }
 
 /* Do some of the launch's numbers, multiplied, say what the kernel wanted, while none of them does
- * so alone? Then it took the memory for a matrix of another shape. */
+ * so alone? Then it took the memory for a matrix of another shape. Not if so many elements, of the
+ * width of the access, fit: then the kernel went past the sizes that it was told. */
 static bool find_shape(struct fault_facts *x, uint64_t room) {
     enum { ELEMENT_MOST = 8 };
     uint64_t need = x->address - x->value + 1, all = ELEMENT_MOST;
+    uint64_t fits = x->width ? room / x->width : 0;
     unsigned n = x->number_count, factors = 0;
     for (unsigned i = 0; i < n; i++)
         if (x->numbers[i] * ELEMENT_MOST > room)
@@ -182,7 +186,8 @@ static bool find_shape(struct fault_facts *x, uint64_t room) {
     /* Two of them if that is enough, else the largest that go together. */
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < i; k++)
-            if (x->numbers[i] * x->numbers[k] * ELEMENT_MOST >= need) {
+            if (x->numbers[i] * x->numbers[k] > fits &&
+                x->numbers[i] * x->numbers[k] * ELEMENT_MOST >= need) {
                 x->sizes[0] = x->numbers[k];
                 x->sizes[1] = x->numbers[i];
                 return true;
@@ -192,9 +197,10 @@ static bool find_shape(struct fault_facts *x, uint64_t room) {
         if (factors == SIZES_MAX - 1 || __builtin_mul_overflow(all, x->numbers[i], &all))
             break;
     }
-    if (all < need)
+    bool found = all >= need && all / ELEMENT_MOST > fits;
+    if (!found)
         memset(x->sizes, 0, sizeof x->sizes);
-    return all >= need;
+    return found;
 }
 
 /* What an access outside of all blocks was: past the end, before the start, or nowhere. */

@@ -3,6 +3,8 @@
 #include "unit/test_verdict_block.h"
 
 /* The device's word: an operation, an address, an argument. */
+static uint64_t width; /* of the access that faults; 0: not known */
+
 static uint64_t fault(uint64_t op, uint64_t at, unsigned access, const char *kernel,
                       const char *argument, uint64_t position, uint64_t base, uint64_t bytes) {
     union event_slot s[3];
@@ -10,6 +12,7 @@ static uint64_t fault(uint64_t op, uint64_t at, unsigned access, const char *ker
                                  .aux = event_aux(EVENT_NO_FN, access),
                                  .dst = at,
                                  .src = op,
+                                 .len = width,
                                  .name = record_string(W, kernel) };
     event_extra_fault(&s[1], &(struct event_fault){ .argument = position,
                                                     .alloc_base = base,
@@ -92,6 +95,41 @@ static void sizes_of_the_launch_tell_a_shape(void **state) {
     expect_status(UPSTREAM_KERNEL_FAULT, CONFIRMED);
     expect_status(SIZE_MISMATCH, RULED_OUT);
     assert_string_equal(V->culprit->tensor, "attn_k.weight");
+}
+
+/* A kernel that is told a size of 32 x 100 reads just past a block of 12,800 bytes. */
+static void past_a_matrix(uint64_t bytes, enum verdict_hypothesis_id expected) {
+    enum { ROWS = 100, COLUMNS = 32, SIZE = 4 * ROWS * COLUMNS };
+    union event_slot s[3];
+    const struct event_arg args[] = { { DEVICE2_AT, 0, EVENT_ARG_READ },
+                                      { COLUMNS, 1, EVENT_ARG_NUMBER },
+                                      { ROWS, 2, EVENT_ARG_NUMBER } };
+    prepare();
+    alloc(DEVICE2_AT, SIZE);
+    s[0].event = (struct event){ .kind = EVENT_LAUNCH,
+                                 .aux = event_aux(HIP_FN_hipModuleLaunchKernel, 0),
+                                 .stream = s0,
+                                 .name = record_string(W, "blur") };
+    event_extra_dims(&s[1], &(struct event_dims){ { 2, 7, 1 }, { 16, 16, 1 }, 0, 0 });
+    event_extra_args(&s[2], args, 3);
+    uint64_t k = put_slots(s, 3);
+    width = bytes;
+    fault(k, DEVICE2_AT + SIZE, DETAIL_ACCESS_READ, "blur", "a", 0, DEVICE2_AT, SIZE);
+    width = 0;
+    sticky_copy();
+    judge();
+    assert_int_equal(V->findings[0].hypothesis, expected);
+}
+
+/* So many floats are what the block holds: the kernel did not keep to its sizes. */
+static void sizes_that_fit_are_no_other_shape(void **state) {
+    (void)state;
+    past_a_matrix(4, HYPOTHESIS_SIZE_MISMATCH);
+}
+
+static void sizes_that_do_not_fit_are_another_shape(void **state) {
+    (void)state;
+    past_a_matrix(8, HYPOTHESIS_SHAPE_MISMATCH);
 }
 
 /* Found by the pointer that the kernel got, and told by the device: one case. */
@@ -672,6 +710,8 @@ int main(void) {
         verdict_test(a_kernel_past_its_buffer_is_the_culprit),
         verdict_test(failures_after_the_first_are_no_findings),
         verdict_test(sizes_of_the_launch_tell_a_shape),
+        verdict_test(sizes_that_fit_are_no_other_shape),
+        verdict_test(sizes_that_do_not_fit_are_another_shape),
         verdict_test(a_fault_where_a_range_was_found_counts_once),
         verdict_test(a_fault_in_freed_memory),
         verdict_test(a_fault_far_from_the_argument),

@@ -381,6 +381,7 @@ void soft_fault_report_stop(const struct soft_op *op, const struct soft_machine_
     if (f.space == GRETA_SOFT_SPACE_HEAP_FREED && stop->where.op == ISA_OP_s_sendmsg)
         f.space = GRETA_SOFT_SPACE_HEAP_TWICE;
     if (access && !f.space) {
+        f.bytes = stop->where.bytes;
         f.argument = blame_machine_argument(op, &f);
         set_why(&f, stop);
     }
