@@ -207,7 +207,9 @@ static void put_actor_rows(const struct page *p, const struct verdict_actor *a) 
             put_row_number(out, fact.label, (uint64_t)fact.number);
     }
     put_bytes(p, a);
-    put_row(out, word(p, "result"), lang_result(p->lang, a));
+    const char *result = lang_result(p->lang, a);
+    if (*result)
+        put_row(out, word(p, "result"), result);
     put_row(out, word(p, "called from"), a->site);
     if (a->stream) {
         snprintf(text, sizeof text, "s%u", a->stream);

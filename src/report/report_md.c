@@ -81,7 +81,11 @@ static void cell_bytes(const struct page *p, const struct verdict_actor *a) {
 }
 
 static void cell_status(const struct page *p, const struct verdict_actor *a) {
-    md_code_cell(p->out, lang_result(p->lang, a));
+    const char *result = lang_result(p->lang, a);
+    if (*result)
+        md_code_cell(p->out, result);
+    else
+        putc('-', p->out);
 }
 
 static void cell_site(const struct page *p, const struct verdict_actor *a) {

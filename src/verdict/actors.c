@@ -63,6 +63,10 @@ static struct verdict_stack make_stack(struct replay *r, struct arena *a, uint32
 }
 
 /* What kind of thing an event without a HIP function is, in a word that can stand for one. */
+static bool is_of_the_host(unsigned kind) {
+    return kind == EVENT_EARLY_HOST_ACCESS || kind == EVENT_HOST_FAULT || kind == EVENT_HOST_FREE;
+}
+
 static const char *host_api(const struct event *e) {
     switch (e->kind) {
     case EVENT_REFUSED:
@@ -174,7 +178,8 @@ struct verdict_actor actors_make(struct replay *r, struct arena *a, uint64_t seq
     out.stream = e.stream;
     out.thread = e.thread;
     out.status_code = e.status;
-    out.status = e.status == RECORD_PENDING ? "pending" : hip_error_name((hipError_t)e.status);
+    if (!is_of_the_host(e.kind)) /* which returns no result */
+        out.status = e.status == RECORD_PENDING ? "pending" : hip_error_name((hipError_t)e.status);
     if (e.kind == EVENT_ERROR_READ) {
         out.status_code = (unsigned)e.dst;
         out.status = hip_error_name((hipError_t)e.dst);
@@ -297,7 +302,8 @@ static void fill_culprit(struct replay *r, struct arena *a, const struct found *
     }
     if (f->tensor)
         out->tensor = actors_text(r, a, "%s", reader_string(r->r, f->tensor));
-    out->address = f->address;
+    if (f->hypothesis != HYPOTHESIS_RESOURCE_LEAK) /* whose address is a handle */
+        out->address = f->address;
     out->len = f->len;
     out->writes = f->culprit_writes;
     set_replay(r, out, f->replay);

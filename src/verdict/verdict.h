@@ -41,7 +41,7 @@ enum verdict_status {
 enum verdict_overall {
     VERDICT_CLEAN,          /* nothing failed and no bug was found */
     VERDICT_ROOT_CAUSE,     /* something failed, and this is why */
-    VERDICT_FINDINGS,       /* bugs were found, though nothing failed because of them */
+    VERDICT_FINDINGS,       /* bugs were found; the program saw nothing fail because of them */
     VERDICT_NOT_REPRODUCED, /* the failure that was looked for did not happen, and no bug was found
                              */
     VERDICT_INCONCLUSIVE,   /* a failure that the recording does not explain, or half a history */

@@ -55,6 +55,7 @@ static void the_first_of_many_from_one_place_is_the_evidence(void **state) {
     assert_int_equal(V->findings[0].count, COUNT);
     assert_int_equal(V->findings[0].evidence_count, 1);
     assert_int_equal(V->findings[0].evidence[0], first);
+    assert_int_equal(V->culprit->address, 0); /* a handle is no address that it reads at */
 }
 
 static void a_registration_is_one(void **state) {
