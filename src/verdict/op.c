@@ -189,7 +189,8 @@ bool op_read(const struct replay *r, const struct reader_event *e, struct op *op
     op->kind = e->event.kind;
     op->status = e->event.status;
     op->copy_kind = hipMemcpyDefault;
-    op->async = op->known = op->exact = op->bounded = op->strays = false;
+    op->async = op->known = op->exact = op->bounded = op->strays = op->wanders = false;
+    op->astray_count = 0;
     op->count = 0;
     switch (e->event.kind) {
     case EVENT_COPY:

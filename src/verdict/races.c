@@ -124,6 +124,27 @@ static void check_arrays(struct race *x) {
     keep_array_use(s, lane, x->me.number);
 }
 
+/* Memory that no call allocated: variables, for one, but also what kernels allocate and print,
+ * which is in an order of its own. So two launches that meet there are not accused. */
+static void check_astray(struct race *x) {
+    struct replay *r = x->r;
+    for (unsigned i = 0; i < x->op->astray_count; i++) {
+        const struct astray *a = &x->op->astray[i];
+        const struct use u = { .access = a->writes ? USE_WRITE : USE_READ };
+        struct shadow_answer answer = { 0 };
+        x->use = &u;
+        x->block = NULL;
+        touch(x, a->start, a->bytes, &answer);
+        r->seen.pairs += answer.pairs;
+        r->checked[HYPOTHESIS_STREAM_UNSYNCED] += answer.pairs;
+        if (answer.conflicts)
+            findings_unclear(r, HYPOTHESIS_STREAM_UNSYNCED,
+                             SAY(&r->words, UNCLEAR_VARIABLE,
+                                 A_SENTENCE(findings_event(r, answer.conflict[0].other.seq)),
+                                 A_SENTENCE(findings_event(r, x->op->seq))));
+    }
+}
+
 /* A launch may go anywhere: where it goes is unknown, or it may find pointers in memory. Was there
  * something beside it? */
 static void may_go_anywhere(struct replay *r, struct thread *t, uint32_t lane, uint32_t number,
@@ -203,11 +224,11 @@ void races_check(struct replay *r, const struct op *op, struct thread *t, uint32
             t->space->unknown_launch = op->seq;
         note_tables(op, t->space);
         may_go_anywhere(r, t, lane, number, clock);
-    } else if (op->strays) {
-        bool before = r->unknown_beside;
+    } else if (op->wanders) {
+        r->strayed = true;
         may_go_anywhere(r, t, lane, number, clock);
-        r->strayed |= !before && r->unknown_beside;
     }
+    check_astray(&x);
     for (unsigned i = 0; i < op->count; i++) {
         x.use = &op->use[i];
         x.block = space_at(t->space, x.use->start);

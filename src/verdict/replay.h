@@ -140,7 +140,13 @@ struct use {
     uint8_t argument; /* of a kernel, or EVENT_NO_ARGUMENT */
 };
 
-enum { USES_MAX = 256 };
+enum { USES_MAX = 256, ASTRAY_MAX = 16 };
+
+/* Bytes of memory that is no allocation. */
+struct astray {
+    uint64_t start, bytes;
+    bool writes;
+};
 
 struct op {
     uint64_t seq;    /* its event */
@@ -157,6 +163,9 @@ struct op {
     bool exact;   /* all its bytes are */
     bool bounded; /* the device saw all of them; of some it tells only the range that holds them */
     bool strays;  /* it touched memory that is no allocation, such as a module's variable */
+    bool wanders; /* and of some of that not which bytes is known: the rest is in astray */
+    unsigned astray_count;
+    struct astray astray[ASTRAY_MAX];
     unsigned count;
     struct use use[USES_MAX];
 };
@@ -338,7 +347,7 @@ struct replay {
     uint64_t unknown_beside;   /* operations that ran beside launches nothing is known about */
     uint64_t registered_async; /* asynchronous copies with registered memory */
     uint64_t foreign;          /* addresses that were used and never allocated */
-    bool strayed;              /* of those, only launches that touched variables */
+    bool strayed;              /* of those, launches that touched variables */
     const char *unfollowed;    /* a function whose work is not followed; NULL: none */
     bool partial;              /* the program also calls the runtime directly */
     struct launch_facts launches;

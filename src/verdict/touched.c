@@ -125,13 +125,24 @@ static bool has_few_rows(struct replay *r, const struct use *u, struct space *s)
     return true;
 }
 
+/* Bytes from u->start to end that lie in no block: a module's. */
+static void add_astray(struct op *seen, const struct use *u, uint64_t end) {
+    seen->strays = true;
+    if (u->flags & USE_VAGUE || u->rows * u->slices != 1 || seen->astray_count == ASTRAY_MAX) {
+        seen->wanders = true;
+        return;
+    }
+    seen->astray[seen->astray_count++] =
+        (struct astray){ u->start, end - u->start, u->access != USE_READ };
+}
+
 /* Bytes that were touched, cut where blocks end: what lies in none of them is a module's. */
 static void add(struct replay *r, struct op *seen, const struct op *op,
                 const struct event_pattern *p, struct space *s) {
     struct use u = use_of(p);
     uint64_t at = u.start, end = use_end(&u);
     if (!u.bytes || !u.rows || !u.slices || !end) {
-        seen->strays = true;
+        seen->strays = seen->wanders = true;
         return;
     }
     bool at_most = p->access.access & EVENT_ACCESS_AT_MOST || !has_few_rows(r, &u, s);
@@ -143,12 +154,16 @@ static void add(struct replay *r, struct op *seen, const struct op *op,
     }
     while (at < end) {
         const struct block *b = space_at(s, at);
-        if (!b || seen->count == USES_MAX) {
-            seen->strays = true;
+        u.start = at;
+        if (!b) {
+            add_astray(seen, &u, end);
+            return;
+        }
+        if (seen->count == USES_MAX) {
+            seen->strays = seen->wanders = true;
             return;
         }
         uint64_t stop = block_end(b) < end ? block_end(b) : end;
-        u.start = at;
         if (u.rows * u.slices == 1)
             u.bytes = stop - at;
         u.argument = argument_of(op, at, s);

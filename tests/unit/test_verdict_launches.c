@@ -106,6 +106,38 @@ static void copy_variable(bool ordered) {
     finish();
 }
 
+/* Two streams, and memory that no call allocated. */
+static void share_variable(unsigned first, unsigned second) {
+    const unsigned access[] = { first, second };
+    prepare();
+    for (unsigned i = 0; i < 2; i++) {
+        union event_slot s[2];
+        const struct event_access a = { DEVICE2_AT, 64, access[i], EVENT_NO_ARGUMENT };
+        uint64_t l = launch_checked("k", DEVICE_AT, EVENT_ARG_READ, 1, i ? s1 : s0, &every);
+        s[0].event = (struct event){
+            .kind = EVENT_TOUCHED, .dst = 1, .src = l, .aux = event_aux(EVENT_NO_FN, 0)
+        };
+        event_extra_accesses(&s[1], &a, 1);
+        put_slots(s, 2);
+    }
+    sync_device(0);
+    finish();
+}
+
+static void constants_of_a_module_are_read_by_all(void **state) {
+    (void)state;
+    share_variable(DETAIL_ACCESS_READ, DETAIL_ACCESS_READ);
+    assert_int_equal(status_of(HYPOTHESIS_STREAM_UNSYNCED), VERDICT_STATUS_RULED_OUT);
+}
+
+static void a_variable_in_two_streams_is_never_clean(void **state) {
+    (void)state;
+    share_variable(DETAIL_ACCESS_WRITE, DETAIL_ACCESS_READ);
+    expect_no_findings();
+    expect_overall(INCONCLUSIVE);
+    expect_says(V->answer, "use the same bytes of memory that no recorded call allocated");
+}
+
 static void a_variable_is_known_to_launches_before_its_address_is_asked_for(void **state) {
     (void)state;
     copy_variable(false);
@@ -494,6 +526,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         verdict_test(strides_are_compared_row_by_row),
         verdict_test(a_member_that_nothing_wrote_is_found),
+        verdict_test(constants_of_a_module_are_read_by_all),
+        verdict_test(a_variable_in_two_streams_is_never_clean),
         verdict_test(a_variable_is_known_to_launches_before_its_address_is_asked_for),
         verdict_test(a_variable_that_is_waited_for_is_copied_in_order),
         verdict_test(what_was_not_there_is_not_counted),
