@@ -20,8 +20,9 @@
 #include "kernels/spec.h"
 #include "kernels/twin.h"
 
-/* Float arithmetic in another order; sums of many products; the same if the largest activations of
- * F16 products leave few bits for the others; weights rounded to halves (Q6_K). */
+/* Float arithmetic in another order (twice that for two norms in a row); sums of many products; the
+ * same if the largest activations of F16 products leave few bits for the others; weights rounded to
+ * halves (Q6_K). */
 #define FLOATS   2e-6
 #define SUMS     2e-5
 #define OUTLIERS 5e-5

@@ -48,7 +48,7 @@ static void norms_of_other_families_agree(void **state) {
             a.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
             a.next = dim % 2 ? a.x : example_tensor(&x, TENSOR_TYPE_F32, 3, dim);
             a.next_weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
-            assert_twins(KERN_rmsnorm_add, &a, FLOATS, "and the next", dim, normed, 0);
+            assert_twins(KERN_rmsnorm_add, &a, 2 * FLOATS, "and the next", dim, normed, 0);
         }
         struct kern_layernorm b = { .rows = 2, .dim = dim, .biased = dim % 2, .eps = 1e-5f };
         b.x = example_tensor(&x, TENSOR_TYPE_F32, 2, dim);
@@ -91,7 +91,7 @@ static void norms_quantise_what_they_wrote(void **state) {
             c.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
             c.next_weight = example_tensor(&x, TENSOR_TYPE_F32, 1, dim);
             c.levels = example_levels_room(&x, 3, dim, run);
-            assert_twins(KERN_rmsnorm_add, &c, FLOATS, "quantised", dim, run, 0);
+            assert_twins(KERN_rmsnorm_add, &c, 2 * FLOATS, "quantised", dim, run, 0);
         }
 }
 

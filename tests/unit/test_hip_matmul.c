@@ -52,20 +52,31 @@ static void matmul_of_large_blocks_agrees_with_scales_of_16(void **state) {
 
 /* Eleven blocks: a stage of the matrix cores has two, and what stands in for the twelfth must not
  * count. */
-static void an_infinite_scale_of_the_last_block_gives_infinite_results(void **state) {
+static void an_infinite_scale_or_minimum_of_the_last_block_gives_infinite_results(void **state) {
     SKIP_WITHOUT_CODE;
-    enum { TOKENS = 9, N = 5, K = 352, BLOCK = 34, ROW = K / 32 * BLOCK };
-    struct kern_matmul a = example_matmul(&x, TENSOR_TYPE_Q8_0, TOKENS, N, K, false, false);
-    uint8_t *last = (uint8_t *)a.weight.ptr + ROW - BLOCK;
+    enum { TOKENS = 9, N = 5, RUN = 32, K = 11 * RUN };
+    static const struct {
+        enum tensor_type type;
+        size_t at;     /* bytes before the scale or minimum */
+        size_t levels; /* and before the levels */
+    } blocks[] = { { TENSOR_TYPE_Q8_0, 0, 2 },
+                   { TENSOR_TYPE_Q4_1, 2, 4 },
+                   { TENSOR_TYPE_Q5_1, 2, 8 } };
     const uint16_t infinite = 0x7c00;
-    memcpy(last, &infinite, sizeof infinite);
-    for (int i = 0; i < BLOCK - 2; i++)
-        last[2 + i] = 1;
-    for (int t = 0; t < TOKENS; t++)
-        for (int i = K - 32; i < K; i++)
-            ((float *)a.x.ptr)[t * K + i] = 1; /* no sum of the block is 0 */
-    a.levels = example_levels(&x, &a.x, TOKENS, K, a.run);
-    assert_twins(KERN_matmul, &a, SUMS, "infinite", TOKENS, N, K);
+    for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) {
+        enum tensor_type type = blocks[b].type;
+        struct kern_matmul a = example_matmul(&x, type, TOKENS, N, K, false, false);
+        size_t block = tensor_type_row_bytes(type, RUN);
+        uint8_t *last = (uint8_t *)a.weight.ptr + 10 * block;
+        assert_false(x.failed);
+        memcpy(last + blocks[b].at, &infinite, sizeof infinite);
+        memset(last + blocks[b].levels, 1, block - blocks[b].levels);
+        for (int t = 0; t < TOKENS; t++)
+            for (int i = K - RUN; i < K; i++)
+                ((float *)a.x.ptr)[t * K + i] = 1; /* no sum of the block is 0 */
+        a.levels = example_levels(&x, &a.x, TOKENS, K, a.run);
+        assert_twins(KERN_matmul, &a, SUMS, tensor_type_find(type)->name, TOKENS, N, K);
+    }
 }
 
 /* Some matrix cores take halves below 2^-14 for 0. */
@@ -262,7 +273,7 @@ int main(void) {
         TEST(matmul_of_every_type_agrees_for_few_tokens),
         TEST(matmul_of_every_type_agrees_for_many_tokens),
         TEST(matmul_of_large_blocks_agrees_with_scales_of_16),
-        TEST(an_infinite_scale_of_the_last_block_gives_infinite_results),
+        TEST(an_infinite_scale_or_minimum_of_the_last_block_gives_infinite_results),
         TEST(small_halves_count),
         TEST(halves_of_any_size_count),
         TEST(infinite_halves_give_infinite_results),
