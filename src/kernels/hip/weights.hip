@@ -290,27 +290,6 @@ DEVICE float run_element(const struct run *r, int i) {
     return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
 }
 
-/* Does a type have levels below 0? */
-DEVICE bool has_signed_levels(u32 type) {
-    switch ((enum quantised_type)type) {
-    case TYPE_Q8_0:
-    case TYPE_IQ4_NL:
-    case TYPE_IQ4_XS:
-        return true;
-    case TYPE_Q4_0:
-    case TYPE_Q4_1:
-    case TYPE_Q5_0:
-    case TYPE_Q5_1:
-    case TYPE_Q2_K:
-    case TYPE_Q3_K:
-    case TYPE_Q4_K:
-    case TYPE_Q5_K:
-    case TYPE_Q6_K:
-        return false;
-    }
-    return false;
-}
-
 /* ---- shares: quantised weights as the matrix cores take them ------------------------------------
  *
  * A wave has 32 rows, and two lanes share a row. A lane's part of a run of 32 elements is a share: 16 of
@@ -370,6 +349,27 @@ DEVICE bool has_minima(u32 type) {
     case TYPE_Q3_K:
     case TYPE_Q6_K:
     case TYPE_IQ4_XS:
+        return false;
+    }
+    return false;
+}
+
+/* Does a type have levels below 0? */
+DEVICE bool has_signed_levels(u32 type) {
+    switch ((enum quantised_type)type) {
+    case TYPE_Q8_0:
+    case TYPE_IQ4_NL:
+    case TYPE_IQ4_XS:
+        return true;
+    case TYPE_Q4_0:
+    case TYPE_Q4_1:
+    case TYPE_Q5_0:
+    case TYPE_Q5_1:
+    case TYPE_Q2_K:
+    case TYPE_Q3_K:
+    case TYPE_Q4_K:
+    case TYPE_Q5_K:
+    case TYPE_Q6_K:
         return false;
     }
     return false;
