@@ -205,6 +205,69 @@ static uint64_t matmul_groups(uint32_t tokens, uint32_t n) {
     return spec_table[KERN_matmul].groups(&a);
 }
 
+/* What a layer launches for one token besides its projections. */
+enum { NORM, ATTENTION, OTHERS, HEADS = 32, HEAD = DIM / HEADS, CONTEXT = 512 };
+
+static const struct other {
+    const char *name;
+    unsigned launches; /* per layer */
+} others[OTHERS] = { { "rmsnorm", 2 }, { "attention_step", 1 } };
+
+/* run: how many elements of its result share a scale; 0: it is not quantised. */
+static bool measure_norm(struct device *d, uint32_t run, struct measured *out) {
+    struct example x = { .seed = 7 };
+    struct kern_rmsnorm a = { .rows = 1, .dim = DIM, .run = run, .eps = 1e-5f };
+    a.x = example_tensor(&x, TENSOR_TYPE_F32, 1, DIM);
+    a.out = example_room(&x, TENSOR_TYPE_F32, a.x.bytes);
+    a.weight = example_tensor(&x, TENSOR_TYPE_F32, 1, DIM);
+    a.levels = example_levels_room(&x, 1, DIM, run);
+    bool good = !x.failed && measure(d, KERN_rmsnorm, &a, out);
+    example_close(&x);
+    return good;
+}
+
+/* The last of CONTEXT tokens. */
+static bool measure_attention(struct device *d, uint32_t run, struct measured *out) {
+    struct example x = { .seed = 7 };
+    int32_t tables[KERN_BLOCKS(CONTEXT)];
+    for (int32_t i = 0; i < (int32_t)KERN_BLOCKS(CONTEXT); i++)
+        tables[i] = i;
+    struct kern_attention_step a =
+        example_attention_step(&x, 1, HEADS, KV / HEAD, HEAD, (uint32_t)KERN_RANGES(CONTEXT), run);
+    a.rows = CONTEXT;
+    a.sequences = 1;
+    a.table_width = KERN_BLOCKS(CONTEXT);
+    a.scale = 1 / 11.3137085f; /* of the root of HEAD */
+    a.keys = example_tensor(&x, TENSOR_TYPE_F16, CONTEXT, KV);
+    a.values = example_tensor(&x, TENSOR_TYPE_F16, CONTEXT, KV);
+    a.pos = example_ints(&x, (int32_t[]){ CONTEXT - 1 }, 1);
+    a.seqs = example_ints(&x, (int32_t[]){ 0 }, 1);
+    a.tables = example_ints(&x, tables, a.table_width);
+    bool good = !x.failed && measure(d, KERN_attention_step, &a, out);
+    example_close(&x);
+    return good;
+}
+
+/* The seven launches of a layer: of projections, which take so many seconds for these bytes, and
+ * the others. */
+static bool print_layer(struct device *d, enum tensor_type type, double seconds, double bytes) {
+    const uint32_t run = tensor_type_is_float(type) ? 0 : 32;
+    struct measured m[OTHERS];
+    if (!measure_norm(d, run, &m[NORM]) || !measure_attention(d, run, &m[ATTENTION]))
+        return false;
+    for (int i = 0; i < OTHERS; i++) {
+        struct prediction t = predict(&m[i], m[i].groups, (double)m[i].needed);
+        printf("  %-14s %-5s %10.2f %10.2f %10.2f %10.2f %10.2f %8s\n", others[i].name,
+               others[i].launches > 1 ? "each" : "", (double)m[i].needed / 1e6, t.memory * 1e6,
+               t.vector * 1e6, t.cache * 1e6, t.seconds * 1e6, limit_of(&t));
+        seconds += others[i].launches * t.seconds;
+        bytes += others[i].launches * (double)m[i].needed;
+    }
+    printf("  the layer, after %d tokens: %.1f MB in %.1f us, %.2f of the bandwidth\n\n",
+           CONTEXT - 1, bytes / 1e6, seconds * 1e6, bytes / seconds / HBM);
+    return true;
+}
+
 static bool print_decode(struct device *d, enum tensor_type type) {
     const char *name = tensor_type_find(type)->name;
     struct measured m[PROJECTIONS];
@@ -233,9 +296,9 @@ static bool print_decode(struct device *d, enum tensor_type type) {
         seconds += t.seconds;
         bytes += needed;
     }
-    printf("  all: %.1f MB in %.1f us, %.2f of the bandwidth (goal 0.7)\n\n", bytes / 1e6,
+    printf("  all projections: %.1f MB in %.1f us, %.2f of the bandwidth (goal 0.7)\n", bytes / 1e6,
            seconds * 1e6, bytes / seconds / HBM);
-    return true;
+    return print_layer(d, type, seconds, bytes);
 }
 
 enum { TOKENS = 512, WIDTH = 512 };
