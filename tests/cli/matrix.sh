@@ -237,7 +237,9 @@ spanish() {
 }
 no_finding() {
     status 0 says "CLEAN: 12 runs" matrix --profile b3.63 --iterations baseline=0,audit=4,stress=8 \
-        --out fixed -- "$programs/racy" fixed
+        --out fixed -- "$programs/racy" fixed >fixed.txt && return
+    cat fixed.txt
+    return 1
 }
 keeps_failed() {
     matrix --profile b3.63 --iterations baseline=1,audit=3,stress=0 --keep failed --out kept \
@@ -278,6 +280,8 @@ check "a plan is printed, not run" planned
 check "a race is found by exploring schedules" race
 check "and shown again by the command line of the report" repeated
 check "without the bug there is no finding" no_finding
+check "a mode without runs has not passed" grep -q "^  baseline .* 0 errors  -$" fixed.txt
+check "one with runs has" grep -q "^  audit .* 0 errors  PASS$" fixed.txt
 check "the report in Spanish" spanish
 check "--keep failed keeps results" keeps_failed
 check "a binary that is not the expected one is refused" stale

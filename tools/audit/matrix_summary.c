@@ -16,7 +16,8 @@ enum { SUMMARY_VERSION = 1, ERRORS_MAX = 1000 };
 const char *matrix_mode_result(const struct matrix_by_mode *b, const struct matrix_mode *mode) {
     if (b->errors)
         return "FAIL";
-    return b->done == mode->iterations && !b->ends[MATRIX_UNJUDGED] ? "PASS" : "-";
+    bool all = b->done && b->done == mode->iterations;
+    return all && !b->ends[MATRIX_UNJUDGED] ? "PASS" : "-";
 }
 
 static void put_time(struct json *j, const char *key, uint64_t wall_us, const char *form) {
