@@ -25,15 +25,13 @@ static struct sentence_value verb(const struct use *u, bool refused) {
     return A_SENTENCE(sentence_plain(refused ? SENTENCE_WAS_TO_USE : SENTENCE_USES));
 }
 
-/* "a block of 4 KiB", "tensor logits (4 KiB)", "a device variable of 4 KiB". */
+/* The tensor that an address lies in, or its block. */
 static struct sentence_value target(struct replay *r, const struct space *s, const struct block *b,
                                     uint64_t address) {
     const struct space_name *n = space_name_at(s, address);
     if (n)
         return A_SENTENCE(findings_memory(r, reader_string(r->r, n->text), n->bytes));
-    if (b->family == DETAIL_FAMILY_SYMBOL)
-        return A_SENTENCE(SAY(&r->words, MEMORY_VARIABLE, A_BYTES(b->bytes)));
-    return A_SENTENCE(findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes));
+    return A_SENTENCE(findings_block(r, b));
 }
 
 /* ---- entering -------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@ struct caught {
     struct replay *r;
     const struct reader_event *e;
     struct event_caught at;
+    struct space *space;
     const struct block *block; /* of the bytes; NULL: none */
     struct space_name thing;   /* the tensor they lie in, or that block; bytes 0: none */
     const struct sentence *call;
@@ -59,8 +60,9 @@ static struct space_name thing_at(struct space *s, uint64_t address) {
 }
 
 static struct sentence_value call_it(const struct caught *c, const struct space_name *thing) {
+    const struct block *b = thing->text ? NULL : space_at(c->space, thing->at);
     const char *name = thing->text ? reader_string(c->r->r, thing->text) : NULL;
-    return A_SENTENCE(findings_memory(c->r, name, thing->bytes));
+    return A_SENTENCE(b ? findings_block(c->r, b) : findings_memory(c->r, name, thing->bytes));
 }
 
 static uint64_t offset_of(const struct caught *c) {
@@ -113,11 +115,11 @@ static struct sentence_value elements(const struct caught *c) {
 }
 
 /* An access that left the block or the tensor of its argument and came into another one. */
-static const struct sentence *astray(const struct caught *c, struct space *space,
-                                     enum verdict_hypothesis_id *id) {
+static const struct sentence *astray(const struct caught *c, enum verdict_hypothesis_id *id) {
     const struct event *e = &c->e->event;
     const bool before = c->at.all;
-    const struct space_name meant = thing_at(space, before ? e->dst + e->len : e->dst - e->len - 1);
+    const struct space_name meant =
+        thing_at(c->space, before ? e->dst + e->len : e->dst - e->len - 1);
     *id = before ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
     return SAY(&c->r->words, CAUGHT_ASTRAY, A_SENTENCE(c->call), did(c),
                e->len ? A_BYTES(e->len) : A_SENTENCE(sentence_plain(SENTENCE_JUST)),
@@ -136,8 +138,7 @@ static const struct sentence *different(const struct caught *c) {
                            : SAY(words, CAUGHT_DIFFERENT_UNKNOWN, call, block);
 }
 
-static const struct sentence *say(const struct caught *c, struct space *space,
-                                  enum verdict_hypothesis_id *id) {
+static const struct sentence *say(const struct caught *c, enum verdict_hypothesis_id *id) {
     struct arena *words = &c->r->words;
     const struct sentence_value call = A_SENTENCE(c->call), count = A_NUMBER(c->at.count),
                                 all = A_NUMBER(c->at.all), block = triple(c->r, c->at.block[0]);
@@ -152,7 +153,7 @@ static const struct sentence *say(const struct caught *c, struct space *space,
     case DETAIL_CAUGHT_BARRIER_DIFFERENT:
         return different(c);
     case DETAIL_CAUGHT_ASTRAY:
-        return astray(c, space, id);
+        return astray(c, id);
     case DETAIL_CAUGHT_ARRAYS:
         *id = c->at.all ? HYPOTHESIS_BAD_OFFSET : HYPOTHESIS_SIZE_MISMATCH;
         return SAY(words, CAUGHT_ARRAYS, call, did(c), elements(c), place(c, 0),
@@ -180,7 +181,7 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         launches_on_harmless(r, e);
         return;
     }
-    struct caught c = { .r = r, .e = e };
+    struct caught c = { .r = r, .e = e, .space = t->space };
     if (x)
         c.at = event_caught_of(x);
     if (c.at.space == EVENT_SPACE_GLOBAL) {
@@ -209,7 +210,7 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
     }
     if (event_detail(&e->event) == DETAIL_CAUGHT_LEAK)
         f.order = UINT64_MAX - 1; /* it is one when all is over */
-    f.said = say(&c, t->space, &f.hypothesis);
+    f.said = say(&c, &f.hypothesis);
     findings_set_block(r, &f, t->space, c.block, e->event.dst);
     findings_evidence(&f, e->event.src);
     findings_evidence(&f, e->seq);

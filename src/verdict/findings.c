@@ -235,3 +235,9 @@ const struct sentence *findings_memory(struct replay *r, const char *name, uint6
     r->no_memory |= !said;
     return said;
 }
+
+const struct sentence *findings_block(struct replay *r, const struct block *b) {
+    if (b->family == DETAIL_FAMILY_SYMBOL)
+        return SAY(&r->words, MEMORY_VARIABLE, A_BYTES(b->bytes));
+    return findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes);
+}

@@ -69,11 +69,9 @@ static void add(struct replay *r, const struct op *op, const struct use *u, stru
         .len = use_end(u) ? use_end(u) - u->start : 0,
         .process = t->space->process,
         .advised = sentence_plain(SENTENCE_ADVICE_PEER),
-        .said = SAY(
-            &r->words, PEER_CLOSED, A_SENTENCE(findings_op(r, op)), A_NUMBER(device),
-            A_NUMBER((u->access & USE_WRITE) != 0),
-            A_SENTENCE(findings_memory(r, b->name ? reader_string(r->r, b->name) : NULL, b->bytes)),
-            A_NUMBER(b->device)),
+        .said = SAY(&r->words, PEER_CLOSED, A_SENTENCE(findings_op(r, op)), A_NUMBER(device),
+                    A_NUMBER((u->access & USE_WRITE) != 0), A_SENTENCE(findings_block(r, b)),
+                    A_NUMBER(b->device)),
     };
     findings_set_block(r, &f, t->space, b, u->start);
     findings_add(r, &f);

@@ -668,6 +668,8 @@ const struct sentence *findings_op(struct replay *r, const struct op *op);
 const struct sentence *findings_replayed(struct replay *r, uint64_t seq, uint64_t replay);
 /* "tensor logits (4 KiB)", "a block of 4 KiB"; name may be NULL. */
 const struct sentence *findings_memory(struct replay *r, const char *name, uint64_t bytes);
+/* The same of a block, or "a device variable of 4 KiB". */
+const struct sentence *findings_block(struct replay *r, const struct block *b);
 
 /* ---- actors.c ---------------------------------------------------------------------------------
  * Plain data for the verdict, in its arena; on failure r->no_memory. */

@@ -83,6 +83,8 @@ found=races-BUG.out/report.txt
 check "between waves in LDS, with both lines" finds \
     "neighbour.* has a data race in LDS at offset .*races.hip:2[35].*races.hip:2[35]" cat $found
 check "between blocks in device memory" finds "total.* has a data race .*races.hip:31.*races.hip:31" cat $found
+check "and in a variable, which is called one" finds \
+    "tally.* has a data race in a device variable of 4 bytes at offset 0: .*races.hip:[0-9]+" cat $found
 check "between lanes of one store" finds "winner.* has a data race .*races.hip:39.*races.hip:39" cat $found
 check "where a fence is missing" finds "last_block.* has a data race .*races.hip:47.*races.hip:55" cat $found
 check "and nowhere else" status 1 grep -E "(reduce|histogram|locked|raised|bytes)[^ ]* \(event [0-9]+\) has a data race" $found

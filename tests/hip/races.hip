@@ -105,6 +105,13 @@ __global__ void bytes(unsigned char *out) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = (unsigned char)threadIdx.x;
 }
 
+// Every block adds to a variable of the module; not correct either.
+__device__ int tallied;
+__global__ void tally(const int *in) {
+    if (threadIdx.x == 0)
+        ADD(&tallied, in[blockIdx.x]);
+}
+
 int main() {
     int host[256], *in, *out;
     for (int i = 0; i < 256; i++)
@@ -131,6 +138,9 @@ int main() {
     locked<<<8, 64>>>(out + 800, out + 801);
     raised<<<8, 256>>>(in, out + 1000);
     bytes<<<3, 65>>>((unsigned char *)(out + 900));
+    if (hipMemcpyToSymbol(HIP_SYMBOL(tallied), host, sizeof tallied) != hipSuccess)
+        return 1;
+    tally<<<8, 64>>>(in);
 #endif
     if (hipDeviceSynchronize() != hipSuccess)
         return 1;
