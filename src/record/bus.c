@@ -62,8 +62,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
 }
 
-/* Takes the signal, also if the program has replaced our handler meanwhile. While `installed` says
- * no, a library in front of sigaction() lets us through to the system's own. */
+/* Installs our handler, again if the program has replaced it meanwhile. While `installed` is false,
+ * a library that interposes sigaction() passes our call on to the C library. */
 static void install(void) {
     struct sigaction now, action = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);

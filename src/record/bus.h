@@ -1,10 +1,9 @@
 /* bus.h - keeps the program alive if its recording is truncated while it is written.
  *
  * The file is mapped; a store past its new end is a SIGBUS, and would end a program that never
- * asked for a recorder. So the recorder takes that signal: where it comes from a page of a
- * recording, memory of the process's own is put in the page's place, and the store succeeds; what
- * is written there is lost, and the file shows that it was cut. Any other SIGBUS goes to the
- * handler that was there before.
+ * asked for a recorder. So the recorder handles that signal: if the address is in a page of a
+ * recording, the page is replaced by private memory and the store succeeds; what is written there
+ * is lost, and the file shows that it was cut. Any other SIGBUS goes to the previous handler.
  *
  * Thread-safe, and, except for bus_guard and bus_unguard, safe in signal handlers. */
 #ifndef RECORD_BUS_H
@@ -15,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Up to so many recordings are guarded at a time; one is usual. */
+/* At most this many recordings are guarded at a time; usually there is one. */
 enum { BUS_GUARDS = 8 };
 
 /* Guards two ranges of a recording; *cut becomes true when one of their pages was replaced. */

@@ -244,7 +244,8 @@ static const unsigned char *skip_expression(struct bytes *b) {
     return at;
 }
 
-/* Rules of registers: DW_CFA_offset_extended and relatives. False if code is none of them. */
+/* Instructions that set the rule of a register: DW_CFA_offset_extended and its relatives. False if
+ * code is none of them. */
 static bool run_rule(struct run *r, unsigned code, struct bytes *b) {
     int64_t unit = r->e->data_unit;
     uint64_t number;
@@ -294,7 +295,8 @@ static bool run_rule(struct run *r, unsigned code, struct bytes *b) {
     }
 }
 
-/* The canonical frame address, and whole rows. False if code is not known. */
+/* Instructions that define the canonical frame address, or remember and restore whole rows. False
+ * if code is unknown. */
 static bool run_base(struct run *r, unsigned code, struct bytes *b) {
     switch (code) {
     case 0x0a:
@@ -336,12 +338,12 @@ static bool run_base(struct run *r, unsigned code, struct bytes *b) {
     }
 }
 
-/* Bytes of the distance that DW_CFA_advance_loc1 and its relatives have; 0: code is none. */
+/* Bytes of the operand of DW_CFA_advance_loc1, 2 or 4; 0: code is none of them. */
 static unsigned advance_bytes(unsigned code) {
     return code == 0x02 ? 1 : code == 0x03 ? 2 : code == 0x04 ? 4 : 0;
 }
 
-/* Up to the row that covers pc. False if an instruction is not known. */
+/* Runs instructions up to the row that covers pc. False if one of them is unknown. */
 static bool run(struct run *r, struct bytes b) {
     while (b.at < b.end && r->place <= r->pc && !b.bad) {
         unsigned code = (unsigned)take(&b, 1);
@@ -359,7 +361,7 @@ static bool run(struct run *r, struct bytes b) {
         } else if (!run_rule(r, code, &b) && !run_base(r, code, &b)) {
             return false;
         }
-        /* The row that begins at place is the one that was in force before it, if pc is below. */
+        /* Once place is past pc, the row is complete: what follows describes later code. */
         r->place += distance * r->e->code_unit;
     }
     return !b.bad;

@@ -67,7 +67,7 @@ static void temporary_name(char out[PATH_MAX], const writer *w) {
     snprintf(out, PATH_MAX, "%.*s.new.%d", PATH_MAX - OLD_SUFFIX, w->path, (int)getpid());
 }
 
-/* Lets go of what adopt_fd took. */
+/* Releases what adopt_fd took. */
 static void drop_fd(writer *w) {
     if (w->h)
         munmap(w->h, RECORD_HEADER_BYTES);

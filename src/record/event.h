@@ -49,13 +49,13 @@ struct event {
     uint64_t ready;         /* see above; only the writer uses it */
     uint64_t t_ns;          /* CLOCK_MONOTONIC; 0 lets record_event() read the clock */
     uint64_t dst, src, len; /* event.def */
-    uint32_t stream;        /* record_stream(); 0: none, or the default stream of no device known */
-    uint32_t thread;        /* filled in by record_event() */
-    uint32_t site;          /* record_site(); 0: unknown */
-    uint32_t name;          /* record_string(); 0: none */
-    uint16_t kind;          /* enum event_kind */
-    uint16_t status;        /* hipError_t, or RECORD_PENDING */
-    uint32_t aux;           /* event_aux() */
+    uint32_t stream; /* record_stream(); 0: none, or the default stream of an unknown device */
+    uint32_t thread; /* filled in by record_event() */
+    uint32_t site;   /* record_site(); 0: unknown */
+    uint32_t name;   /* record_string(); 0: none */
+    uint16_t kind;   /* enum event_kind */
+    uint16_t status; /* hipError_t, or RECORD_PENDING */
+    uint32_t aux;    /* event_aux() */
 };
 
 enum { EVENT_WORDS = 6, EVENT_EXTRA_MAX = 31 };
@@ -197,7 +197,8 @@ static inline void event_extra_slices(union event_slot *s, uint64_t dst_slice, u
 struct event_dims {
     uint32_t grid[3], block[3];
     uint64_t shared;
-    uint64_t flags; /* EVENT_DIMS_*, and in the upper half a hash of all arguments, 0: unknown */
+    uint64_t flags; /* EVENT_DIMS_*; upper half: a hash of the arguments that may select a part of
+                       a buffer, 0: unknown */
 };
 enum {
     EVENT_DIMS_COOPERATIVE = 1,
@@ -231,7 +232,7 @@ unsigned event_args_of(const struct event_extra *x, struct event_arg *out);
 /* EXTRA_ACCESS: bytes that an operation is known to touch, two ranges per slot. */
 enum { EVENT_ACCESSES_PER_SLOT = 2, EVENT_NO_ARGUMENT = 255 };
 enum event_access_flag {
-    EVENT_ACCESS_SHAPED = 16,  /* the bytes are sizes of the launch multiplied: a shape */
+    EVENT_ACCESS_SHAPED = 16,  /* bytes is a shape: a product of sizes from the launch */
     EVENT_ACCESS_AT_MOST = 32, /* not more than these; perhaps not all */
 };
 struct event_access {
@@ -280,17 +281,17 @@ static inline void event_extra_argument(union event_slot *s, uint64_t position, 
     w[1] = name;
 }
 
-/* EXTRA_CHECKED: how the device checks the accesses of a launch. A bad access is caught by a guard
- * from `before` bytes in front of a buffer on, and from `after` bytes past its end on; what lies
- * between has a pattern that shows writes, not reads. */
+/* EXTRA_CHECKED: how the device checks the accesses of a launch. A guard catches accesses that are
+ * at least `before` bytes in front of a buffer or `after` bytes past its end; the bytes between
+ * guard and buffer hold a pattern that reveals writes, but not reads. */
 struct event_checked {
     uint64_t how; /* DETAIL_CHECKED_* */
     uint64_t before, after;
     uint64_t flags; /* EVENT_CHECKED_* */
 };
 enum event_checked_flag {
-    EVENT_CHECKED_PATTERN = 1,  /* the bytes between a buffer and its guards are looked at */
-    EVENT_CHECKED_INIT = 2,     /* values that nothing has defined are followed */
+    EVENT_CHECKED_PATTERN = 1,  /* the bytes between a buffer and its guards are checked */
+    EVENT_CHECKED_INIT = 2,     /* uninitialised values are tracked */
     EVENT_CHECKED_RACES = 4,    /* races within the launch are looked for */
     EVENT_CHECKED_BARRIERS = 8, /* barriers that not all threads reach are looked for */
     EVENT_CHECKED_COULD = 16,   /* the device could check more, and was told not to */
@@ -307,8 +308,8 @@ static inline struct event_checked event_checked_of(const struct event_extra *x)
     return (struct event_checked){ x->word[0], x->word[1], x->word[2], x->word[3] };
 }
 
-/* EXTRA_LOOKS: the last launch after which the slack was whole, and the first after which it was
- * not (EVENT_NO_SEQ: none); how many launches had the block among their arguments in between. */
+/* EXTRA_LOOKS: the last launch after which the pattern was intact, and the first after which it was
+ * not (EVENT_NO_SEQ: none); how many launches in between had the block among their arguments. */
 static inline void event_extra_looks(union event_slot *s, uint64_t good, uint64_t bad,
                                      uint64_t launches) {
     uint64_t *w = event_extra_init(s, EXTRA_LOOKS, 3);
@@ -317,7 +318,7 @@ static inline void event_extra_looks(union event_slot *s, uint64_t good, uint64_
     w[2] = launches;
 }
 
-/* EXTRA_CAUGHT: where in the kernel, twice where two places take part. */
+/* EXTRA_CAUGHT: where in the kernel; two places if two accesses are involved, as in a race. */
 struct event_caught {
     uint32_t place[2];     /* strings; 0: unknown, or there is no second one */
     uint32_t block[2][3];  /* y and z as far as 16 bits go */
@@ -338,7 +339,7 @@ enum event_space {
     EVENT_SPACE_HEAP,
     EVENT_SPACE_HEAP_FREED,
     EVENT_SPACE_HEAP_TWICE,
-    EVENT_SPACE_HOST,      /* of the host, and none that the device reaches */
+    EVENT_SPACE_HOST,      /* host memory that the device cannot reach */
     EVENT_SPACE_MISALIGNED /* an atomic of `all` bytes at an address that is no multiple of them */
 };
 void event_extra_caught(union event_slot *s, const struct event_caught *caught);

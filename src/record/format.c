@@ -211,7 +211,8 @@ static void extra_text(FILE *out, const struct event_extra *x) {
     }
 }
 
-/* In JSON the words stay words, so that nothing is lost of types that another build has. */
+/* JSON gets the words as they are, so that nothing is lost of types that only another build knows.
+ */
 static void extra_json(struct json *j, const struct event_extra *x) {
     unsigned type = event_extra_type(x);
     json_object_open(j, NULL);

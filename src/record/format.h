@@ -19,8 +19,8 @@ void format_event(FILE *out, const reader *r, const struct reader_event *e);
 /* The same as an object, with the labels as keys. Addresses and handles are strings "0x…". */
 void format_event_json(struct json *j, const reader *r, const struct reader_event *e);
 
-/* A name as it is shown with an event. It is in the file once, but shown with every event that has
- * it: a very long one is cut, in room. */
+/* A name as it is shown with an event. The file holds it once, but it is shown with every event
+ * that has it, so a very long one is cut; room then holds the result. */
 enum { FORMAT_NAME = 4096 };
 const char *format_name(const char *text, char room[static FORMAT_NAME]);
 

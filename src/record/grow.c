@@ -99,8 +99,8 @@ static off_t chunk_offset(const writer *w, uint32_t chunk) {
     return (off_t)RECORD_HEADER_BYTES + ((off_t)chunk << w->chunk_shift);
 }
 
-/* Keeps a chunk that was claimed and not used. With all places taken its room is wasted, which
- * takes more lost races at once than there are places. */
+/* Keeps a chunk that was claimed but not used. Its space is wasted if spare_chunk[] is full, which
+ * takes more than RECORD_SPARES lost races at once. */
 static void chunk_keep(writer *w, uint32_t entry) {
     for (int i = 0; i < RECORD_SPARES; i++) {
         uint32_t none = 0;
@@ -144,8 +144,8 @@ static bool populate(unsigned char *at, size_t bytes) {
     return true;
 }
 
-/* Mapping a chunk twice is harmless: it is the same pages of the same file. For that reason a chunk
- * whose pages cannot be had stays mapped, too; it is just never said to be there. */
+/* Mapping a chunk twice is harmless: both are the same pages of the same file. So a chunk whose
+ * pages cannot be faulted in stays mapped, too, but is never marked as present. */
 static bool map_at(writer *w, int fd, uint32_t chunk, unsigned char *at) {
     size_t bytes = (size_t)1 << w->chunk_shift;
     void *p =
@@ -197,7 +197,7 @@ bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead) {
         return was == CHUNK_MAPPED || !ahead;
     bool done = false;
     int saved = errno;
-    /* When the disk is full, do not make every event of the program wait for a system call. */
+    /* When the disk is full, not every event of the program should wait for a system call. */
     if (atomic_load_explicit(directory, memory_order_relaxed) ||
         clock_now_ns() >= atomic_load_explicit(&w->retry_ns, memory_order_relaxed)) {
         unsigned char *base = events ? (unsigned char *)w->events : w->definitions;

@@ -17,7 +17,7 @@ static uint64_t stream_limit(const writer *w) {
     return (uint64_t)w->h->definition_chunks << w->chunk_shift;
 }
 
-/* The definition at a position, NULL if that is no place in this process's reach. */
+/* The definition at a position; NULL if that is past the stream's limit or cannot be mapped. */
 static struct definition *definition_at(writer *w, uint64_t position) {
     if (position >= stream_limit(w))
         return NULL;

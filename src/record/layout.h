@@ -8,9 +8,10 @@
  * the number of the file chunk plus one, 0 if there is none yet. Every number below is in the byte
  * order of the machine that wrote it (byte_order says which).
  *
- * Nobody holds a lock on the file: a process can be killed at any instruction and must not stop the
- * others. A chunk is taken by counting file_chunks up and published by a compare-and-swap on its
- * directory entry; the loser of that race leaves its chunk in spare_chunk[] for later.
+ * Writers coordinate without locks, because a process can be killed at any instruction and must not
+ * stop the others (the flock() on the file only marks it as in use). A chunk is taken by counting
+ * file_chunks up and published by a compare-and-swap on its directory entry; the loser of that race
+ * leaves its chunk in spare_chunk[] for later.
  *
  * Definitions are records one after the other (16-byte units, never across a chunk's end). Interned
  * ones are found through bucket[], chained lists that only grow. A reader does not need the table:
@@ -39,7 +40,7 @@ enum {
     RECORD_SPARES = 8,
     RECORD_STRING_MAX = 32 << 10,
     RECORD_FRAMES_MAX = 48,
-    RECORD_SITES_WHOLE = 64 << 10, /* beyond, a call gets the first stack seen at its address */
+    RECORD_SITES_WHOLE = 64 << 10, /* after so many, a call gets the first stack at its address */
 };
 #define RECORD_EVENTS_MIN     UINT64_C(1024)
 #define RECORD_EVENTS_USUAL   (UINT64_C(16) << 20)

@@ -67,8 +67,9 @@ static void find_build_id(char *out, const struct dl_find_object *o) {
     }
 }
 
-/* A library that was opened by a relative name, as seen from here: who reads the recording may be
- * elsewhere. Where no such file is, for the program has gone to another folder since, its name. */
+/* The absolute path of a library that was opened by a relative name, because the recording may be
+ * read from another folder. The name itself if there is no such file: the program has changed its
+ * folder since. */
 static const char *absolute(char out[PATH_MAX], const char *name) {
     size_t length = strlen(name);
     if (!getcwd(out, PATH_MAX) || strlen(out) + length + 2 > PATH_MAX)
@@ -163,7 +164,7 @@ static void find_export(writer *w, const struct link_map *l, uintptr_t address,
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Tells a module from another one that is loaded at the same place after it. */
+/* Distinguishes a module from one that is loaded at the same address later. */
 static uint64_t stamp_of(const struct dl_find_object *o) {
     uint64_t words[4] = { (uintptr_t)o->dlfo_map_start, (uintptr_t)o->dlfo_map_end,
                           (uintptr_t)o->dlfo_link_map, (uintptr_t)o->dlfo_eh_frame };

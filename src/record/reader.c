@@ -529,7 +529,7 @@ static void read_extras(const reader *r, struct reader_event *out) {
     }
     out->extras_lost |= out->extras && out->extras < total;
     out->slots = 1 + out->extras;
-    /* Nothing shows whether the slot after it was its own. */
+    /* Nothing shows whether a torn slot right after the event was one of its extras. */
     out->extras_lost |= !out->extras && torn && slot_read(r, out->seq + 1, &slot) != SLOT_WHOLE;
 }
 

@@ -267,7 +267,8 @@ __attribute__((noinline)) static uint32_t new_site(writer *w, struct site_memory
     while (first < u.frames && u.frame[first] != address && u.frame[first] != address + 1)
         first++;
     count = u.frames - first < RECORD_FRAMES_MAX ? u.frames - first : RECORD_FRAMES_MAX;
-    /* Code that cannot be unwound may lie between; or the address is not of this stack. */
+    /* Without the address among the frames: code in between could not be unwound, or the address is
+     * not on this stack. */
     uint32_t site = count ? define_site(w, &u.frame[first], count) : define_site(w, &address, 1);
     if (m && site && u.repeatable)
         remember(m, address, (uintptr_t)frame_address, &u, site);

@@ -22,8 +22,8 @@ struct walk {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* The kernel looks at the new mask before it looks at what to do with it: a bad request that
- * changes nothing and says whether eight bytes can be read. */
+/* Passes the address as a signal mask with an invalid `how`: the kernel copies the mask first, so
+ * EFAULT means that the eight bytes cannot be read, and the mask never changes. */
 static bool is_readable(uint64_t address) {
 #if defined(SYS_rt_sigprocmask)
     enum { NO_SUCH_REQUEST = 1 << 20 };
@@ -86,7 +86,7 @@ static enum step step_signal(struct walk *w) {
 #endif
 }
 
-/* Code without tables, or with tables that are not understood: its frame pointer may lead on. */
+/* For code without unwind tables, or with ones that are not understood: tries the frame pointer. */
 static enum step step_frame_pointer(struct walk *w) {
     enum { FRAME_MAX = 1 << 20 };
     uint64_t pc;
@@ -144,7 +144,8 @@ static enum step step(struct walk *w) {
     return pc ? STEP_ON : STEP_END;
 }
 
-/* Guesses that led to no code that the system knows are taken back. The first frame is no guess. */
+/* Drops outermost frames that are in no loaded object: wrong guesses. The first frame is certain.
+ */
 static void drop_unknown(struct unwind *u) {
     struct dl_find_object object;
     while (u->frames > 1 && _dl_find_object((void *)(u->frame[u->frames - 1] - 1), &object) != 0)

@@ -29,7 +29,7 @@ struct unwind {
      * start of the instruction, so that one byte less is always inside the call. */
     uintptr_t frame[UNWIND_FRAMES];
     struct unwind_word word[UNWIND_WORDS];
-    bool repeatable; /* the words decide; else the walk guessed and came to no good end */
+    bool repeatable; /* the same words mean the same stack; false: the walk guessed and got lost */
 };
 
 /* From a function whose frame pointer, __builtin_frame_address(0), is given: the first frame is

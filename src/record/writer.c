@@ -96,7 +96,7 @@ uint32_t record_thread(writer *w) {
     return w ? thread_number(w) : 0;
 }
 
-/* ---- streams and provenance: who says so is part of them ----------------------------------- */
+/* ---- streams and provenance, with the thread or process that reported them ------------------ */
 
 uint32_t record_stream(writer *w, const struct record_stream *s) {
     if (!w)
@@ -162,11 +162,10 @@ static inline uint64_t tail_word(struct tail t) {
     return pair(first, t.aux);
 }
 
-/* True if the slot is this writer's to fill. In the ring's first turn it is from the moment its
- * number was given out: nobody else stores into a slot that has never held anything, however long
- * its writer takes. Later turns have to take it over from whoever had it before. It is not free if
- * that one has not written it yet, or has not completed it (or died), or if one of a turn to come
- * was faster. */
+/* True if this writer may fill the slot. In the ring's first turn it always may, because nobody
+ * else stores into a slot that has never held anything, however long its writer takes. In later
+ * turns it has to take the slot over, which fails if the previous writer has not written or not
+ * completed it (or died), or if a writer of a later turn was faster. */
 static inline bool slot_claim(const writer *w, uint64_t *ready, uint64_t seq) {
     uint64_t old = __atomic_load_n(ready, __ATOMIC_RELAXED);
     if (LIKELY(seq <= w->event_mask))
@@ -266,8 +265,8 @@ uint64_t record_begin_slots(writer *w, union event_slot *slots, unsigned count) 
     return write_events(w, slots, count, EVENT_FINISHING);
 }
 
-/* True if nobody else stores into the slot until its `ready` says that it is whole. What
- * record_begin() wrote is open, and its thread's alone; anything else has to be taken. */
+/* True if nobody else stores into the slot until its `ready` says that it is whole. An event of
+ * record_begin() belongs to its thread until then; any other has to be claimed first. */
 static inline bool slot_reopen(uint64_t *ready, uint64_t seq) {
     uint64_t whole = seq + 1;
     return LIKELY(__atomic_load_n(ready, __ATOMIC_RELAXED) == (EVENT_FINISHING | whole)) ||

@@ -61,8 +61,8 @@ uint64_t record_event(writer *w, struct event *e);
  * numbered here; count is at most 1 + EVENT_EXTRA_MAX. */
 uint64_t record_events(writer *w, union event_slot *slots, unsigned count);
 
-/* The same two for an event that the calling thread will complete with record_finish(): nobody
- * takes its slot before, however often the ring goes round, which makes completing it cheap. */
+/* The same two for an event that the calling thread will complete with record_finish(): its slot is
+ * not reused before then, however often the ring goes round, which makes completing it cheap. */
 uint64_t record_begin(writer *w, struct event *e);
 uint64_t record_begin_slots(writer *w, union event_slot *slots, unsigned count);
 

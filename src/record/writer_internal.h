@@ -50,7 +50,7 @@ struct writer {
     _Atomic uint8_t *event_mapped; /* enum chunk_state of this process, a byte per chunk */
     _Atomic uint8_t *definition_mapped;
     struct process_page *page;
-    bool check_pid; /* the kernel cannot wipe: compare pids */
+    bool check_pid; /* the kernel lacks MADV_WIPEONFORK: compare pids */
     uint64_t id;    /* unique in this address space, for the threads' caches */
     uint32_t image;
     struct known_frame *frames; /* KNOWN_FRAMES of them */
@@ -71,7 +71,7 @@ struct writer {
 /* ---- grow.c -------------------------------------------------------------------------------- */
 
 /* Makes chunk `index` usable in this process, adding it to the file if need be. False if there is
- * no room. `ahead`: it is not needed yet; do not wait for another thread that is at it. */
+ * no room. `ahead`: it is not needed yet; do not wait for another thread that is mapping it. */
 bool grow_map_chunk(writer *w, enum chunk_use use, unsigned index, bool ahead);
 
 /* Backs [offset, offset + bytes) of fd with zeroed disk blocks. 0 or an errno value; never raises
