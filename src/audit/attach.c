@@ -17,11 +17,11 @@
 
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The thread attaches or detaches; should that fork, it must not wait for itself. */
+/* Set while this thread attaches or detaches: a fork in there must not wait for attach_lock. */
 static __thread bool attaching __attribute__((tls_model("initial-exec")));
 
-/* A child has one thread, whose kernel id is new. Nobody attaches between the first of these and
- * the others, so that they find the same ledger. */
+/* attach_lock is held from fork_prepare() on, so that all three handlers find the same ledger. The
+ * one thread of the child has a new kernel id. */
 static void fork_prepare(void) {
     if (!attaching)
         pthread_mutex_lock(&attach_lock);
@@ -79,9 +79,9 @@ static void register_process_hooks(void) {
     atexit(at_exit);
 }
 
-/* When the library is loaded, and not at the first HIP call: a fork by another thread at that
- * moment would miss them. Before the handlers of open.c and of the preloaded library, because those
- * must be asked first, and what is registered last is. */
+/* Registered when the library is loaded and not at the first HIP call, when a fork by another
+ * thread would miss the handlers. Registered before those of open.c and of the preloaded library,
+ * which must run first: prepare handlers run in reverse order. */
 __attribute__((constructor(AUDIT_FORKS_FIRST))) static void watch_forks(void) {
     pthread_atfork(fork_prepare, fork_parent, fork_child);
 }

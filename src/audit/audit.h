@@ -42,7 +42,7 @@ struct order_stream;
 struct audit_host_use {
     uint64_t address, bytes;
     bool written; /* by the work; else it is read */
-    bool vague;   /* a kernel's pointer: it may touch less */
+    bool vague;   /* from a kernel's pointer: the kernel may touch fewer bytes */
     struct order_stream *stream;
     uint64_t mark, event; /* event: seq of the work */
 };
@@ -56,8 +56,8 @@ struct audit_host_observer {
     void (*waits)(bool begins); /* this thread is in a call that waits; may be NULL */
     /* Work was waited for and is done; the call has yet to return to the caller. May be NULL. */
     void (*lingers)(const void *caller);
-    /* Work that a query of the caller's asks for is done, and nothing has waited since it was
-     * queued: should the query say "not ready" all the same? May be NULL. */
+    /* The caller queries work that is done but that nothing has waited for since it was queued:
+     * should the query answer "not ready" all the same? May be NULL. */
     bool (*withholds)(const void *caller);
     void (*host_fn)(bool begins); /* a host function of the program's on this thread; may be NULL */
     /* The thread's stack ends above audit_thread.stack_use; caller makes a HIP call. */
@@ -89,7 +89,7 @@ struct audit {
 
 extern struct audit audit;
 
-/* Order of the constructors that register handlers of fork: audit.c, then open.c, then others. */
+/* Order of the constructors that register fork handlers: attach.c, then open.c, then others. */
 enum { AUDIT_FORKS_FIRST = 200, AUDIT_FORKS_SECOND = 201 };
 
 /* True between audit_attach and audit_detach. */
@@ -98,8 +98,8 @@ static inline bool audit_is_attached(void) {
     return atomic_load_explicit(&audit_attached, memory_order_acquire);
 }
 
-/* Writes one line of the D2H log. If the file does not take it, standard error is told of the first
- * one that is lost, and all goes on. */
+/* Writes one line of the D2H log. If that fails, a note on standard error reports the first lost
+ * line, and the program continues. */
 void audit_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same for whole lines that are formatted already. */
 void audit_log_lines(const char *text, size_t bytes);
@@ -114,7 +114,7 @@ struct d2h_place {
     bool host;        /* asked about as a host pointer */
     int32_t device;
     uint64_t addr, size;           /* the allocation */
-    uint64_t next;                 /* NONE: start of the next block that is not ours; 0: nowhere */
+    uint64_t next;                 /* if kind is NONE: where the next block starts; 0: none */
     uint64_t name_addr, name_size; /* the named tensor; size 0: none */
 };
 
@@ -134,7 +134,7 @@ struct audit_thread {
 };
 extern __thread struct audit_thread audit_thread __attribute__((tls_model("initial-exec")));
 
-/* Counts attachments, so that what a thread remembers of an earlier one is not believed. */
+/* Counts attachments, so that what a thread remembers of an earlier one is not used. */
 extern _Atomic uint32_t audit_attachment;
 
 static inline struct audit_thread *audit_me(void) {

@@ -14,7 +14,7 @@ enum { LIST_TEXT = 4096, KEY_TEXT = 1024 };
 struct code_module {
     struct handle_node node;             /* key: the handle */
     _Atomic(const void *) wrapper;       /* of a fat binary; NULL: not one, or gone */
-    _Atomic bool read;                   /* list is what it will ever be */
+    _Atomic bool read;                   /* list is final */
     _Atomic(struct codeobj_list *) list; /* without its image; NULL: could not be read */
 };
 

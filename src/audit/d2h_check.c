@@ -30,7 +30,7 @@ static void look(uint64_t address, place *p) {
         p->name_size = name ? name->len : 0;
         return;
     }
-    /* Registered memory begins inside memory that belongs to the program anyway: no barrier. */
+    /* Registered memory lies within other memory of the program: a copy may run into it. */
     if (entry && entry->family != LEDGER_REGISTERED && entry->family != LEDGER_TRACKED_HOST)
         p->next = entry->addr;
     entry = ledger_freed_at(audit.ledger, address);

@@ -5,6 +5,7 @@
  *   d2h_explain.c  the message of a refusal
  *   d2h_log.c      the log lines
  *   d2h_pending.c  copies that are queued and not known to be complete
+ *   d2h_code.c     the results by name
  */
 #ifndef AUDIT_D2H_INTERNAL_H
 #define AUDIT_D2H_INTERNAL_H
@@ -87,8 +88,9 @@ void d2h_log_end(struct d2h_lines *lines, const struct d2h_request *q, uint64_t 
 
 /* ---- copies under way ------------------------------------------------------------------------ */
 
-/* A copy that was queued. Two may hold it: the caller, until gcore_d2h_wait(), and the stream's
- * callback; the last one gives it back. Its lines are written by whoever sees the end first. */
+/* A copy that was queued. It has up to two holders: the caller, until gcore_d2h_wait(), and the
+ * stream's callback; the last to release it returns it to the pool. Whichever sees the end first
+ * writes its lines. */
 struct d2h_pending;
 
 /* Takes one, held by the caller, with an event if it is to be waited for. NULL without memory, or
@@ -104,7 +106,7 @@ void d2h_pending_finish(struct d2h_pending *p, hipError_t result);
 hipError_t d2h_pending_wait(struct d2h_pending *p);
 /* What it is about; valid while held. */
 const struct d2h_request *d2h_pending_request(const struct d2h_pending *p);
-/* Gives the caller's hold back. */
+/* Releases the caller's hold. */
 void d2h_pending_drop(struct d2h_pending *p);
 
 /* No copy that is under way will complete: the device failed, was reset, or the process ends. */

@@ -52,7 +52,7 @@ void d2h_lines_write(struct d2h_lines *lines) {
 
 static void write_line(struct d2h_lines *lines, struct line *l) {
     line_add_bytes(l, "\n", 1);
-    /* With other lines in between, the order of all of them is what matters. */
+    /* Not collected if other lines are written at once: the order of all of them matters. */
     if (!lines || audit.config.d2h_debug || audit.config.trace_memcpy) {
         audit_log_lines(l->text, l->used);
         return;

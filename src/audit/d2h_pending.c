@@ -33,7 +33,7 @@ struct d2h_pending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct d2h_pending *all, *free_ones, *due;
 static atomic_uint due_count;
-/* Counts device resets: an event from before one is no more. */
+/* Counts device resets: events made before a reset no longer exist. */
 static atomic_uint resets;
 
 static struct d2h_pending *take_free(int device, bool wait) {

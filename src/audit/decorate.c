@@ -62,7 +62,7 @@ static unsigned status_other(const void *result) {
 }
 #define STATUS(r) _Generic((r), hipError_t : status_error, default : status_other)(&(r))
 
-/* A failure that its caller cannot know of is said to be one. */
+/* Records that the caller ignores the result of this failed call. */
 static void tell_dropped(const struct call *c) {
     if (c->seq == RECORD_NONE || !dropped_answer(c->caller))
         return;
@@ -73,7 +73,7 @@ static void tell_dropped(const struct call *c) {
     record_event(audit.writer, &ev);
 }
 
-/* Failures are remembered, except what an error function reads and what only says "not yet". */
+/* Remembers a failure; "not ready" is none. Not called for functions that read errors. */
 static void note_failure(const struct call *c, unsigned status) {
     if (status == hipSuccess || status == hipErrorNotReady)
         return;
@@ -81,8 +81,8 @@ static void note_failure(const struct call *c, unsigned status) {
     tell_dropped(c);
 }
 
-/* What registers kernels, or only puts arguments by, does not initialise HIP. The first call that
- * does is preceded by ours. */
+/* Describes the devices before the first call that initialises HIP anyway. Calls that register
+ * kernels, or only store arguments, do not. */
 static void describe_device(void) {
     if (atomic_exchange(&audit.device_unknown, false))
         provenance_write_devices(audit.writer, &audit.raw);
@@ -92,7 +92,7 @@ static void describe_device(void) {
     if (INITIALISES(cls) && atomic_load_explicit(&audit.device_unknown, memory_order_relaxed))     \
     describe_device()
 
-/* Host memory on the stack is given back by the return of its function, which nobody sees. What is
+/* Host memory on the stack is released when its function returns, which no hook sees. But what lies
  * below the caller's stack pointer is gone. */
 static inline void notice_return(const void *stack_end, const void *caller) {
     uint64_t used = audit_thread.stack_use, end = (uint64_t)(uintptr_t)stack_end;

@@ -49,8 +49,8 @@ static uint32_t cache_find(struct hash_pair key) {
     return number ? number : entry_read(&set[1], key);
 }
 
-/* The key's own entry if it has one, else that of the two which is not a definition's, else one by
- * chance. */
+/* Takes the key's own entry if it has one, else one without a definition, else one chosen by a bit
+ * of the key. */
 static void cache_store(struct hash_pair key, uint32_t number) {
     struct entry *set = set_of(key);
     unsigned way = key.high & 1;
@@ -65,7 +65,7 @@ static void cache_store(struct hash_pair key, uint32_t number) {
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-/* Numbers are good for one recording, so that its run is part of every key. */
+/* Numbers are valid in one recording only, so its run id is part of every key. */
 static uint64_t seed(void) {
     return record_run_id(audit.writer);
 }

@@ -1,9 +1,8 @@
-/* dropped.c - does a caller drop the answer of a call?
+/* dropped.c - does a caller ignore the result of a call?
  *
- * The instructions after the call are followed until one reads rax, or overwrites it, or calls
- * another function. Only the few that compilers put there are known; at any other, at a branch that
- * depends on something, and at a return the answer counts as looked at: whoever is accused of
- * ignoring an answer has to have ignored it. */
+ * The instructions after the call are followed until one reads rax, overwrites it, or calls another
+ * function. Only the few that compilers emit there are known. At any other, at a conditional branch
+ * and at a return the result counts as used, so that no caller is wrongly accused. */
 #include "audit/dropped.h"
 
 #include <stdint.h>

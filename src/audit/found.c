@@ -21,9 +21,9 @@ static enum ledger_family family_of(const hipPointerAttribute_t *a) {
     return type == hipMemoryTypeDevice ? LEDGER_FOUND_DEVICE : LEDGER_FAMILY_COUNT;
 }
 
-/* A question that failed leaves its error behind; the program must not find it. If it has one of
- * its own to find, that one stays or is replaced, but is never lost: HIP cannot put an error back.
- */
+/* A query of ours that failed has set the last error, which the program must not see. It is cleared
+ * unless the program had an unread error before: HIP cannot set that one again, and a wrong error
+ * is better than none. */
 static void clear_own_error(hipError_t before) {
     if (before == hipSuccess)
         (void)audit.raw.hipGetLastError();
@@ -62,7 +62,7 @@ bool found_at(uint64_t address, hipError_t *error) {
         .family = family,
         .device = a.device,
     };
-    /* Where calls bypass the table, the newest answer is the truth; elsewhere the ledger is. */
+    /* Where calls bypass the table, the runtime's answer replaces what the ledger has. */
     hook_enter_memory(&c, hipSuccess, &what, 0, !audit.partial);
     return true;
 }

@@ -7,8 +7,8 @@
 
 #include "audit/audit.h"
 
-/* An operation was captured, in the capture of that number; or belongs to a graph or an executable
- * one. use->event: the captured operation. */
+/* Adds a use to the capture with that number, or to a graph or executable graph. use->event is that
+ * of the captured operation. */
 void graph_uses_captured(uint32_t capture, const struct audit_host_use *use);
 void graph_uses_add(const void *graph, const struct audit_host_use *use);
 /* The capture became this graph; NULL: it failed. */

@@ -127,7 +127,7 @@
 #define HOOK_hipDrvMemcpy3D       ~, ROWS(hook_rows_drv3d(pCopy), hipMemcpyDefault, S(NULL), SYNC)
 #define HOOK_hipDrvMemcpy3DAsync  ~, ROWS(hook_rows_drv3d(pCopy), hipMemcpyDefault, S(stream), ASYNC)
 
-/* Arrays are known by their handles; what lies inside is the runtime's secret. */
+/* Arrays are known by their handles; only the runtime knows where their elements are. */
 #define HOOK_hipMemcpyAtoH        ~, COPY(dst, srcArray, count, hipMemcpyDeviceToHost, S(NULL), SYNC)
 #define HOOK_hipMemcpyHtoA        ~, COPY(dstArray, srcHost, count, hipMemcpyHostToDevice, S(NULL), SYNC)
 #define HOOK_hipMemcpyAtoHAsync   ~, COPY(dstHost, srcArray, ByteCount, hipMemcpyDeviceToHost, S(stream), ASYNC)

@@ -31,7 +31,7 @@ void hook_alloc(struct call *c, hipError_t r, enum ledger_family family, const v
                 size_t bytes, uint64_t flags);
 void hook_alloc_async(struct call *c, hipError_t r, enum ledger_family family, const void *ptr,
                       size_t bytes, hipStream_t stream, const void *owner);
-/* The size of what lies at ptr is the runtime's secret: it is asked. */
+/* Only the runtime knows the size of what lies at ptr; it is asked. */
 void hook_import(struct call *c, hipError_t r, const void *ptr, size_t bytes, const void *owner);
 /* An array: no address range, known by its handle. */
 void hook_array(struct call *c, hipError_t r, const void *handle);
@@ -43,7 +43,7 @@ struct hook_free {
 struct hook_free hook_free(struct call *c, const void *ptr);
 struct hook_free hook_free_async(struct call *c, const void *ptr, hipStream_t stream);
 void hook_freed(struct call *c, hipError_t r, const struct hook_free *f);
-/* Everything that lives in owner went with it. */
+/* owner was destroyed, and everything that was allocated in it. */
 void hook_free_owner(struct call *c, hipError_t r, const void *owner);
 
 /* ---- hooks_work.c ---------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ struct hook_launch {
 };
 struct hook_work hook_launch(struct call *c, const struct hook_launch *launch,
                              struct order_stream *stream);
-/* The launch that a graph's node stands for. */
+/* Records the launch that a node of a graph stands for. */
 void hook_record_captured_launch(struct call *c, hipError_t r, const struct hook_launch *launch);
 /* Launches on several devices in one call; all streams get work. */
 void hook_launch_each(struct call *c, hipError_t r, hipLaunchParams *list, int count);
@@ -116,10 +116,9 @@ void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use);
 /* The second half of all of them. */
 void hook_worked(struct call *c, hipError_t r, const struct hook_work *w);
 
-/* Host functions: replaces the program's function and data by ones that record its run. */
-/* A host node that is added by hand: the graph gets a function that stands in for the program's, to
- * record when that runs, for as long as the process lives, because graphs are copied and
- * instantiated without a word. Reading the node's parameters gives back what was asked for. */
+/* A host node that is added by hand: the graph gets a function of ours that calls the program's and
+ * records when it runs. It is never freed, because graphs are copied and instantiated without
+ * notice. Reading the node's parameters gives back the program's. */
 struct hook_host_node {
     const hipHostNodeParams *asked; /* may be NULL */
     hipHostNodeParams given;
@@ -128,6 +127,7 @@ void hook_host_node(struct hook_host_node *w, const hipHostNodeParams **params);
 void hook_host_node_added(hipError_t r, struct hook_host_node *w, uint64_t seq);
 void hook_host_node_read(hipError_t r, hipHostNodeParams *params);
 
+/* Host functions: replaces the program's function and data by ones that record its run. */
 struct hook_work hook_host_fn(struct call *c, hipHostFn_t *fn, void **data,
                               struct order_stream *stream);
 struct hook_work hook_callback(struct call *c, hipStreamCallback_t *fn, void **data,
@@ -151,7 +151,7 @@ struct hook_sync hook_sync_stream(struct call *c, struct order_stream *s, unsign
 struct hook_sync hook_sync_device(struct call *c);
 void hook_synced(struct call *c, hipError_t r, const struct hook_sync *s);
 
-/* What a query says that got r from the runtime: that, or, as if the work took longer, "not ready".
+/* What a query answers that got r from the runtime: r, or "not ready", as if the work took longer.
  */
 hipError_t hook_stream_answer(const struct call *c, hipError_t r, const struct order_stream *s);
 hipError_t hook_event_answer(const struct call *c, hipError_t r, hipEvent_t event);

@@ -46,13 +46,13 @@ static void tell_wait(bool begins) {
         audit.host->waits(begins);
 }
 
-/* Before anything is said to be done: until then the call counts as one that waits. */
+/* Called before the work counts as done, while this call still counts as one that waits. */
 static void tell_done(const struct call *c, hipError_t r) {
     if (r == hipSuccess && audit.host && audit.host->lingers)
         audit.host->lingers(c->caller);
 }
 
-/* Who leaves work that much time before asking may expect it to be done. */
+/* A caller that queries work only this long after it was queued may expect it to be done. */
 enum { SOON_NS = 250000000 };
 
 static hipError_t withheld(const struct call *c) {
@@ -178,7 +178,7 @@ void hook_event_waited(struct call *c, hipError_t r, hipEvent_t event, struct or
     call_end(c, (unsigned)r);
 }
 
-/* A caller that ignores the answer of a query knows no more than before. */
+/* A caller that ignores the answer of a query has learnt nothing from it. */
 static bool is_glance(const struct call *c) {
     return c->fn == HIP_FN_hipEventQuery && dropped_answer(c->caller);
 }

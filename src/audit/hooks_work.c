@@ -39,8 +39,8 @@ void hook_note_host_use(struct hook_work *w, const struct audit_host_use *use) {
         w->host_left_out = use->address;
 }
 
-/* Nobody looks at what the host does with that memory: more of it is in use than can be followed.
- */
+/* Records that the host's accesses to this memory are not watched, because more memory is in use
+ * than can be tracked. */
 static void leave_unwatched(uint64_t address, uint64_t bytes, uint64_t event) {
     struct event ev = {
         .kind = EVENT_UNWATCHED,
@@ -127,8 +127,9 @@ static bool is_host(const void *address) {
     return host;
 }
 
-/* One side of an asynchronous copy. host: the call says that it is the host's; else the ledger is
- * asked, which costs something, where managed memory is about or the call says nothing. */
+/* Notes one side of an asynchronous copy if it is host memory. host: the call says that it is. ask:
+ * otherwise look in the ledger, which takes time and is only needed if the process has managed
+ * memory or the call does not say. */
 static void note_side(struct hook_work *w, const void *at, size_t bytes, bool written, bool host,
                       bool ask) {
     if (host || (ask && is_host(at)))
@@ -169,7 +170,7 @@ void hook_record_copy(struct call *c, const void *dst, const void *src, size_t b
     statement_tag(c);
 }
 
-/* Blocking calls wait for what is before them, and perhaps for more. */
+/* Blocking calls wait for the work before them, and perhaps for other work. */
 static void note_blocking(unsigned async) {
     if (async == HOOK_SYNC)
         order_note_wait();
@@ -318,7 +319,7 @@ static struct hook_work set_work(const void *dst, size_t bytes, struct order_str
 struct hook_work hook_set(struct call *c, const void *dst, uint64_t value, unsigned width,
                           size_t count, struct order_stream *stream, unsigned async) {
     if (call_is_recorded()) {
-        /* Elements of 8 bytes are two of 4 to the recording, which counts bytes anyway. */
+        /* The recording counts bytes: an element of 8 bytes counts as two of 4. */
         unsigned element = width > 4 ? 4 : width;
         struct event ev = call_event(c, EVENT_SET, element | async, stream);
         ev.dst = (uint64_t)(uintptr_t)dst;
@@ -558,9 +559,9 @@ static void tell_host_fn(bool begins) {
 }
 
 /* While a host function runs, all memory is watched that host and device share and that the device
- * reaches past page protection: its accesses count like those of an operation. The "streams" tell
- * who watches when that is over; they outlive every use of them: a watcher is used again, and never
- * freed. Blocks beyond the limit are said to be unwatched. */
+ * can access despite page protection: accesses of the function count like those of an operation. A
+ * watcher's stream only tells the observer when the function is over; watchers are reused and never
+ * freed, so that it outlives all uses. Blocks beyond the limit are recorded as unwatched. */
 enum { WATCHED_BLOCKS = 200 };
 struct watcher {
     atomic_bool busy;
@@ -583,7 +584,7 @@ static void watch_block(const struct ledger_entry *e, void *user) {
     w->use.bytes = e->size;
     if (w->count < WATCHED_BLOCKS)
         audit.host->queued(&w->use);
-    else if (w->count == WATCHED_BLOCKS) /* this one stands for all that follow */
+    else if (w->count == WATCHED_BLOCKS) /* recorded once, for this block and all further ones */
         leave_unwatched(e->addr, e->size, w->use.event);
     w->count++;
 }

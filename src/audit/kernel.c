@@ -103,8 +103,8 @@ static bool is_like_address(uint64_t value) {
     return value >> 32 && !(value >> 47);
 }
 
-/* The words of a struct that can be addresses. What they really are the verdict finds out: the same
- * bytes must always give the same arguments. */
+/* The words of a struct that look like addresses. The ledger is not asked, because the same bytes
+ * must always give the same arguments; the verdict finds out what they are. */
 static unsigned pointers_in_struct(const char *bytes, unsigned index, size_t size,
                                    struct event_arg *out, unsigned room) {
     unsigned n = 0;
@@ -206,7 +206,7 @@ static uint64_t number_of(const struct kernel_layout *layout, void **params, uns
     if (layout->param[i].access || !params[i])
         return 0;
     switch (layout->param[i].size) {
-    case sizeof half: /* nearly all are: no call for four bytes */
+    case sizeof half: /* the usual size, and a constant one: memcpy() is inlined */
         memcpy(&half, params[i], sizeof half);
         return half;
     case sizeof value:

@@ -33,10 +33,10 @@ struct kernel {
 };
 struct kernel kernel_find(const void *function);
 
-/* Arguments of a launch that may matter: pointers, and numbers of 4 and 8 bytes, by which kernels
- * know sizes; out holds `room`. Returns how many there are. Words of a struct that can be addresses
- * count as guessed pointers. Values of an `extra` buffer whose layout is not known do if they point
- * into the ledger; *bytes is its size. */
+/* Arguments of a launch that may matter: pointers, and numbers of 4 and 8 bytes, which may be
+ * sizes; out holds `room`. Returns how many there are. Words of a struct that look like addresses
+ * are guessed pointers; so are, in an `extra` buffer of unknown layout, values that lie in a known
+ * allocation. *bytes is the size of that buffer. */
 unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, struct event_arg *out,
                          unsigned room, uint64_t *bytes);
 
@@ -52,9 +52,8 @@ void kernel_set_footprint(kernel_footprint footprint, void *user);
 unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,
                          unsigned room);
 
-/* A hash of the arguments that may say which part of a buffer a launch works on, so that two
- * launches which got the same pointer can be told to share it or to use the same bytes; 0 if
- * unknown. */
+/* A hash of the arguments that may say which part of a buffer a launch works on. It shows whether
+ * two launches with the same pointer use the same bytes or different parts; 0 if unknown. */
 uint32_t kernel_hash(const struct kernel *k, void **params, void **extra);
 
 void kernel_reset(void);

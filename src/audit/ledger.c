@@ -93,7 +93,7 @@ static void freed_unlink(ledger *l, struct ledger_entry *entry) {
     free(entry);
 }
 
-/* A piece that finds no memory is forgotten: the history gets shorter, never wrong. */
+/* A piece is dropped if there is no memory for it: the history gets shorter, never wrong. */
 static void freed_put(ledger *l, uint64_t addr, uint64_t len, struct ledger_entry *entry) {
     if (rangemap_insert(&l->freed, addr, len, entry, NULL) == RC_OK)
         entry->pieces++;

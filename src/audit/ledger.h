@@ -10,8 +10,9 @@
  * the old allocation counts as freed.
  *
  * Thread-safe. Entries are the ledger's; a pointer to one is valid inside the read section
- * (ledger_read_begin, ledger_read_end) that found it. Nothing else of this file may be called
- * inside a read section. */
+ * (ledger_read_begin, ledger_read_end) that found it. Inside a read section only ledger_at() to
+ * ledger_name_at(), ledger_has_names() and ledger_generation() may be called: the others take the
+ * lock. */
 #ifndef AUDIT_LEDGER_H
 #define AUDIT_LEDGER_H
 

@@ -1,4 +1,4 @@
-/* What a program tells the ledger itself: names of tensors, memory from elsewhere. */
+/* What the program itself tells the ledger: names of tensors, and memory from elsewhere. */
 #include <gcore/d2h.h>
 
 #include <errno.h>

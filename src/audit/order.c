@@ -151,8 +151,8 @@ struct order_stream *order_stream_spt(hipStream_t handle) {
 struct order_stream *order_created(hipStream_t handle, unsigned flags) {
     struct order_stream *s = handles_find(&order.streams, (uint64_t)(uintptr_t)handle);
     bool dead = false;
-    /* The value of a destroyed stream may come again; its node too, unless its work may still run:
-     * then its event must go on standing for it. */
+    /* The handle of a destroyed stream may be used again, and its node is reused, too, unless its
+     * work may still run: then its event must continue to stand for that work. */
     if (s && !order_is_busy(s) && atomic_compare_exchange_strong(&s->live, &dead, true)) {
         s->device = audit_current_device();
         s->flags = flags;
@@ -182,8 +182,8 @@ void order_destroyed(struct order_stream *s) {
         atomic_store_explicit(&s->live, false, memory_order_release);
 }
 
-/* The number in the recording is read first: where a stream's memory has been given to another one
- * meanwhile, that number has changed, and nothing is said. */
+/* record_id is read before soft_number: if the node has been reused for another stream in between,
+ * soft_number has changed, and nothing is recorded. */
 void order_note_ran(struct order_stream *s) {
     if (!s || !audit.writer || !audit.soft.launches_done)
         return;

@@ -82,11 +82,11 @@ static inline void order_submitted(struct order_stream *s) {
                           memory_order_relaxed);
 }
 
-/* When the runtime last took work, for whatever stream, as far as it was noted; 0: never. */
+/* The runtime took work on some stream; when it last did, as far as it was noted (0: never). */
 void order_note_queued(void);
 uint64_t order_last_queued(void);
 
-/* What a synchronisation that starts now will prove, and that it has. */
+/* order_mark: the work that a synchronisation starting now will prove done; order_prove: it has. */
 static inline uint64_t order_mark(const struct order_stream *s) {
     return s ? atomic_load_explicit(&s->submitted, memory_order_acquire) : 0;
 }

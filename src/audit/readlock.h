@@ -29,7 +29,7 @@ typedef atomic_uint *readlock_token;
 
 readlock_token readlock_take(struct readlock *l);
 /* The same for callers that must not wait long, such as a signal handler that may have interrupted
- * the writer: NULL if a writer stays. */
+ * the writer: NULL if a writer keeps the lock. */
 readlock_token readlock_try(struct readlock *l);
 
 static inline void readlock_give(readlock_token t) {

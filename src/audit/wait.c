@@ -46,8 +46,8 @@ static hipError_t stream_record_locked(struct order_stream *s, const void *calle
     if (s->event && s->event_at == at)
         return hipSuccess;
     if (!atomic_load(&s->live))
-        /* Nothing can have come after wait_settle(); if that failed, the device is what is left.
-         */
+        /* A destroyed stream gets no work after wait_settle(). If that made no event, only the
+         * whole device can be waited for. */
         return s->event ? hipSuccess : audit.raw.hipDeviceSynchronize();
     if (!s->event) {
         hipEvent_t event = NULL;

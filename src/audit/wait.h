@@ -19,8 +19,8 @@ struct wait_list {
     } item[WAIT_LIST_MAX];
 };
 
-/* Makes stream `s` wait for all busy work. caller is for the recording. On failure the runtime's
- * error. wait_done() after s has been waited for: all of it is over. */
+/* Makes stream `s` wait for all unfinished work. caller is for the recording. Returns the runtime's
+ * error on failure. Call wait_done() once s has been waited for: all of that work is over then. */
 hipError_t wait_for_busy(struct order_stream *s, struct wait_list *list, const void *caller);
 void wait_done(const struct wait_list *list);
 
