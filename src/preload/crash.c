@@ -87,7 +87,7 @@ static uintptr_t instruction(const ucontext_t *u, bool *writes) {
     *writes = u->uc_mcontext.gregs[REG_ERR] & 2;
     return (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
-    *writes = false; /* the syndrome is not always there */
+    *writes = false; /* the syndrome register is not always saved */
     return u->uc_mcontext.pc;
 #else
     (void)u;
@@ -102,7 +102,7 @@ static bool is_devices(void) {
 }
 
 void crash_note(int number, const siginfo_t *info, void *context) {
-    static _Atomic unsigned noted; /* a program may live on such faults */
+    static _Atomic unsigned noted; /* some programs fault on purpose, many times */
     static __thread struct {
         uintptr_t ip, address;
     } last __attribute__((tls_model("initial-exec")));
@@ -116,7 +116,7 @@ void crash_note(int number, const siginfo_t *info, void *context) {
     uintptr_t ip = instruction(context, &writes);
     struct place p = find(address);
     bool strange = p.what == DETAIL_PLACE_ELSEWHERE || p.what == DETAIL_PLACE_NULL;
-    /* A handler that hands it on to the default action has it repeat. */
+    /* The access repeats if the program's handler restores the default action and returns. */
     bool repeated = last.ip == ip && last.address == address;
     last.ip = ip;
     last.address = address;

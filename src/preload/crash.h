@@ -2,7 +2,8 @@
  *
  * A host access that ends in SIGSEGV or SIGBUS is recorded as HOST_FAULT with its call stack: the
  * address, and whether it lies in memory that only the device can reach, in freed memory, or beside
- * an allocation, and whose. Whatever the program, or the system, does about the signal follows. */
+ * an allocation, and which one. Then the signal takes its course: the program's handler or the
+ * default action. */
 #ifndef PRELOAD_CRASH_H
 #define PRELOAD_CRASH_H
 

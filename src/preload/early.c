@@ -6,8 +6,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* Functions that return no error return what stands for "not supported". In one macro: bool is one
- * itself. */
+/* Functions that do not return an error return their value for "not supported". One macro does it
+ * all: an argument handed on to another macro is expanded first, and bool may be a macro. */
 #define HIP_FN(ret, name, params, args, cls, since)                                                \
     static ret early_##name params {                                                               \
         return _Generic((ret *)NULL, hipError_t *                                                  \

@@ -1,8 +1,8 @@
 /* host.c - the newest unfinished copies, and the functions that take memory away.
  *
- * free() is called far more often than copies are made, and most programs have none pending. So the
- * first question is answered by three numbers: how many copies are kept, and the lowest and highest
- * address among them. Only an address between them is looked for. */
+ * free() is called far more often than copies are made, and most programs have none pending. So
+ * three numbers are checked first: how many copies are kept, and the lowest and highest address
+ * among them. Only an address in between is searched for. */
 #include "preload/host.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "preload/threads.h"
 #include "preload/watch.h"
 
-enum { KEPT = 4096 }; /* a power of two; older copies are forgotten, and that is said */
+enum { KEPT = 4096 }; /* a power of two; older copies are dropped, which forget() records */
 
 static struct spin *lock;
 static struct audit_host_use kept[KEPT]; /* bytes 0: none */
@@ -47,7 +47,7 @@ static void raise_to(_Atomic uint64_t *bound, uint64_t to) {
         atomic_store_explicit(bound, to, memory_order_relaxed);
 }
 
-/* Whether its memory is given back too early will not be seen. Once is enough to know that. */
+/* Records, for the first such copy, that an early release of its memory would go unnoticed. */
 static void forget(const struct audit_host_use *use) {
     static bool said;
     if (said || !use->stream || !host_is_pending(use))
@@ -172,7 +172,7 @@ static void going_slow(uint64_t at, uint64_t bytes, struct going by) {
     errno = saved;
 }
 
-/* Of what the thread has on its stack, that below the end is gone. */
+/* Copies whose memory is on this thread's stack below stack_end have lost it. */
 static void stack_ends(uint64_t stack_end, const void *caller) {
     if (!preload_enter(lock))
         return;
@@ -210,7 +210,7 @@ void host_thread_ends(void) {
         stack_ends(UINT64_MAX, NULL);
 }
 
-/* A thread that held the lock is not here, and copies of the parent are nothing to this process. */
+/* The thread that held the lock does not exist here, and the parent's copies do not matter here. */
 void host_forked(void) {
     if (!next_kept)
         return;
@@ -231,7 +231,7 @@ static inline void going(const void *memory, size_t bytes, struct going by) {
     watch_drop(at, bytes);
 }
 
-/* The same for what malloc gave. Its size is asked for only if it could matter. */
+/* The same for a block of malloc(), whose size is only looked up if it can matter. */
 PRELOAD_PLAIN static inline void going_block(void *memory, struct going by) {
     if (memory && preload_is_ready() &&
         (uint64_t)(uintptr_t)memory < atomic_load_explicit(&highest, memory_order_relaxed))
@@ -247,7 +247,7 @@ PRELOAD_EXPORT void free(void *memory) {
     static _Atomic(void *) slot;
     void *found = atomic_load_explicit(&slot, memory_order_relaxed);
     if (__builtin_expect(!found, 0)) {
-        if (looking) /* dlsym itself frees something: it stays, for whose it is is not known yet */
+        if (looking) /* dlsym() itself frees something, before free() is known: leak it */
             return;
         looking = true;
         found = next_find("free");
@@ -271,7 +271,7 @@ PRELOAD_EXPORT int munmap(void *memory, size_t size) {
     return NEXT(munmap)(memory, size);
 }
 
-/* What may move goes; of what stays, the end that is cut off. */
+/* Memory that may move goes away; of memory that stays, only the end that is cut off. */
 PRELOAD_EXPORT void *mremap(void *memory, size_t size, size_t new_size, int flags, ...) {
     va_list ap;
     va_start(ap, flags);

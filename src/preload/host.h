@@ -1,10 +1,10 @@
 /* host.h - host memory that unfinished copies use.
  *
- * The audit reports every asynchronous copy with a side in host memory; it is unfinished until
- * the program waited for it. What is freed or unmapped in that time, or is on the stack of a
- * function that returns, is recorded as HOST_FREE; with
- * GCORE_WATCH_HOST=1 also the first access, see watch.h. Thread-safe; a signal handler that
- * interrupts this module is not kept waiting: its copies go unobserved. */
+ * The audit reports every asynchronous copy with a side in host memory; it is unfinished until the
+ * program has waited for it. Memory that is freed or unmapped before then, or is on the stack of a
+ * function that returns, is recorded as HOST_FREE. With GCORE_WATCH_HOST=1 early accesses are
+ * recorded, too: see watch.h. Thread-safe; copies that a signal handler makes while it interrupts
+ * this module go unobserved, because it must not wait. */
 #ifndef PRELOAD_HOST_H
 #define PRELOAD_HOST_H
 

@@ -1,17 +1,16 @@
 /* io.c - functions by which the system reads and writes the program's memory.
  *
- * The kernel finds a page closed and fails where the program would have met the handler that
- * watch.c waits for. So the pages that a call touches are open while it lasts. Without watches that
- * is one comparison. The list of functions is io.def. Not in it: functions without a fixed number
- * of arguments; ioctl() and syscall(), which take anything; and io_uring and the like, which have
- * the system work on memory when the call is long over: where they are used nothing is watched any
- * more.
+ * On a closed page, a system call fails with EFAULT where the program itself would raise the signal
+ * that watch.c handles. So the pages that a call touches are opened while it lasts; without watches
+ * that costs one comparison. io.def lists the functions. Not in it are functions with a variable
+ * number of arguments; ioctl() and syscall(), which take anything; and io_uring and the like, which
+ * have the system work on memory long after the call: once they are used, nothing is watched.
  *
- * What a program does without the C library, with system call instructions of its own, cannot be
- * seen here, but for an io_uring, whose descriptor tells (watch.c).
+ * System calls that a program makes without the C library go unseen here, except that the
+ * descriptor of an io_uring gives it away (watch.c).
  *
- * All of these may be called in a signal handler or in a forked child, where the dynamic linker
- * cannot be asked: it is asked when the library starts. */
+ * All of these may be called in a signal handler or in a forked child, which must not call the
+ * dynamic linker, so the functions are looked up when the library starts. */
 #include <aio.h>
 #include <dirent.h>
 #include <errno.h>
@@ -78,7 +77,7 @@ static void touch(struct call *c, const void *memory, uint64_t bytes, bool write
         watch_open(&c->pass, (uint64_t)(uintptr_t)memory, bytes, writes, c->caller);
 }
 
-/* How long it is is found out with the pages open that its beginning is on. */
+/* strlen() runs while the first page of the text is open. */
 static void touch_text(struct call *c, const char *text) {
     touch(c, text, 1, false);
     if (text && watch_is_on())
@@ -128,7 +127,7 @@ extern int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *limit,
 extern size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f);
 extern ssize_t __readlink_chk(const char *restrict path, char *restrict p, size_t n, size_t room);
 
-/* They take one argument more than they are declared with, if any. */
+/* Declared with a variable number of arguments; one more at most is passed. */
 #define EACH_VARIED                                                                                \
     VARIED(open)                                                                                   \
     VARIED(open64)                                                                                 \
@@ -180,8 +179,8 @@ __attribute__((constructor)) static void prepare(void) {
 
 enum again { AGAIN_NOT, AGAIN_ERRNO, AGAIN_RESULT, AGAIN_NEVER_BACK };
 
-/* Whether the call failed because of a closed page, of which there are none now. is_efault: it
- * returned that number. */
+/* True if the call may have failed because of a closed page; all pages are open then, for a second
+ * try. is_efault: it returned EFAULT. */
 static bool is_to_be_repeated(struct call *c, enum again again, bool failed, bool is_efault) {
     if (again == AGAIN_NOT || (again == AGAIN_RESULT ? !is_efault : !failed || errno != EFAULT))
         return false;
@@ -192,7 +191,7 @@ static bool is_to_be_repeated(struct call *c, enum again again, bool failed, boo
     _Generic((got), FILE * : !(got), DIR * : !(got), char * : !(got), default                      \
              : (got) == (__typeof__(got)) - 1)
 
-/* Somebody else's constructor may come before ours. */
+/* FIND() in the function itself is for calls from constructors that run before ours. */
 #define IO(result, name, params, args, touches)                                                    \
     PRELOAD_EXPORT result name params {                                                            \
         struct call call = { .caller = __builtin_return_address(0) };                              \
@@ -278,7 +277,7 @@ PRELOAD_EXPORT int ioctl(int fd, unsigned long request, ...) {
     return r;
 }
 
-/* Has the system work on memory when the call is over. */
+/* True for calls that have the system work on memory after they have returned. */
 static bool is_async(long number) {
     static const long numbers[] = {
 #ifdef SYS_io_uring_setup
@@ -292,8 +291,9 @@ static bool is_async(long number) {
     return false;
 }
 
-/* Has lost something where it fails with EFAULT, or is not known here. Those that wait for long and
- * lose nothing are not among them: another thread's accesses would go unseen as long. */
+/* True for calls that lose nothing if they fail with EFAULT and are repeated: they need no open
+ * pages beforehand. Those that may wait for long belong here, because accesses of other threads go
+ * unseen while all pages are open. Unknown calls are not harmless. */
 static bool is_harmless(long number) {
     static const long numbers[] = { SYS_futex,         SYS_gettid,    SYS_getpid, SYS_sched_yield,
                                     SYS_clock_gettime, SYS_tgkill,    SYS_getcpu, SYS_membarrier,
@@ -332,8 +332,8 @@ PRELOAD_EXPORT long syscall(long number, ...) {
     return r;
 }
 
-/* liburing and libaio make their system calls by themselves, the C library's own in threads that it
- * has for that. */
+/* liburing and libaio make their system calls themselves; the C library's aio functions make them
+ * in threads of their own. */
 #define ENDS_WATCHING(name, params, args)                                                          \
     PRELOAD_EXPORT int name params;                                                                \
     PRELOAD_EXPORT int name params {                                                               \

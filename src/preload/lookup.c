@@ -1,8 +1,8 @@
-/* lookup.c - dlsym and dlvsym: a HIP function asked from a HIP runtime is the audited one.
+/* lookup.c - dlsym and dlvsym: for a HIP function of a HIP runtime they return the audited one.
  *
- * Everything else is answered by the C library, and by a jump to it where the answer depends on who
- * asks (RTLD_NEXT, RTLD_DEFAULT): it looks at the return address. Of those two handles HIP names
- * find this library by themselves. */
+ * Everything else is left to the C library. Where the result depends on the caller (RTLD_NEXT,
+ * RTLD_DEFAULT), which the C library tells by the return address, it is reached by a jump. With
+ * those two handles, HIP names resolve to this library anyway. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

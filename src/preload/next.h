@@ -1,8 +1,8 @@
 /* next.h - the C library's own functions (or those of another preloaded library) behind the ones
  * that this library exports.
  *
- * dlsym cannot be asked for itself here, so it is looked up in the C library's symbol table; the
- * others are asked from it with RTLD_NEXT, once. Thread-safe. */
+ * dlsym itself cannot be found with dlsym here, so it is looked up in the C library's symbol table;
+ * the others are found with RTLD_NEXT, once each. Thread-safe. */
 #ifndef PRELOAD_NEXT_H
 #define PRELOAD_NEXT_H
 
@@ -13,22 +13,22 @@
 typedef void *(*next_dlsym_fn)(void *handle, const char *name);
 typedef void *(*next_dlvsym_fn)(void *handle, const char *name, const char *version);
 
-/* Never NULL: without them the process is not one that we know how to live in, and it ends. */
+/* Never NULL: a process whose C library lacks them is ended. */
 next_dlsym_fn next_dlsym(void);
 next_dlvsym_fn next_dlvsym(void);
 
 /* The next definition of name after this library's; NULL if there is none. */
 void *next_find(const char *name);
 
-/* Calls found() for each of count names that the first loaded library whose file name begins so
- * exports. Allocates nothing and takes no lock but the dynamic linker's, which its owner may take
- * again: a signal handler that interrupted dlopen() may call this. False if there is no such
+/* Calls found() for each of the count names that is exported by the first loaded library whose file
+ * name starts with `beginning`. Allocates nothing and takes no lock but the dynamic linker's, which
+ * is recursive: a signal handler that interrupted dlopen() may call this. False if there is no such
  * library. */
 bool next_each_in(const char *beginning, const char *(*name)(unsigned i), unsigned count,
                   void (*found)(unsigned i, void *symbol, void *user), void *user);
 
-/* The next NAME as a function pointer of this function's own type, remembered. The slot is atomic;
- * two threads that race find the same. */
+/* The next function `name`, as a pointer of its own type; remembered. The slot is atomic: two
+ * threads that race find the same function. */
 #define NEXT(name)                                                                                 \
     __extension__({                                                                                \
         static _Atomic(void *) slot;                                                               \

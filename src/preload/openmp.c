@@ -1,17 +1,18 @@
 /* openmp.c - order among the threads of an OpenMP program.
  *
  * An OpenMP runtime makes its threads wait for each other by atomics, which threads.c cannot see.
- * But it offers itself to tools: it asks for ompt_start_tool() when it starts, and then calls back
- * where parallel regions, barriers, locks and tasks begin and end (OpenMP 5.0, chapter 4). LLVM's
- * runtime does, which is the one of hipcc. There are no headers of it here: what is needed of the
- * interface is declared below. GNU's runtime does not, but code of gcc calls it by a few functions,
- * which are exported here instead; of tasks nothing is heard there.
+ * But it has an interface for tools: it looks for ompt_start_tool() when it starts, and then calls
+ * back where parallel regions, barriers, locks and tasks begin and end (OpenMP 5.0, chapter 4).
+ * LLVM's runtime, which hipcc uses, has that interface; the parts of it that are needed are
+ * declared below, so that no headers are needed. GNU's runtime lacks it, but code compiled by gcc
+ * enters it through a few functions, which are exported here instead; tasks are not covered there.
  *
- * A region's data word stands for the region: who opens it releases it, each of its threads
- * acquires it when it begins. A barrier is released by all that come to it and then acquired by
- * all; a thread counts those that it has passed, so that each is an object of its own. So is a
- * task, from where it is made to where it runs; where it ends it releases the tasks of its region,
- * which whoever waits for tasks acquires: that orders no less than the rules do. */
+ * A region's data word stands for the region: the thread that opens it releases it, and each of its
+ * threads acquires it at its start. A barrier is released by every thread that reaches it and
+ * acquired by every thread that leaves it; threads count the barriers they have passed, so that
+ * each is a separate object. So is a task, released where it is created and acquired where it runs.
+ * When it ends it releases the tasks of its region, which a thread that waits for tasks acquires.
+ * This orders at least as much as OpenMP does. */
 #include <stddef.h>
 
 #include "preload/next.h"
@@ -48,8 +49,8 @@ struct start {
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* Objects are numbers that no address is. A region has a range of them: itself, its tasks, its end,
- * and its barriers, by turns. */
+/* Objects are numbers that are never addresses. A region has a range of them: for itself, its
+ * tasks, its end, and its barriers, whose numbers are reused in turn. */
 enum { REGION_TASKS = 1, REGION_END = 2, REGION_BARRIERS = 3, REGION_NUMBERS = 32 };
 static const uint64_t OPENMP = UINT64_C(1) << 60;
 static _Atomic uint64_t last_number;
@@ -142,7 +143,7 @@ static void gnu_end(const struct gnu_region *g, const void *caller) {
     threads_acquire(object(g->number + REGION_END), caller);
 }
 
-/* What each thread of the region runs; the one that opened it goes on with the region around it. */
+/* What each thread of the region runs. The one that opened it then returns to the outer region. */
 static void gnu_run(void *data) {
     const struct gnu_region *g = data;
     uint64_t outer = region, passed = barriers;
@@ -205,7 +206,9 @@ GNU_BARRIER(GOMP_barrier)
 GNU_BARRIER(GOMP_loop_end)
 GNU_BARRIER(GOMP_sections_end)
 
-/* Critical sections; those without a name, and what gcc makes of some atomics, have one lock. */
+/* Critical sections. All without a name share one lock, as do the atomics that gcc compiles to
+ * calls.
+ */
 #define GNU_LOCK(start, end, params, args, lock)                                                   \
     PRELOAD_EXPORT void start params;                                                              \
     PRELOAD_EXPORT void start params {                                                             \

@@ -1,8 +1,8 @@
-/* pipes.c - threads and processes that wait for each other's bytes.
+/* pipes.c - order by data: threads and processes that read what another has written.
  *
  * A thread that reads what another wrote into a pipe, an eventfd or a pair of sockets comes after
- * it. Both ends of a pipe have one inode, an eventfd one descriptor; of pairs of sockets the
- * descriptors are remembered here. Other sockets are between programs, or not known. */
+ * it. Both ends of a pipe have one inode, an eventfd one descriptor; the
+ * descriptors of socket pairs are remembered here. Other sockets are not followed. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -17,11 +17,11 @@ enum { PAIRED_MAX = 4096 };
 static _Atomic unsigned paired[PAIRED_MAX]; /* by descriptor: 1 + the lower one of the pair */
 static atomic_bool used;                    /* something was written that matters */
 
-/* Numbers that no address is. */
+/* Numbers that are never addresses. */
 static const uint64_t PIPE = UINT64_C(1) << 59, DESCRIPTOR = UINT64_C(3) << 58,
                       PAIR = UINT64_C(5) << 57;
 
-/* NULL: nothing that is followed. */
+/* NULL: not followed. */
 static const void *object(int fd) {
     struct stat s;
     uint64_t number = 0;

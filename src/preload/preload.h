@@ -13,14 +13,14 @@
  *   lookup.c   dlsym and relatives, for programs that open the runtime themselves
  *   next.c     the C library's functions behind those that this library exports
  *   threads.c  host threads, locks and semaphores: who waited for whom
- *   openmp.c   and those of OpenMP
- *   pipes.c    and who reads what another thread wrote
+ *   openmp.c   the same for the threads of OpenMP
+ *   pipes.c    the same for threads that read what another one wrote
  *   host.c     host memory of unfinished copies: free, realloc, munmap
- *   stack.c    which of it is a stack
- *   watch.c    and, if asked for, accesses to it
+ *   stack.c    which host memory is a stack
+ *   watch.c    if asked for, the host's accesses to memory of unfinished work
  *   signals.c  SIGSEGV, SIGBUS and SIGTRAP, in front of the program's own handlers
- *   crash.c    what a bad access of the program's met
- *   io.c       those that the system makes for the program: read, write and relatives
+ *   crash.c    what the program's bad accesses hit
+ *   io.c       accesses that the system makes for the program: read, write and relatives
  *   end.c      ends of a process at which no exit handler runs
  *
  * Nothing here changes what the program gets: results, errno and signals stay as they were. All
@@ -54,14 +54,14 @@ extern struct preload preload;
 struct preload_thread {
     uint64_t news; /* counts HIP calls and what was heard from other threads; threads.c */
     int inside;    /* depth of this library's own work: hooks of the C library pass through */
-    int waits;     /* calls that wait which it is in */
+    int waits;     /* depth of calls that wait */
     bool runtime;  /* made by the HIP runtime and not by the program */
     bool host_fn;  /* but runs a host function of the program's */
     bool begun;    /* it runs the program's code: ThreadSanitizer's own start of it is over */
 };
 extern __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
 
-/* Slow path: starts the audit; or the call comes from inside the runtime or from its start. */
+/* Slow path: starts the audit, or the call comes from inside the runtime or during the start. */
 const struct hip_api *preload_pick(const void *caller);
 
 /* The table for a HIP call that returns to caller. */
@@ -113,10 +113,12 @@ bool preload_is_internal(const void *address);
 /* This library's own. */
 bool preload_is_own(const void *address);
 
-/* True while names asked from a HIP runtime are to be answered with audited functions. */
+/* True while look-ups of HIP names in a runtime are to return audited functions. */
 bool preload_is_wanted(void);
 
-/* Functions for calls that can neither be made nor wait: they return hipErrorNotInitialized. */
+/* For calls that can neither be carried out nor wait: every function returns
+ * hipErrorNotInitialized.
+ */
 const struct hip_api *early_table(void);
 
 /* The exported function, which calls the audited one. */

@@ -11,11 +11,11 @@
 #include "preload/watch.h"
 #include "record/bus.h"
 
-/* Whose turn it is when a signal is not ours: SIGSEGV, SIGTRAP. */
+/* The program's actions for SIGSEGV and SIGTRAP, for signals that are not ours. */
 static struct sigaction next_action[2];
 static atomic_bool taken[2];
 
-/* The program's own handlers stand behind ours. */
+/* The program's action, which follows our handler; NULL if we do not handle the signal. */
 static struct sigaction *behind(int number) {
     if (number == SIGBUS)
         return bus_next();
@@ -34,7 +34,7 @@ bool signals_are_handled(int number) {
     const struct sigaction *action = behind(number);
     if (!action || !is_function(action))
         return false;
-    /* The runtime's own handler has the system's default behind it as a rule. */
+    /* A handler of the runtime's usually ends in the default action. */
     return !preload_is_internal((const void *)(uintptr_t)action->sa_handler);
 }
 
@@ -55,7 +55,7 @@ static void call_next(int number, siginfo_t *info, void *context) {
 
 static void pass_on(int number, siginfo_t *info, void *context) {
     struct sigaction *mine = behind(number);
-    bool sent = info->si_code <= 0; /* by somebody: nothing repeats */
+    bool sent = info->si_code <= 0; /* by a process: no access repeats */
     if (is_function(mine)) {
         call_next(number, info, context);
     } else if (!sent || mine->sa_handler == SIG_DFL) { /* the default action */

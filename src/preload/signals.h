@@ -1,8 +1,8 @@
-/* signals.h - signals that this library takes in front of the program's own handlers.
+/* signals.h - signals that this library handles before the program's own handlers.
  *
- * SIGSEGV, to see what a bad access met; and SIGTRAP where host memory is watched. The program's
- * handlers are kept here and are called as the system would call them. SIGBUS is the recorder's
- * (record/bus.h), whose next handler the program sets here. */
+ * SIGSEGV, to see what a bad access hit; and SIGTRAP if host memory is watched. The program's
+ * handlers are kept here and are called as the system would call them. SIGBUS is handled by the
+ * recorder (record/bus.h); here the program sets the handler that follows it. */
 #ifndef PRELOAD_SIGNALS_H
 #define PRELOAD_SIGNALS_H
 

@@ -21,7 +21,7 @@ static void ask(void) {
     mine.high = size ? mine.low + size : 1; /* 1: nothing is below it */
 }
 
-/* Far from the present frame is no stack, and nothing needs to be asked. */
+/* An address far from the current frame is not on this stack; no need to call ask(). */
 static bool is_near(uint64_t address) {
     enum { NEAR = 1 << 30 };
     uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);

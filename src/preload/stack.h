@@ -1,8 +1,8 @@
-/* stack.h - which memory is a stack, and of whom.
+/* stack.h - which memory is a stack, and whose.
  *
- * Stacks are told apart from other host memory twice: their pages cannot be watched, because the
- * system puts the frames of signal handlers there; and they are given back without a call, when
- * the function returns. Thread-safe. */
+ * Stacks differ from other host memory in two ways: their pages cannot be watched, because the
+ * system puts the frames of signal handlers there; and their memory is released without a call,
+ * when the function returns. Thread-safe. */
 #ifndef PRELOAD_STACK_H
 #define PRELOAD_STACK_H
 

@@ -21,9 +21,9 @@
 struct preload preload = { .size = UINTPTR_MAX };
 __thread struct preload_thread preload_me __attribute__((tls_model("initial-exec")));
 
-/* What the library does with calls. While it starts, the upper bits are the process that does it. A
- * fork waits for the end of a start, because its child would find locks that nobody gives back; a
- * child made behind the back of fork() finds another process's number and starts again. */
+/* What the library does with calls. During the start, the upper bits are the id of the process that
+ * starts. fork() waits for the end of a start, because its child would inherit locks that nobody
+ * releases; a child made without fork(), by clone() say, finds the parent's id and starts again. */
 enum { STATE_IDLE, STATE_STARTING, STATE_AUDITING, STATE_PASSING, STATE_BITS = 2 };
 static _Atomic uint32_t state;
 
@@ -150,7 +150,8 @@ static void set_bypass(unsigned fn, void *symbol, void *table) {
     memcpy((char *)table + fn * sizeof symbol, &symbol, sizeof symbol);
 }
 
-/* What a runtime lacks is known before the first call: that needs a lock and memory. */
+/* Fills bypass with entries for missing functions in advance, because making them takes a lock and
+ * memory. */
 __attribute__((constructor)) static void prepare_bypass(void) {
     for (int fn = 0; fn < HIP_FN_COUNT; fn++) {
         hip_any_fn entry = hip_missing_entry((enum hip_fn)fn, "the program's libraries");
@@ -161,11 +162,11 @@ __attribute__((constructor)) static void prepare_bypass(void) {
     atomic_store_explicit(&bypass_prepared, true, memory_order_release);
 }
 
-/* For calls that come while the audit starts, on the thread that starts it. Those out of the
- * runtime itself get its own functions. Others are made by a signal handler of the program's, which
- * has interrupted malloc(), the dynamic linker, or the runtime while it initialises: whatever the
- * runtime would wait for, nobody would ever give, so that they are refused. Several threads may
- * come here; they find the same. */
+/* For calls that come while the audit starts, on the thread that starts it. Calls from the runtime
+ * itself get its own functions. Others come from a signal handler of the program's that has
+ * interrupted malloc(), the dynamic linker, or the runtime's initialisation. They are refused,
+ * because the runtime might wait for a lock that the interrupted code holds. Several threads may
+ * come here; all get the same. */
 static const struct hip_api *bypass_table(const void *caller) {
     struct dl_find_object object;
     if (_dl_find_object((char *)(uintptr_t)caller - 1, &object) != 0 ||
@@ -187,7 +188,7 @@ static struct {
     __typeof__(((struct hip_api *)NULL)->hipGetDriverEntryPoint) entry, entry_spt;
 } given;
 
-/* *function, if it is of this name, becomes ours. */
+/* Replaces *function by our exported one if `name` is a HIP function. */
 static void replace(hipError_t result, const char *name, void **function) {
     enum hip_fn fn = name && function ? hip_fn_find(name) : HIP_FN_COUNT;
     if (result == hipSuccess && fn != HIP_FN_COUNT && *function)
@@ -239,8 +240,8 @@ static enum rc attach(struct hip_api *table, struct err *e) {
     enum rc rc = audit_config_read(&config, NULL, e);
     if (rc != RC_OK)
         return rc;
-    /* Whoever started us may have told our children already where to go on; telling them again
-     * would only change the environment under other threads. */
+    /* If greta started this program, the environment already tells its children which recording to
+     * join; setting it again would only change it under other threads. */
     config.record.announce = env_text(ENV_GCORE_RECORD_JOIN) == NULL;
     struct audit_options options = {
         .config = &config,
@@ -294,8 +295,8 @@ static uint32_t starting(void) {
     return STATE_STARTING | (uint32_t)getpid() << STATE_BITS;
 }
 
-/* Locks are on a page that the system clears in a child. Where it cannot, the handlers of fork()
- * have to do. */
+/* Locks are on a page that the system clears in a child. Where it cannot, only the fork handlers
+ * release them. */
 struct spin *preload_new_lock(void) {
     enum { LOCKS = 8, PAGE = 4096 };
     static struct spin fallback[LOCKS], *page;
@@ -314,7 +315,7 @@ static __thread bool forking __attribute__((tls_model("initial-exec")));
 /* Nobody starts between here and the end of the fork. */
 static void fork_prepare(void) {
     int saved = errno;
-    while (!preload_me.inside) { /* else it is the thread that starts which forks */
+    while (!preload_me.inside) { /* otherwise the thread that forks is the one that starts */
         uint32_t now = STATE_IDLE;
         if (atomic_compare_exchange_strong(&state, &now, starting())) {
             forking = true;
@@ -351,10 +352,10 @@ __attribute__((constructor)) static void watch_forks(void) {
     pthread_atfork(fork_prepare, fork_done, fork_child);
 }
 
-/* ---- standing back --------------------------------------------------------------------------- */
+/* ---- giving way ------------------------------------------------------------------------------ */
 
-/* A program that has greta's audit in itself asks the preloaded one to stand back, so that the
- * run is recorded once, with the names that the program gives. */
+/* Called by a program that contains greta's audit: the preloaded one gives way, so that the run is
+ * recorded once, with the names that the program gives. */
 PRELOAD_EXPORT void greta_preload_yield(void);
 PRELOAD_EXPORT void greta_preload_yield(void) {
     uint32_t idle = STATE_IDLE;
