@@ -1,18 +1,18 @@
 /* threads.c - who waited for whom among the program's threads.
  *
- * HIP work of two threads is in order if one of them waited for the other: by joining it, by a
- * lock, a semaphore, a barrier. Where that happens the recording gets HOST_RELEASE before and
- * HOST_ACQUIRE after, with a token for the object, so that nobody takes ordered work for a race.
+ * HIP work of two threads is ordered if one of them waited for the other: by a join, a lock, a
+ * semaphore or a barrier. Where that happens the recording gets HOST_RELEASE before and
+ * HOST_ACQUIRE after, with a token for the object, so that ordered work is not taken for a race.
  *
  * Locks are far more frequent than HIP calls. An event is written only if it can matter: a thread
  * releases an object if it has news since it last did (a HIP call, or what it heard through another
- * object), and acquires one if somebody else released it since it last did. Two threads that fight
- * for a lock and leave HIP alone write nothing. What is known about objects is kept in a table that
- * forgets on collision; forgetting costs an event more, never one too few.
+ * object), and acquires one if another thread released it since it last did. Threads that contend
+ * for a lock without calling HIP write nothing. What is known about objects is kept in a table that
+ * forgets on collision; that can cost an extra event, but never loses one.
  *
- * Locks of the HIP runtime are not the program's order and are left out. Waiting by atomics cannot
- * be seen here, as long as nobody sleeps: a std::future that was ready when it was asked, or a
- * std::atomic that had changed, is a load in the program's code. One that has to wait is seen. */
+ * Locks of the HIP runtime order nothing in the program and are left out. Waiting by atomics is
+ * only seen if a thread sleeps: a std::future that is ready when it is asked, or a std::atomic that
+ * has changed already, is just a load in the program's code. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -33,7 +33,7 @@
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Tokens that are no object's address have the top bits set. */
+/* Tokens that are not addresses have one of the top bits set. */
 static const uint64_t TOKEN_CREATE = UINT64_C(1) << 62, TOKEN_EXIT = UINT64_C(1) << 61;
 
 static void emit(enum event_kind kind, uint64_t token, const void *caller) {
@@ -74,7 +74,7 @@ static size_t hash(const void *address) {
     return (size_t)(((uint64_t)(uintptr_t)address * UINT64_C(0x9e3779b97f4a7c15)) >> 40);
 }
 
-/* Has this thread heard of so many releases of the object, and thus of all? */
+/* True if this thread has heard of that many releases of the object, which are all there are. */
 static bool has_heard(const void *address, uint64_t releases) {
     const struct heard *h = &heard[hash(address) % TOLD];
     return h->address == address && h->releases == releases;
@@ -101,8 +101,9 @@ static void release_slow(const void *address, const void *caller) {
         heard[hash(address) % TOLD] = (struct heard){ address, before + 1 };
 }
 
-/* Nothing is new where all releases since this thread last asked are its own. Others count too if
- * another thread came between them: whoever leaves a barrier last has released it last. */
+/* Does nothing if all releases since this thread's last acquire are its own. If another thread's
+ * are among them the object counts as news even if this thread released it last, as at a barrier.
+ */
 static void acquire_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];
@@ -113,12 +114,12 @@ static void acquire_slow(const void *address, const void *caller) {
     emit(EVENT_HOST_ACQUIRE, (uint64_t)(uintptr_t)address, caller);
     bool knew = t->address == address && t->news == preload_me.news;
     preload_me.news++;
-    if (knew) /* what came through an object is no news for it */
+    if (knew) /* what came through an object need not be released to it again */
         t->news = preload_me.news;
 }
 
 static inline void release(const void *address, const void *caller) {
-    /* A thread of the runtime runs the program's host functions: it has news without a call. */
+    /* A thread of the runtime has news without a HIP call, because it runs host functions. */
     if ((preload_me.news || preload_me.runtime) && preload_is_recording())
         release_slow(address, caller);
 }
@@ -178,7 +179,7 @@ static struct start *thread_start(const struct start *what, const void *caller) 
     if (!s)
         return NULL; /* then the thread runs unobserved */
     *s = *what;
-    /* What the runtime makes while it starts, or later, by its own code. */
+    /* Threads that the runtime makes, while it starts or later. */
     s->runtime = preload_me.inside || preload_me.runtime || preload_is_internal(caller);
     if (!s->runtime && preload_me.news && preload_is_recording()) {
         s->token = TOKEN_CREATE | (1 + atomic_fetch_add(&last, 1));
@@ -265,7 +266,7 @@ JOIN(thrd_join, (thrd_t t, int *result), (t, result), (pthread_t)t)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* The system looks at what a thread waits for, so it must not be on a page that is closed. */
+/* The kernel reads the word of a futex, so the object must not be on a closed page. */
 PRELOAD_PLAIN static inline void open_object(struct watch_pass *pass, const void *object,
                                              size_t bytes, const void *caller) {
     if (preload_is_ready())
@@ -277,7 +278,7 @@ PRELOAD_PLAIN static inline void close_object(struct watch_pass *pass) {
         watch_close(pass);
 }
 
-/* Nothing else may happen in these: a lock is for the lock's own time. */
+/* Kept short: a lock must cost hardly more than without this library. */
 #define ACQUIRES(name, params, args, object)                                                       \
     PRELOAD_EXPORT int name params {                                                               \
         struct watch_pass pass = { 0 };                                                            \
@@ -356,10 +357,10 @@ WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespe
 
 /* ---- once ------------------------------------------------------------------------------------ */
 
-/* A thread that waits for the function returns when it has run, so the release is written inside:
- * by a function that stands in for the program's. It reads what it stands for before it does
- * anything else; a function that throws, or calls pthread_once itself, leaves nothing behind that
- * counts. */
+/* A thread that waits for the function returns as soon as it has run, so the release is written
+ * before that, by a function that replaces the program's. It reads once_call first of all, so that
+ * once_call may be stale or overwritten after a function that throws or calls pthread_once itself.
+ */
 static __thread struct {
     pthread_once_t *once;
     void (*fn)(void);
@@ -383,13 +384,13 @@ PRELOAD_EXPORT int pthread_once(pthread_once_t *once, void (*fn)(void)) {
     return r;
 }
 
-/* ---- threads that are in no order ------------------------------------------------------------ */
+/* ---- threads that are not ordered ------------------------------------------------------------ */
 
-/* Work that a thread has not waited for is in no order with what other threads do. Where a thread
- * waits for it soon, the others often come too late to show that: a consumer that wakes up when the
- * work is done by chance. So while there are several threads the first waits of every place in the
- * program take a little longer. Which order the program's own synchronisation makes does not depend
- * on it. */
+/* Work that a thread has not waited for is not ordered before what other threads do. If the thread
+ * waits for it soon afterwards, another thread's access often comes too late to show that: a
+ * consumer wakes up when the work happens to be done. So, while there are several threads, the
+ * first waits at every place in the program take a little longer. The order that the program's own
+ * synchronisation establishes is not affected. */
 enum { LINGER_NS = 2000000, LINGER_PLACES = 64, LINGER_EACH = 4, LINGER_ALL = 96 };
 
 void threads_linger(const void *caller) {
@@ -408,19 +409,19 @@ void threads_linger(const void *caller) {
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* A program that goes on whatever a query answers, or that gives up asking after a few times, shows
- * its bug only if the work takes longer than that; a program that asks until it is told that the
- * work is done does not mind. So the first queries of a place that find work done say "not ready"
- * for a while, as if it took that much longer: docs/adr/0082-queries-that-answer-late.md. */
+/* A program that continues whatever a query answers, or stops asking after a few tries, shows its
+ * bug only if the work takes longer than that; a program that asks until the work is done is not
+ * affected by a delay. So the first queries at a place that find work done answer "not ready" for a
+ * while, as if the work took longer: docs/adr/0082-queries-that-answer-late.md. */
 enum { LATE_NS = 2000000, LATE_PLACES = 64, LATE_EACH = 4, LATE_ALL = 96 };
-enum { LATE_TRIES_MIN = 8, LATE_TRIES = 1000 }; /* on a busy machine 2 ms may be one try */
+enum { LATE_TRIES_MIN = 8, LATE_TRIES = 1000 }; /* on a busy machine one try may take 2 ms */
 
 struct late {
     _Atomic uint64_t since; /* 0: not now */
     _Atomic unsigned tries, times;
 };
 
-/* Two threads at one place may both begin: then it ends sooner. */
+/* If two threads at one place begin at once, the delay just ends sooner. */
 static bool late_begins(struct late *place, uint64_t now) {
     static _Atomic unsigned all;
     if (atomic_load(&place->times) >= LATE_EACH || atomic_fetch_add(&all, 1) >= LATE_ALL)
@@ -467,7 +468,7 @@ void threads_before_futex(const void *word, int op, const void *caller) {
         watch_waits(true);
 }
 
-/* Whoever finds another value than it waits for comes after the one who stored it. */
+/* A thread that finds the word changed comes after the thread that stored the new value. */
 void threads_after_futex(const void *word, int op, unsigned value, const void *caller) {
     if (!is_futex_wait(op))
         return;
@@ -486,10 +487,11 @@ void threads_acquire(const void *object, const void *caller) {
 
 /* ---- std::future ----------------------------------------------------------------------------- */
 
-/* What libstdc++'s headers call when a future has to wait, and when a promise finds that one does:
- * the same system calls as in libstdc++, which a program may have loaded where RTLD_NEXT does not
- * find it. A promise calls pthread_once just before it stores that it is ready, and a future may
- * see that before it is woken; so it acquires that object too, which lies behind the futex. */
+/* What libstdc++'s headers call when a future has to wait, and when a promise finds that one waits.
+ * They make the same system calls as libstdc++ does, which a program may have loaded where
+ * RTLD_NEXT does not find it. A promise calls pthread_once just before it stores that it is ready,
+ * which a future may see before it is woken; so a future also acquires that once_flag, which
+ * follows the futex in memory. */
 enum { FUTURE_ONCE = 8, FUTURE_WAITER = INT_MIN }; /* the futex, the flag "retrieved", once_flag */
 
 static bool future_wait(unsigned *futex, unsigned value, int op, const struct timespec *until,

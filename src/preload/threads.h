@@ -1,5 +1,5 @@
-/* threads.h - what other files of this folder tell threads.c: who waits for whom by means that they
- * see. The caller is the address that the program's call returns to. Thread-safe; errno stays. */
+/* threads.h - how other files of this folder tell threads.c of waits that they see. caller is the
+ * address that the program's call returns to. Thread-safe; errno is preserved. */
 #ifndef PRELOAD_THREADS_H
 #define PRELOAD_THREADS_H
 
@@ -10,7 +10,7 @@
 void threads_before_futex(const void *word, int op, const void *caller);
 void threads_after_futex(const void *word, int op, unsigned value, const void *caller);
 
-/* What other means of waiting do: an object is any address, or a number that none is. */
+/* For other means of waiting: object is an address, or a number that is never one. */
 void threads_release(const void *object, const void *caller);
 void threads_acquire(const void *object, const void *caller);
 
@@ -21,8 +21,8 @@ void pipes_after_read(int fd, const void *caller);
 /* A HIP call that waited for work is about to return to the caller. */
 void threads_linger(const void *caller);
 
-/* A query of the caller's found that work is done, which nobody has waited for yet: should it be
- * told "not ready" once more? */
+/* A query of the caller's found work done that nothing has waited for yet: should it answer "not
+ * ready" once more? */
 bool threads_withhold(const void *caller);
 
 #endif

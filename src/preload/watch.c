@@ -1,22 +1,21 @@
 /* watch.c - see watch.h.
  *
- * The device must get through to the pages that the host must not touch. A GPU does, and so does
- * the software device where it reaches pinned and managed memory by another mapping of the same
- * pages. Registered memory has only one; there the software device has us copy, and we go past the
- * protection: by /proc/self/mem, or, if the pages are shared ones, by a second mapping of them. So
- * they stay closed to the program. A kernel that uses such memory is told apart by
- * greta_soft_is_running(); it is let in while all threads of the program wait, until the first of
- * them goes on. It is kept waiting for that, but not for long: then the watch ends, and that is
+ * The device must still reach the pages that are closed to the host. A GPU does, and the software
+ * device reaches pinned and managed memory through another mapping of the same pages. Registered
+ * memory has only one mapping: there the software device has us copy, and we bypass the protection
+ * by /proc/self/mem or, for shared pages, by a second mapping, so that they stay closed to the
+ * program. A kernel that uses such memory is recognised by greta_soft_is_running(). Its pages are
+ * opened while all threads of the program wait, and closed when the first of them continues. The
+ * kernel is kept waiting until they all wait, but not for long: then the watch ends, which is
  * recorded.
  *
- * A page may hold bytes that nobody uses beside those that are in use, and what a kernel does with
- * a pointer is not known exactly. So an access does not end a watch: the page is opened, the
- * processor's trap flag lets the one instruction through, and the page is closed again. Only after
- * a number of accesses the watch ends, because a loop over a large buffer would take too long.
+ * A page may hold bytes that are not in use beside those that are, and what a kernel does with a
+ * pointer is not known exactly. So an access does not end a watch: the page is opened, the
+ * processor executes the one instruction with the trap flag set, and the page is closed again. A
+ * watch ends only after many accesses, because a loop over a large buffer would take too long.
  *
- * Two threads can fault on one page at once. The second then finds a page that is open again, and
- * recognises it by the list of those that were opened last; a fault that repeats is somebody
- * else's. */
+ * Two threads can fault on one page at once. The second then finds the page open, and recognises it
+ * by the list of pages opened last; if its fault repeats, the cause is another one. */
 #include "preload/watch.h"
 
 #include <greta/soft.h>
@@ -44,11 +43,11 @@ struct watched {
     uint64_t first, last; /* pages [first, last); 0: unused */
     struct audit_host_use use;
     unsigned open;      /* system calls that may touch it now */
-    bool let_in;        /* a kernel may */
+    bool let_in;        /* open for a kernel */
     unsigned met;       /* accesses of the host so far */
     unsigned told;      /* how many of them were recorded */
     uint32_t id;        /* of this watch, for passes */
-    bool doubted;       /* it was recorded that it does not see all */
+    bool doubted;       /* it is recorded that it may miss accesses */
     uintptr_t told_ip;  /* where the last of those came from, */
     uint32_t told_from; /* and who made it */
 };
@@ -60,14 +59,14 @@ static struct spin *lock; /* all below */
 static struct watched watched[WATCHED_MAX];
 static struct { uint64_t first, last; } opened[OPENED_MAX];
 static unsigned next_opened;
-/* The program's threads, those of them that wait, and whether a kernel was let in. A thread that
- * goes on first says so and then looks whether it has to close pages; a kernel that wants in does
- * it the other way round. */
+/* The program's threads, how many of them wait, and whether pages are open for a kernel. A thread
+ * that continues first lowers `waiting` and then reads let_in, to close the pages; a kernel first
+ * sets let_in and then reads `waiting`. */
 static _Atomic unsigned threads = 1, waiting;
 static atomic_bool let_in;
 static unsigned paused; /* system calls that may touch anything */
-/* Memory of system calls that are under way. What a call was given before a watch begins must not
- * be closed under it: the system may come to write it only now. */
+/* Memory of system calls in progress. A watch that begins during a call must not close that memory:
+ * the system may not have written it yet. */
 static struct flight {
     uint64_t address, bytes;
     bool writes;
@@ -95,8 +94,9 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Closes [first, last) as far as the watches say: first the pages that may be read, then those that
- * may not. */
+/* Closes [first, last) as the watches require: first makes pages read-only, then others
+ * inaccessible.
+ */
 static void protect(uint64_t first, uint64_t last) {
     for (int written = 0; written < 2; written++)
         for (size_t i = 0; i < WATCHED_MAX; i++) {
@@ -112,7 +112,7 @@ static void unprotect(uint64_t first, uint64_t last) {
     mprotect((void *)(uintptr_t)first, last - first, PROT_READ | PROT_WRITE);
 }
 
-/* What follows from a watch is not the whole truth: said once for each. */
+/* Records, once for each watch, that it may miss accesses. */
 static void doubt(struct watched *w, unsigned why) {
     struct event ev = {
         .kind = EVENT_UNWATCHED,
@@ -168,10 +168,10 @@ static bool find_pages(const struct audit_host_use *use, uint64_t *first, uint64
     return family == LEDGER_PINNED || family == LEDGER_MANAGED;
 }
 
-/* True if one of the process's descriptors is that. Without malloc: it may be a signal handler that
- * asks. */
+/* True if one of the process's descriptors links to `what`. Without malloc: a signal handler may
+ * call this. */
 static bool has_descriptor(const char *what) {
-    struct entry { /* as the system gives them */
+    struct entry { /* struct linux_dirent64 */
         uint64_t inode;
         int64_t offset;
         unsigned short size;
@@ -206,8 +206,8 @@ static void pause_all(struct watch_pass *p) {
         }
 }
 
-/* Has the program a queue whose requests the system works on by itself, in memory that it was told
- * of before? What is made without the C library is found by its descriptor. */
+/* True if the program uses a queue whose requests the system carries out on its own, in memory
+ * named earlier. One that is made without the C library is found by its descriptor. */
 static atomic_bool async_io;
 static bool async_is_used(void) {
     enum { LOOK_NS = 1000000 };
@@ -223,7 +223,7 @@ static bool async_is_used(void) {
     return atomic_load_explicit(&async_io, memory_order_relaxed);
 }
 
-/* Does a call under way touch what would be closed to it? */
+/* True if a call in progress touches memory that would be closed to it. */
 static bool is_in_flight(uint64_t first, uint64_t last, bool written) {
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         const struct flight *f = &flights[i];
@@ -234,7 +234,7 @@ static bool is_in_flight(uint64_t first, uint64_t last, bool written) {
     return false;
 }
 
-/* Notes what a call touches until watch_close(). With no room for that, everything is open. */
+/* Notes what a call touches until watch_close(). If there is no room, everything is opened. */
 static void take_off(struct watch_pass *p, const struct flight *f) {
     for (size_t k = 0; k < FLIGHTS_MAX / 64 && p->flights < WATCH_PASS_MAX; k++) {
         if (flying[k] == UINT64_MAX)
@@ -297,7 +297,7 @@ void watch_add(const struct audit_host_use *use) {
     errno = saved;
 }
 
-/* Ends the watches that `over` says so of. */
+/* Ends the watches for which over() returns true. */
 static void release_if(bool (*over)(const struct watched *w, uint64_t a, uint64_t b), uint64_t a,
                        uint64_t b) {
     if (!atomic_load_explicit(&count, memory_order_relaxed))
@@ -327,7 +327,7 @@ void watch_release_finished(void) {
     release_if(is_finished, 0, 0);
 }
 
-/* Closes what was open for kernels: a thread of the program goes on. */
+/* Closes what was open for kernels, because a thread of the program continues. */
 static void end_let_in(void) {
     if (!atomic_load(&let_in))
         return;
@@ -366,8 +366,8 @@ bool watch_threads_are_several(void) {
     return atomic_load_explicit(&threads, memory_order_relaxed) > 1;
 }
 
-/* The threads that may have been in the middle of something are not here. What they were about is
- * not waited for here either: HIP does not survive a fork. */
+/* The other threads, and what they were doing, do not exist in the child. Nor is HIP work waited
+ * for here: HIP does not survive a fork. */
 void watch_forked(void) {
     int saved = errno;
     atomic_store(&threads, 1);
@@ -393,7 +393,7 @@ void watch_host_fn(bool begins) {
 
 /* ---- the software device's own accesses ------------------------------------------------------ */
 
-/* Whether a page of [address, address + bytes) is watched. With why, such watches end. */
+/* True if a page of [address, address + bytes) is watched. If why is given, ends such watches. */
 static bool is_watched(uint64_t address, uint64_t bytes, const unsigned *why) {
     bool found = false;
     if (!enter())
@@ -412,9 +412,10 @@ static bool is_watched(uint64_t address, uint64_t bytes, const unsigned *why) {
     return found;
 }
 
-/* Through the system, which does not ask for the protection of private pages. The descriptor is
- * opened anew each time: a child has another memory, and the program may close what it did not
- * open. */
+/* Through the system, which ignores the protection of private pages. The descriptor is opened anew
+ * each time: a child has its own memory, and the program may close descriptors that are not its
+ * own.
+ */
 static bool move_by_system(uint64_t host, char *memory, uint64_t bytes, bool writes) {
     int fd = open("/proc/self/mem", (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     uint64_t done = 0;
@@ -477,7 +478,8 @@ static void record_access(const struct watched *w, uint64_t address, uint64_t by
     record_event(audit.writer, &ev);
 }
 
-/* The page was watched a moment ago; but the same access twice is no coincidence. */
+/* True if the page was watched until a moment ago. False if the same access faults again: that has
+ * another cause. */
 static bool was_opened(uint64_t address, uintptr_t ip) {
     static __thread uint64_t last_address __attribute__((tls_model("initial-exec")));
     static __thread uintptr_t last_ip __attribute__((tls_model("initial-exec")));
@@ -518,7 +520,8 @@ static bool step_over(uint64_t page) {
     return true;
 }
 
-/* Opens the watch for a kernel, if the program cannot meanwhile touch it. Else it ends. */
+/* Opens the pages for a kernel if no thread of the program can touch them meanwhile; otherwise ends
+ * the watch. */
 static void admit(struct watched *w) {
     atomic_store(&let_in, true);
     if (atomic_load(&waiting) >= atomic_load(&threads)) {
@@ -530,7 +533,7 @@ static void admit(struct watched *w) {
     }
 }
 
-/* Keeps a kernel waiting until the program waits. */
+/* Keeps a kernel waiting until all threads of the program wait, but not for long. */
 static void await_program(void) {
     enum { TRIES = 200, PAUSE_NS = 100000 };
     struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -569,14 +572,14 @@ static enum answer answer(uint64_t address, bool writes, uintptr_t ip) {
 
 /* ---- the system's accesses for the program --------------------------------------------------- */
 
-/* The system call touches pages of the watch, and maybe what it is for. */
+/* A system call touches pages of the watch, and maybe the memory that the watch is for. */
 static void look_at_call(struct watched *w, uint64_t address, uint64_t bytes, bool writes,
                          const void *caller) {
     uint64_t from = larger(address, w->use.address);
     uint64_t to = smaller(address + bytes, w->use.address + w->use.bytes);
     if (from < to && host_is_pending(&w->use)) {
         record_access(w, from, to - from, writes, (uintptr_t)caller);
-        w->doubted = true; /* it is known to be wrong: no doubt is left */
+        w->doubted = true; /* the access is recorded: no need to record a doubt */
     }
     doubt(w, DETAIL_UNWATCHED_SYSTEM);
 }

@@ -3,10 +3,10 @@
  * Pages of pinned, managed and registered memory that a copy, a set or a kernel writes are made
  * inaccessible, those that it reads read-only, until the program has waited for the work. Accesses
  * that come too early are recorded as EARLY_HOST_ACCESS with their call stacks, a few of them for
- * each use, and let through: the program goes on as if nothing had happened. Of registered memory
- * only the pages that hold nothing else are watched. The kernel does not wait for a signal handler
- * when it meets such a page, it fails with EFAULT: around system calls the pages that they touch
- * are open (io.c). Where accesses go unseen for that or another reason, UNWATCHED is recorded.
+ * each use, and let through: the program continues as if nothing had happened. Of registered memory
+ * only the pages that hold nothing else are watched. A system call that meets such a page raises no
+ * signal but fails with EFAULT, so the pages that a call touches are opened around it (io.c). Where
+ * accesses go unseen for that or another reason, UNWATCHED is recorded.
  *
  * All but watch_start may be called from any thread at any time; they do nothing if it was not
  * called. */
@@ -19,11 +19,12 @@
 
 #include "audit/audit.h"
 
-/* Starts watching; signals.c has to have SIGSEGV and SIGTRAP. False if the processor is not known
- * here. */
+/* Starts watching; signals.c must handle SIGSEGV and SIGTRAP already. False if the processor is not
+ * supported. */
 bool watch_start(void);
 
-/* In the handlers of these: true if the access, or the trap, came of a watch and all is done. */
+/* Called by the handlers of these; true if a watch caused the signal, and it has been dealt with.
+ */
 bool watch_on_fault(const siginfo_t *info, void *context);
 bool watch_on_step(void *context);
 
@@ -51,10 +52,10 @@ struct watch_pass {
  * one, is recorded with caller's stack. */
 void watch_open(struct watch_pass *p, uint64_t address, uint64_t bytes, bool writes,
                 const void *caller);
-/* The same for a call of which nobody knows what it touches. False if nothing was to be opened. */
+/* The same for a call that may touch anything. False if there was nothing to open. */
 bool watch_open_all(struct watch_pass *p, const void *caller);
 void watch_close(struct watch_pass *p);
-/* For a call that does not come back: ends the watches that there are. False if there are none. */
+/* For a call that does not return: ends all current watches. False if there are none. */
 bool watch_end_present(void);
 /* From now on the system may touch any memory at any time: nothing is watched any more. */
 void watch_end_all(void);
@@ -64,7 +65,7 @@ void watch_end_all(void);
 void watch_waits(bool begins);
 /* Does the program have more than one thread now? */
 bool watch_threads_are_several(void);
-/* The program has a thread more, or one less: the calling one, which waits for nobody any more. */
+/* The program gets one more thread, or has one less; that one waits for nobody any more. */
 void watch_thread(bool begins);
 /* In a child of fork: the calling thread is the only one, and nothing is watched. */
 void watch_forked(void);
