@@ -24,9 +24,9 @@ static int all_set(uint64_t value, uint64_t mask) {
     return (value & mask) == mask;
 }
 
-/* Tiles must be asked for: a thread that uses them has 8 KiB more to be saved. Linux refuses if the
- * signal stack of a thread is too small for that, and from then on refuses to set up smaller ones.
- */
+/* Linux must be asked for permission to use tiles, which add 8 KiB to the state of a thread. It
+ * refuses if the signal stack of a thread is too small for that, and otherwise allows no smaller
+ * ones from then on. */
 static int has_amx(uint64_t state) {
     enum { TILE_STATE = 0x60000, ASK_FOR_STATE = 0x1023, TILE_DATA = 18 };
     uint32_t a, b, c, d;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A folder that cannot be made because it is there already, on a read-only file system say, is
- * there. */
+/* Succeeds if the folder exists already, even where making it would fail for another reason, as on
+ * a read-only file system. */
 static bool make_one(const char *path) {
     struct stat s;
     if (mkdir(path, 0777) == 0)

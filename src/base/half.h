@@ -28,8 +28,8 @@ static inline float half_to_float(uint32_t h) {
     return float_from_bits((exponent == 0 ? tiny : f) | (h & 0x8000) << 16);
 }
 
-/* Rounds to nearest, ties to even; beyond 65504 to infinity. Denormals come from a sum whose last
- * bit is 2^-24. */
+/* Rounds to nearest, ties to even; beyond 65504 to infinity. Adding 0.5 rounds denormals, because
+ * the last bit of that sum is 2^-24. */
 static inline uint32_t float_to_half(float f) {
     uint32_t u = float_bits(f), sign = u >> 16 & 0x8000, a = u & 0x7fffffff;
     uint32_t normal = (a + 0xc8000fff + (a >> 13 & 1)) >> 13;

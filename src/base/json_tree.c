@@ -87,7 +87,8 @@ static char *put_utf8(char *to, unsigned c) {
     return to;
 }
 
-/* After "\u". An unpaired surrogate becomes U+FFFD. At most 3 bytes for 6, 4 for 12. */
+/* After "\u". An unpaired surrogate becomes U+FFFD. The 6 bytes of an escape become at most 3, the
+ * 12 of a surrogate pair 4. */
 static bool read_unicode(struct parser *p, char **to) {
     int c = read_hex(p), low;
     if (c < 0)

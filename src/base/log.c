@@ -19,8 +19,8 @@ static void log_lock_give(void) {
     pthread_mutex_unlock(&log_lock);
 }
 
-/* The first of all fork handlers, so that its lock is the last that a fork takes: others write
- * lines while they hold theirs. */
+/* Registered before all other fork handlers, so that a fork takes this lock last: holders of the
+ * others' locks may write lines. */
 __attribute__((constructor(101))) static void log_hold_across_fork(void) {
     pthread_atfork(log_lock_take, log_lock_give, log_lock_give);
 }

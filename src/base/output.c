@@ -51,7 +51,7 @@ enum rc output_flush(FILE *file, const char *what, struct err *e) {
     errno = 0;
     if (fflush(file) == 0 && !ferror(file))
         return RC_OK;
-    /* Where only an earlier write failed, its reason is gone. */
+    /* If it was an earlier write that failed, its errno is lost. */
     return err_set(e, RC_IO, "%s: cannot be written%s%s", what, errno ? ": " : "",
                    errno ? strerror(errno) : "");
 }

@@ -210,7 +210,7 @@ void symtab_close(symtab **s) {
 }
 
 const char *symtab_find(const symtab *s, uint64_t offset, uint64_t *inside) {
-    enum { BACK = 16, UNSIZED = 256 }; /* functions inside others are few */
+    enum { BACK = 16, UNSIZED = 256 }; /* few functions lie inside others */
     uint64_t address = s->lowest + offset;
     size_t low = 0, high = s->count;
     while (low < high) { /* the first that starts after address */

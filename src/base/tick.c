@@ -11,7 +11,7 @@ __thread struct tick_anchor tick_anchor __attribute__((tls_model("initial-exec")
 #include <cpuid.h>
 
 enum {
-    SPAN_TICKS = 1 << 21, /* some milliseconds on the slowest, half of one on the fastest machine */
+    SPAN_TICKS = 1 << 21, /* from half a millisecond on fast machines to some on slow ones */
     CALIBRATE_NS = 2000000,
     READ_TICKS = 4000, /* a reading of both that took longer was interrupted */
 };
@@ -33,7 +33,8 @@ static bool read_both(uint64_t *tick, uint64_t *ns) {
     return false;
 }
 
-/* The kernel watches the counter and leaves it if it is not constant or differs between cores. */
+/* The kernel checks the counter, and stops using it if it is not constant or differs between cores.
+ */
 static bool kernel_trusts_counter(void) {
     static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -56,8 +57,8 @@ void tick_start(void) {
         atomic_store_explicit(&state, STATE_ON, memory_order_release);
 }
 
-/* An anchor at this moment. If the old one was ahead of the clock, time goes on from where it was,
- * slower, so that both agree at the end of the span. False: the counter is not what it claimed. */
+/* Sets the anchor to this moment. If the old one was ahead of the clock, time continues from there,
+ * slower, so that both agree at the end of the span. False if the counter proves not constant. */
 static bool anchor_at(struct tick_anchor *a, uint64_t tick, uint64_t ns) {
     double rate = (double)(ns - base_ns) / (double)(tick - base_tick);
     double span_ns = rate * SPAN_TICKS;

@@ -102,8 +102,8 @@ static void release_slow(const void *address, const void *caller) {
 }
 
 /* Does nothing if all releases since this thread's last acquire are its own. If another thread's
- * are among them the object counts as news even if this thread released it last, as at a barrier.
- */
+ * are among them it acquires, even if its own release is the newest: the last thread to reach a
+ * barrier released it last. */
 static void acquire_slow(const void *address, const void *caller) {
     struct object *o = &objects[hash(address) % OBJECTS];
     struct told *t = &told[hash(address) % TOLD];

@@ -1,5 +1,5 @@
-/* The C++ library of the machine is asked, if there is one: whoever has C++ programs to report on
- * has it, and greta itself needs none to be built or run. */
+/* Uses the machine's C++ library if there is one. Where C++ programs run there is, and greta itself
+ * needs none to be built or run. */
 #include "symbol/demangle.h"
 
 #include <dlfcn.h>

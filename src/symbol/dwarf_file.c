@@ -338,8 +338,8 @@ static unsigned count_parameters(Dwarf_Die function) {
     return count;
 }
 
-/* The last line of its code in the file where it is declared; what was inlined into it may be from
- * the same file but stands elsewhere, so that lines far after it are not its own. */
+/* The last line of the function's code in the file where it is declared. Code inlined from
+ * elsewhere in that file counts, too, so a line far after the function need not be its own. */
 static uint32_t last_line(Dwarf_Die *unit, Dwarf_Die *function, const char *file, uint32_t first) {
     Dwarf_Lines *lines;
     Dwarf_Attribute attribute;
@@ -375,8 +375,8 @@ static const char *file_number(Dwarf_Die *unit, Dwarf_Word number) {
     return name && strcmp(name, "???") != 0 ? name : NULL;
 }
 
-/* Where a function is declared. dwarf_decl_file() knows no file 0, which is the first of DWARF 5.
- */
+/* Where a function is declared. Not by dwarf_decl_file(), which does not accept file 0, the first
+ * one of DWARF 5. */
 static const char *declared_file(Dwarf_Die *die) {
     Dwarf_Attribute attribute;
     Dwarf_Word number;

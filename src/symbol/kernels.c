@@ -1,10 +1,10 @@
 /* kernels.c - names of kernels, and of their parameters, as their source has them.
  *
- * A recording has the symbol of a kernel, and the names of its arguments where the code object's
- * metadata has them, which compilers mostly leave out. With -g the code object has DWARF. It is
- * looked for when somebody asks, in the files that the recording names: their section .hip_fatbin
- * holds bundles of code objects, one bundle per source file. Which GPU a code object is for does
- * not matter here. Code that a program loaded as a module from elsewhere is not found. */
+ * A recording has the symbol of a kernel, and the names of its arguments if they are in the code
+ * object's metadata, where compilers mostly omit them. With -g the code object has DWARF. It is
+ * looked up on demand in the files that the recording names: their section .hip_fatbin holds
+ * bundles of code objects, one bundle per source file. Which GPU a code object is for does not
+ * matter here. Modules that a program loaded from other files are not found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,20 +3,20 @@
  * Looked up when asked for, outside the program, in the files that the recording names. A file that
  * has changed since (by its build id; without one, by its age) is not used, and a remark says so.
  *
- * "Where" is the first place, from the inside, in a function that is no wrapper. A wrapper is a
- * function that does nothing but call HIP and check the result; the recording and the debug
- * information show it:
+ * "Where" is the innermost place in a function that is not a wrapper. A wrapper is a function that
+ * does nothing but call HIP and check the result. The recording and the debug information show
+ * that:
  *
  *   - all recorded calls that it makes come from one line of it (calls that only read an error do
  *     not count);
  *   - it is called from at least two places;
- *   - it does not lead to HIP calls in any other way, through functions that are no wrappers;
+ *   - it does not also lead to HIP calls through functions that are not wrappers;
  *   - it is short: at most LINES_WRAPPER lines, or at most LINES_BARE if it takes no parameters.
  *
- * Functions are told apart by where they are declared, so that all instances of a template, inlined
- * or not, are one. Wrappers too are the function that the compiler makes for a kernel, and that
- * launches it, functions under the name of a HIP function, which HIP's headers have, and those of
- * the C++ library. An access to memory that the C library makes, as memcpy() does, is its caller's.
+ * Functions are identified by where they are declared, so that all instances of a template, inlined
+ * or not, are one. These are wrappers, too: the stub that the compiler makes to launch a kernel,
+ * functions with the name of a HIP function, which HIP's headers define, and functions of the C++
+ * library. An access to memory inside the C library, by memcpy() say, counts as its caller's.
  * docs/adr/0044-call-stacks.md says why. */
 #ifndef SYMBOL_LINES_H
 #define SYMBOL_LINES_H

@@ -1,8 +1,8 @@
 /* wrapper.c - which functions do nothing but call HIP and check the result; lines.h has the rule.
  *
- * All call stacks of the recording are looked at. In each the innermost function that is no wrapper
- * makes the call; what it is called from, and whether it stands further out in other stacks,
- * decides whether it is a wrapper itself. Wrappers of wrappers are found by doing it again. */
+ * Looks at all call stacks of the recording. In each, the innermost function that is not a wrapper
+ * makes the call. Where that function is called from, and whether it is also further out in other
+ * stacks, decides whether it is a wrapper itself. Repeating this finds wrappers of wrappers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,9 +150,9 @@ static bool is_same(const char *a, const char *b) {
     return a && b && (a == b || !strcmp(a, b));
 }
 
-/* Written, called and left on one line, as a lambda in a macro that checks results is: the same
- * place has a better name in the function around it. Compilers that take a lambda's function for
- * their own say no line of it. */
+/* True if the inner function is declared and called on one line, like a lambda in a macro that
+ * checks results: the outer function is a better name for that place. Some compilers give no line
+ * for the declaration of a lambda. */
 static bool is_in_place(const struct flat *inner, const struct flat *outer) {
     const struct dwarf_function *f = inner->function, *around = outer->function;
     bool here = f->declared_line == f->line && is_same(f->file, f->declared);
@@ -175,7 +175,7 @@ static void note(uint64_t *first, bool *more, uint64_t value) {
         *more = true;
 }
 
-/* What runs at the end of the program was not called by whoever ended it. */
+/* Exit handlers do not count as called by the function that called exit(). */
 static bool is_exit(const char *name) {
     return name && (!strcmp(name, "exit") || !strcmp(name, "quick_exit"));
 }
@@ -194,7 +194,7 @@ static bool look_at(struct lines *l, const struct flat *row, unsigned count) {
     return true;
 }
 
-/* Those found in a round are set aside together, at its end. True if there were any. */
+/* At the end of a round, marks all wrappers found in it. True if there are any. */
 static bool finish_round(struct lines *l) {
     bool any = false;
     for (size_t i = 0; l->functions && i < l->function_room; i++) {

@@ -204,7 +204,7 @@ static int print_at(const unsigned char *bytes, size_t size, const struct option
     return found;
 }
 
-/* Wherever the magic is in the bytes; often it is there by chance, so that errors say nothing. */
+/* Prints the code wherever the magic occurs. It often does by chance, so errors are ignored. */
 static int print_all(const unsigned char *bytes, size_t size, const char *magic,
                      const struct options *o) {
     struct err ignored = { 0 };

@@ -6,7 +6,7 @@
 #include "tools/audit/judge.h"
 #include "tools/audit/kind.h"
 
-/* --text, --json, …: the last one holds. */
+/* --text, --json, …: the last one wins. */
 #define FORMAT(name, format)                                                                       \
     static enum rc read_##name(void *to, const char *text, void *all, struct err *e) {             \
         (void)text, (void)all, (void)e;                                                            \

@@ -177,14 +177,14 @@ static void set_environment(const struct options *o, const struct find_device *d
     put_in_front(ENV_LD_PRELOAD, preload);
 }
 
-/* What is meant for the program, and its end, is waited for with sigtimedwait(): *before is the
- * mask that the program gets. */
+/* Blocks SIGCHLD and the signals that are passed on to the program: sigtimedwait() waits for them.
+ * *before is the mask that the program gets. */
 static void block_signals(sigset_t *ours, sigset_t *before) {
     static const int heard[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD };
     sigemptyset(ours);
     for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
         sigaddset(ours, heard[i]);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would not come, nor the exit status */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, there would be no exit status */
     sigprocmask(SIG_BLOCK, ours, before);
 }
 
@@ -204,7 +204,7 @@ static pid_t start(const struct options *o, const char *file, const struct find_
         sigprocmask(SIG_SETMASK, mask, NULL);
         set_environment(o, d, preload, w);
         execv(file, o->command);
-        if (errno == ENOEXEC) /* a script without a first line, as shells take it */
+        if (errno == ENOEXEC) /* a script without #!: execvp() runs it with sh */
             execvp(o->command[0], o->command);
         int why = errno;
         _exit(write(fd[1], &why, sizeof why) == sizeof why ? 127 : 126);
@@ -287,7 +287,7 @@ static bool is_waited_for(const struct waiting *w) {
 /* Waits for the program; returns its wait status. Where the run is ended, by the time limit or by a
  * signal, everything that the program started ends too. */
 static int wait_for(pid_t child, const sigset_t *signals, double timeout, bool *late) {
-    enum { TICK_NS = 20000000 }; /* once the end is near: not every end of the tree is announced */
+    enum { TICK_NS = 20000000 }; /* poll at the end: not every process of the tree is our child */
     struct waiting w = { .child = child, .limit = UINT64_MAX };
     if (timeout > 0)
         w.limit = clock_now_ns() + (uint64_t)(timeout * 1e9);

@@ -5,8 +5,8 @@
 #include "hip/hip_types.h"
 #include "verdict/table.h"
 
-/* Nodes and graphs are numbers from 1, in arrays that only grow: none is in the log that is not in
- * the recording. Handles and streams lead to the graph that they stand for now. */
+/* Nodes and graphs are numbered from 1, in arrays that only grow: there is none that the recording
+ * does not have. Handles and streams map to the graph that they stand for now. */
 struct list {
     uint32_t first, last; /* nodes; 0: none */
 };
@@ -70,7 +70,7 @@ static void set_number(struct table *t, uint64_t key, uint32_t number) {
         (void)table_remove(t, key);
 }
 
-/* With the nodes that another one has now; 0: none. */
+/* Makes a graph with the nodes that `from` has now; 0: with none. */
 static uint32_t new_graph(struct graph_log *g, uint32_t from) {
     if (!grow(&g->graphs, &g->graph_count, &g->graph_room, sizeof *g->graphs))
         return 0;
@@ -78,7 +78,7 @@ static uint32_t new_graph(struct graph_log *g, uint32_t from) {
     return g->graph_count;
 }
 
-/* The same under a handle, for one that is known. */
+/* Makes a copy of a known graph, under another handle. */
 static void copy_graph(struct graph_log *g, uint64_t to, uint64_t from) {
     uint32_t known = number_of(&g->handles, from);
     set_number(&g->handles, to, known ? new_graph(g, known) : 0);

@@ -39,10 +39,9 @@ NODISCARD enum rc judge_write(FILE *out, enum judge_format format, const verdict
 NODISCARD enum rc judge_write_file(const char *path, enum judge_format format, const verdict *v,
                                    const reader *r, const struct judge_options *o, struct err *e);
 
-/* Writes every report (the trace only if it is asked for) into the folder and the answer, with
- * where to read on, to say (NULL: nowhere). Returns the exit code; what cannot be written is named
- * on stderr. *whole: every report was written, and no event of the recording had found the disk
- * full. */
+/* Writes every report (the trace only on request) into the folder, and the answer, with where to
+ * read on, to `say` (NULL: nowhere). Returns the exit code; names on stderr what cannot be written.
+ * *whole: every report was written, and the recording lost no event to a full disk. */
 int judge_recording(const reader *r, const char *folder, const struct judge_options *o, FILE *say,
                     bool *whole);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Stores the text if it is good. */
+/* Stores the text if it is valid. */
 static enum rc keep_if(bool good, void *to, const char *text, const char *expected, struct err *e) {
     *(const char **)to = text;
     return good ? RC_OK : err_set(e, RC_USAGE, "%s", expected);

@@ -6,6 +6,7 @@
  *   matrix_lock.c     locks of the device and the folder
  *   matrix_store.c    the folder: what was asked for, what was done
  *   matrix_run.c      starting, watching and ending runs
+ *   matrix_progress.c how far the runs are
  *   matrix_total.c    all runs together
  *   matrix_summary.c  summary.json
  *   matrix_report.c   FINAL_REPORT.md
@@ -242,7 +243,7 @@ struct matrix_total {
     struct matrix_by_schedule *schedules;
     size_t schedule_count;
     struct matrix_by_hypothesis hypotheses[HYPOTHESIS_COUNT];
-    struct matrix_finding *findings; /* most runs first */
+    struct matrix_finding *findings; /* causes of the most failures first, then most runs */
     size_t finding_count, finding_room;
     const struct matrix_run *example; /* whose recording the report shows; NULL: none */
     /* of the example's report.json, or of greta_audit itself: */
@@ -250,15 +251,15 @@ struct matrix_total {
     bool dirty;
 };
 
-/* Reads what is done; in order of the runs. Memory is the matrix's, but for matrix_total_close().
- */
+/* Reads all runs that are done, in order. What matrix_total_close() does not free belongs to the
+ * matrix. */
 NODISCARD enum rc matrix_total(struct matrix_total *t, struct matrix *m, struct err *e);
 void matrix_total_close(struct matrix_total *t);
-/* Over all judged runs: one that confirms is enough, to rule out takes all of them. */
-/* The first line of reports; what: how the run that is shown says it, NULL: in English, as its
- * report did. NULL without memory. */
+/* The first line of reports. what: the finding as the run that is shown words it; NULL: in English,
+ * from its report. NULL without memory. */
 const struct sentence *matrix_answer(const struct matrix_total *t, struct matrix *m,
                                      const struct sentence *what);
+/* Over all judged runs: one is enough to confirm, ruling out takes all of them. */
 enum verdict_status matrix_status(const struct matrix_total *t, enum verdict_hypothesis_id id);
 
 /* ---- matrix_summary.c, matrix_report.c ---- */

@@ -26,7 +26,7 @@
 
 enum { TRY_EVERY_MS = 50 };
 
-/* Somebody else's file in a shared folder can be opened, but not with O_CREAT. */
+/* In a sticky folder, another user's file can be opened, but not with O_CREAT. */
 static int open_lock(const char *path) {
     int fd = open(path, O_RDWR | O_APPEND);
     if (fd < 0 && errno == ENOENT) {
@@ -62,7 +62,7 @@ static bool find_holder(int fd, char *out, size_t size) {
     return found;
 }
 
-/* A file that nobody else holds is emptied first, so that it does not grow for ever. */
+/* Empties the file first if nobody else holds the lock, so that it does not grow for ever. */
 static bool try_lock(int fd, bool exclusive) {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
         (void)!ftruncate(fd, 0);

@@ -1,5 +1,5 @@
-/* matrix_report.c - FINAL_REPORT.md: the report about one run that shows what there is to show,
- * with the verdict and the hypotheses of all runs, the test matrix, and what schedules did. */
+/* matrix_report.c - FINAL_REPORT.md: the report about one representative run, with the verdict and
+ * the hypotheses of all runs, the test matrix, and a table of the schedules. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>

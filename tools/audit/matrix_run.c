@@ -1,9 +1,9 @@
 /* matrix_run.c - starts runs, watches them, ends those that take too long.
  *
- * Every run is a process group of its own, and what leaves the group is found by its parents
- * (tree.h), so that all of a run, and nothing else, can be ended. A recorded run's first process is
- * `greta_audit run`: at the time limit what it has started is ended and it stays, to judge what
- * they left. */
+ * Every run is a process group of its own, and processes that leave the group are found through
+ * their parents (tree.h), so that exactly the processes of a run can be ended. The first process of
+ * a recorded run is `greta_audit run`: at the time limit the processes that it has started are
+ * ended, and it remains to judge the recording. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -74,7 +74,7 @@ static void execute(struct matrix *m, const struct matrix_run *r, char **command
         !redirect(errors, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, STDERR_FILENO))
         _exit(127);
     execv(r->mode->recorded ? m->self : m->program, command);
-    if (errno == ENOEXEC) /* a script without a first line, as shells take it */
+    if (errno == ENOEXEC) /* a script without #!: execvp() runs it with sh */
         execvp(command[0], command);
     dprintf(STDERR_FILENO, "cannot run %s: %s\n", command[0], strerror(errno));
     _exit(127);
@@ -119,7 +119,7 @@ static void end_late(struct job *j, double limit) {
     switch (j->phase) {
     case RUNNING:
         j->late = tree_signal(j->pid, !recorded, 0, SIGTERM) > 0;
-        /* No others: the program has not started yet, or is being judged. */
+        /* If there was no process to signal, the program has not started yet or is being judged. */
         j->deadline = now + (j->late ? GRACE_S * UINT64_C(1000) : LOOK_AGAIN_MS) * 1000000;
         if (j->late)
             j->phase = ASKED_TO_END;
@@ -141,7 +141,7 @@ static void end_late(struct job *j, double limit) {
 
 /* ---- afterwards ---- */
 
-/* The last line that says something. */
+/* The last line that is neither blank nor from the log of copies. */
 static const char *last_line(struct matrix *m, const struct matrix_run *r, const char *file) {
     char path[PATH_MAX], text[4096];
     matrix_run_path(m, r, file, path);
@@ -154,7 +154,7 @@ static const char *last_line(struct matrix *m, const struct matrix_run *r, const
     text[n] = '\0';
     fclose(f);
     size_t from = n;
-    do { /* a line of the log of copies says nothing about how the run ended */
+    do { /* the log of copies says nothing about how the run ended */
         n = from;
         while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == ' '))
             n--;
@@ -170,7 +170,7 @@ static const char *last_line(struct matrix *m, const struct matrix_run *r, const
     return line ? line : "";
 }
 
-/* The program's last words, for reports: an error if there is one, else its last line. */
+/* For reports: the last line of standard error, or of standard output if there is none. */
 static const char *find_last_line(struct matrix *m, const struct matrix_run *r) {
     const char *line = last_line(m, r, "stderr.log");
     return *line ? line : last_line(m, r, "stdout.log");
@@ -343,7 +343,7 @@ int matrix_run_all(struct matrix *m, int *interrupted) {
     sigemptyset(&w.signals);
     for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
         sigaddset(&w.signals, heard[i]);
-    signal(SIGCHLD, SIG_DFL); /* ignored, it would not come, nor the exit status */
+    signal(SIGCHLD, SIG_DFL); /* if it were ignored, there would be no exit status */
     sigprocmask(SIG_BLOCK, &w.signals, &w.before);
     for (size_t i = 0; i < m->run_count; i++)
         w.kept_one |= m->runs[i].done && m->runs[i].mode->recorded;

@@ -179,7 +179,7 @@ static void add_report(struct matrix_total *t, struct matrix *m, const struct ma
         t->example = r;
     }
     if (t->example->end == MATRIX_PASSED && r->end != MATRIX_PASSED)
-        t->example = r; /* better one that shows something */
+        t->example = r; /* rather one that did not pass */
     json_tree_close(&tree);
 }
 

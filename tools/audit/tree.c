@@ -82,8 +82,8 @@ static bool is_in_tree(const struct list *l, pid_t root, pid_t pid) {
     return false;
 }
 
-/* Marks the descendants of root. A parent may come after its child in the list: as many passes as
- * the tree is deep. */
+/* Marks the descendants of root. A parent may come after its child in the list, so this takes as
+ * many passes as the tree is deep. */
 static void mark(struct list *l, pid_t root) {
     bool more = true;
     while (more) {

@@ -1,9 +1,9 @@
 /* tree.h - the processes that a process has started, and those that these have.
  *
  * A process whose parent ends is handed to the nearest ancestor that asked for it (tree_adopt), so
- * that a daemon, which makes a session of its own and lets its parent end, stays in the tree. The
- * parent of each process is checked again after a pidfd of it was opened, so that a pid that has
- * been reused meanwhile is not signalled. Not thread-safe. */
+ * that a daemon, which makes its own session and lets its parent end, stays in the tree. The parent
+ * of each process is checked again once its pidfd is open, so that a pid that has been reused
+ * meanwhile is not signalled. Not thread-safe. */
 #ifndef TOOLS_AUDIT_TREE_H
 #define TOOLS_AUDIT_TREE_H
 

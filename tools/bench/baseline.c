@@ -28,13 +28,13 @@ static const struct json_node *find_run(const json_tree *baseline, const struct 
     return NULL;
 }
 
-/* A baseline from before there were settings in it has none to differ in. */
+/* Says nothing about a setting that an older baseline does not have. */
 static void print_setting(const char *what, const char *then, const char *now, FILE *out) {
     if (*then && strcmp(then, now) != 0)
         fprintf(out, "Note: %s: %s in the baseline, %s now\n", what, then, now);
 }
 
-/* Comparing two models, settings or machines may be what is wanted: the reader only has to know. */
+/* Comparing two models, settings or machines may be intended, but the reader has to know. */
 static void print_differences(const json_tree *baseline, const struct report *r, FILE *out) {
     const struct json_node *root = json_tree_root(baseline);
     const struct json_node *model = json_tree_get(root, "model");

@@ -187,7 +187,7 @@ static enum rc map_buffer(struct team *t, unsigned features, struct err *e) {
     return rc;
 }
 
-/* 1e9 bytes per second in the best of so many passes. */
+/* *gbps: 1e9 bytes per second in the best pass. */
 static enum rc read_passes(struct team *t, int passes, double *gbps, struct err *e) {
     enum rc rc = run_team(t, read_all, passes, e);
     *gbps = !rc && t->best_ns ? (double)(t->part * t->threads) / (double)t->best_ns : 0;
@@ -240,7 +240,7 @@ static enum rc measure_peaks(struct machine *m, struct team *t, unsigned feature
     return rc;
 }
 
-/* What the sets up to the one that the kernels use are made of. */
+/* The features of all instruction sets up to the one that the kernels use. */
 static unsigned allowed_features(void) {
     static const unsigned sets[ISA_COUNT] = {
 #define ISA(name, features) features,

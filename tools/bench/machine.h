@@ -40,16 +40,16 @@ uint64_t machine_default_buffer(void);
 NODISCARD enum rc machine_measure(struct machine *m, unsigned threads, uint64_t buffer,
                                   bool (*interrupted)(void), struct err *e);
 
-/* Reads memory between the samples of something else that is measured. On a virtual machine the
- * bandwidth can double or halve within seconds, when its processors move between dies; a part of it
- * means something only where both were measured at the same time. */
+/* Measures the bandwidth between the samples of another measurement. On a virtual machine it can
+ * double or halve within seconds, when its processors move between dies; a fraction of it means
+ * something only if both were measured at the same time. */
 typedef struct machine_reader machine_reader;
 
 /* With the threads and streams of a machine that was measured, in no more than 512 MiB. RC_MEMORY
  * without buffer or threads, RC_BUSY if interrupted(); *out is NULL then. */
 NODISCARD enum rc machine_reader_open(machine_reader **out, const struct machine *m,
                                       bool (*interrupted)(void), struct err *e);
-/* What memory gives now, in 1e9 bytes per second. */
+/* The bandwidth of memory now, in 1e9 bytes per second. */
 NODISCARD enum rc machine_reader_take(machine_reader *r, double *gbps, struct err *e);
 void machine_reader_close(machine_reader **r); /* sets *r to NULL; *r may be NULL */
 

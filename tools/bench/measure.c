@@ -31,7 +31,7 @@ static double median(double *values, uint32_t count) {
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* gbps: what memory gave at that time; 0: not known. */
+/* gbps: the bandwidth of memory at that time; 0: unknown. */
 static void add_sample(struct measure_run *r, double speed, double gbps) {
     r->samples[r->count] = speed;
     r->per_gbps[r->count++] = gbps > 0 ? speed / gbps : 0;
@@ -58,12 +58,13 @@ static enum rc generate(engine *g, const struct engine_request *q, struct engine
     return rc ? rc : result->end == ENGINE_INTERRUPTED ? RC_BUSY : RC_OK;
 }
 
-/* Where one sequence decodes after a context, that context is read once and gone back to. */
+/* If one sequence decodes after a context, the context is evaluated once and every sample rewinds
+ * to it. */
 static bool keeps_context(const struct measure_run *r) {
     return r->kind == MEASURE_DECODE && r->batch == 1 && r->depth > 1;
 }
 
-/* What memory gives is *gbps before the sample, and is measured again after it. */
+/* *gbps is the bandwidth of memory before the sample; it is measured again after it. */
 static enum rc take_sample(struct measure_run *r, engine *g, const struct engine_request *q,
                            machine_reader *memory, double *gbps, struct err *e) {
     struct engine_result result;

@@ -21,8 +21,8 @@ struct measure_run {
     double samples[MEASURE_SAMPLES_MAX]; /* tokens per second of all sequences, sorted */
     uint32_t count;                      /* of samples; 0: not measured */
     double tokens_per_second;            /* their median */
-    /* Decode: each sample, divided by the GB/s that memory gave right before and after it (their
-     * mean), sorted; and the median. 0: memory was not read. */
+    /* Decode: each sample divided by the bandwidth of memory in GB/s (the mean of right before and
+     * right after it), sorted; and their median. 0: it was not measured. */
     double per_gbps[MEASURE_SAMPLES_MAX], tokens_per_gbps;
 };
 
@@ -31,9 +31,9 @@ double measure_spread(const struct measure_run *r);
 /* Positions of context that a run needs. */
 uint32_t measure_positions(const struct measure_run *r);
 
-/* Takes `repeat` samples of a run on an engine with its number of sequences and threads, of a
- * decoding one with memory read in between, if there is a reader. RC_BUSY if interrupted(NULL) said
- * so; the samples that were complete then remain. */
+/* Takes `repeat` samples of a run on an engine with its number of sequences and threads. With a
+ * reader, the bandwidth of memory is measured between the samples of a decoding run. RC_BUSY if
+ * interrupted(NULL) returned true; samples complete by then remain. */
 NODISCARD enum rc measure_take(struct measure_run *r, engine *g, uint32_t repeat,
                                bool (*interrupted)(void *user), machine_reader *memory,
                                struct err *e);

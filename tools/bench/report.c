@@ -31,18 +31,19 @@ static double decode_gb(const struct report *r, const struct measure_run *run) {
     return work_decode_bytes(&r->work, depth, run->tokens, run->batch) / 1e9;
 }
 
-/* GB/s that a decoding run's part is of; NAN if memory was not read beside it. */
+/* The bandwidth of memory, in GB/s, while a decoding run was measured; NAN if unknown. */
 static double decode_bandwidth(const struct measure_run *run) {
     return run->tokens_per_gbps > 0 ? run->tokens_per_second / run->tokens_per_gbps : NAN;
 }
 
-/* Of what a prompt is multiplied with. */
+/* Bits of the factors in the products of a prompt. */
 static unsigned peak_bits(const struct report *r) {
     return r->work.is_float ? 32 : 8;
 }
 
-/* Of the bandwidth at that time (decode) or of the multiplication peak (prompt: 8-bit, or float for
- * a model of floats) of as many threads; NAN if there is nothing to compare with. */
+/* The fraction of the bandwidth at that time (decode), or of the multiplication peak (prompt:
+ * 8-bit, or float for a model of floats), for that many threads; NAN if there is nothing to compare
+ * with. */
 static double fraction_of(const struct report *r, const struct measure_run *run) {
     const struct machine *m = report_find_machine(r, run->threads);
     if (!r->host || !m || !run->count)
@@ -52,7 +53,7 @@ static double fraction_of(const struct report *r, const struct measure_run *run)
     return isfinite(part) && part > 0 ? part : NAN;
 }
 
-/* The first of a kind that was measured: what the result is called by. */
+/* The first run of a kind that was measured: the result is named after it. */
 static const struct measure_run *first_run(const struct report *r, enum measure_kind kind) {
     for (size_t i = 0; i < r->run_count; i++)
         if (r->runs[i].kind == kind && r->runs[i].count)

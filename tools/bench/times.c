@@ -19,7 +19,7 @@ void times_wanted(void) {
     wanted = true;
 }
 
-/* dlsym() gives a data pointer; the copy makes it one to a function. */
+/* The runtime's symbol is a data pointer; copying turns it into a function pointer. */
 static bool find(const char *name, void *function, size_t size) {
     void *symbol = gcore_runtime_symbol(name);
     memcpy(function, &symbol, size);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* From now on; where nobody calls this, nothing is timed. */
+/* Turns timing on; it is off otherwise. */
 void times_wanted(void);
 
 /* A sample begins: what was counted before is forgotten. */
@@ -14,7 +14,7 @@ void times_begin(void);
 /* It has ended: what follows is not counted. */
 void times_end(void);
 
-/* What the kernels between the two took, under this name. */
+/* Prints the times of the kernels between times_begin() and times_end(), under this name. */
 void times_print(const char *run, FILE *out);
 
 #endif

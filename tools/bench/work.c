@@ -78,8 +78,7 @@ enum rc work_read(struct work *w, const char *path, const char *kv_type, struct 
     return rc;
 }
 
-/* Positions that the tokens from `first` on look at, themselves among them; window 0: all before.
- */
+/* Positions that the tokens from `first` on attend to, themselves included; window 0: no limit. */
 static double seen_by_layer(uint32_t window, uint64_t first, uint64_t tokens) {
     double seen = 0;
     for (uint64_t i = first; i < first + tokens; i++)
@@ -87,7 +86,7 @@ static double seen_by_layer(uint32_t window, uint64_t first, uint64_t tokens) {
     return seen;
 }
 
-/* The mean over the layers, of which some may see a window and the others everything. */
+/* The mean over the layers, some of which may have a sliding window. */
 static double positions_seen(const struct config *c, uint64_t first, uint64_t tokens) {
     uint32_t local = 0;
     for (uint32_t layer = 0; layer < c->layers; layer++)

@@ -19,7 +19,7 @@ struct work {
     uint64_t file_bytes;
     uint64_t weight_bytes;   /* read by every step, whatever the batch */
     uint64_t layer_macs;     /* multiplications per token in the matrices of all layers */
-    uint64_t output_macs;    /* … and of the last one, where logits are wanted */
+    uint64_t output_macs;    /* … and in the output matrix, for tokens whose logits are wanted */
     uint64_t kv_bytes;       /* of all layers, per position */
     uint64_t attention_macs; /* of all layers, per position that a token attends to */
 };
