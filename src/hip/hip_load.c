@@ -66,7 +66,7 @@ static bool noted(const struct attempts *a, const char *name) {
     return strstr(a->text, start) != NULL;
 }
 
-/* dlerror() without the name in front of it, which the reader has seen. */
+/* dlerror() without the library's name in front of it, which note() prints anyway. */
 static const char *open_problem(const char *name) {
     const char *text = dlerror();
     if (!text)
@@ -115,8 +115,8 @@ static bool has_device(void *library, const char *name, bool was_there, struct a
         return true;
     note(a, "%s (no device: %s)", name,
          status == hipSuccess ? "a count of 0" : hip_error_name(status));
-    /* The query must not leave an error behind, but an error of the program's own is not ours to
-     * clear. */
+    /* Clears the error that the query has left, unless the program uses this library already: then
+     * the last error may be its own. */
     symbol = was_there ? NULL : dlsym(library, "hipGetLastError");
     if (status != hipSuccess && symbol) {
         hipError_t (*get_last_error)(void);

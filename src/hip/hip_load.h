@@ -16,7 +16,7 @@
  *   hip  takes it only if the program itself has it in the process already (linked, preloaded or
  *        opened): every other HIP call of the program goes there, and a second runtime beside it
  *        would share nothing with it. One that is merely on the search path, or that an earlier
- * hip_load() opened, is refused: hip means a GPU.
+ *        hip_load() opened, is refused: hip means a GPU.
  *
  * soft looks for it in the process, then at GRETA_SOFT_LIBRARY (a library or a folder of them),
  * then in ../lib/soft and soft beside the object that contains this code, then in the folder soft

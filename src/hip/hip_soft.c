@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* dlsym() answers for functions with an object pointer; POSIX says that the bits are the same. */
+/* dlsym() returns functions as object pointers; POSIX guarantees that the bits are the same. */
 static void find(void *library, const char *name, void *out) {
     void *symbol = library ? dlsym(library, name) : NULL;
     memcpy(out, &symbol, sizeof symbol);

@@ -5,10 +5,10 @@
  * libgcore_preload.so and GCORE_RECORD, and under `greta_audit run`, interleaved run by run. All
  * times are elapsed time per copy, the median of the rounds. The limit is a ratio, 1.10.
  *
- * What a copy costs that the recorder is compared with depends on where the device's other thread
- * runs: with a core of its own it takes part in every copy, and the two threads pay for passing
- * cache lines; without one a copy is several times cheaper. So the ns that recording adds are
- * printed, too. With the word `inside`, only that. Exit status 1 if a limit is exceeded. */
+ * The cost of an unrecorded copy depends on where the device's other thread runs: on its own core
+ * it takes part in every copy, and the two threads pay for moving cache lines between them;
+ * otherwise a copy is several times cheaper. So the nanoseconds that recording adds are printed,
+ * too. With the argument `inside`, only that part runs. Exit status 1 if a limit is exceeded. */
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>

@@ -29,8 +29,8 @@ static double time_once(measured run) {
     return (double)(clock_now_ns() - start) / CALLS;
 }
 
-/* The fastest of many short rounds that take turns. A busy machine slows most rounds down by far
- * more than what is measured here, but hardly all of them. */
+/* The fastest of many short rounds, interleaved. A busy machine slows most rounds down by far more
+ * than the differences measured here, but hardly all of them. */
 static void time_all(const measured *runs, double *ns, int count) {
     for (int i = 0; i < count; i++)
         ns[i] = time_once(runs[i]);

@@ -1,7 +1,7 @@
-/* bench_gpu_kernels: what the GPU code of every kernel takes of a compute unit, from the metadata
- * of the code objects that the build made; and of those that decide about speed what the
- * interpreter counts, with the time that follows from it. `make kernel-report` prints it. Exits
- * with 1 if a kernel spills. */
+/* bench_gpu_kernels: how much of a compute unit the GPU code of every kernel occupies, from the
+ * metadata of the code objects that the build made; and for the kernels that determine speed, what
+ * the interpreter counts and the time predicted from it. `make kernel-report` prints it. Exits with
+ * 1 if a kernel spills. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static bool print_machine(const struct machine *m) {
     return good;
 }
 
-/* ---- what the interpreter counts, and the time that follows from it -------------------------- */
+/* ---- what the interpreter counts, and the time predicted from it ----------------------------- */
 
 /* An MI300X. Peaks are what its data sheet states at 2.1 GHz. */
 #define CLOCK     2.1e9
@@ -126,7 +126,7 @@ static bool measure(struct device *d, enum kern_id id, const void *arguments,
 }
 
 struct prediction {
-    double seconds, memory, vector, matrix, lds, cache; /* seconds of each, and of all */
+    double seconds, memory, vector, matrix, lds, cache; /* all in seconds; `seconds` is the total */
 };
 
 /* groups, needed: workgroups and bytes of the whole. */
@@ -189,7 +189,7 @@ static const struct projection projections[] = {
 };
 enum { PROJECTIONS = sizeof projections / sizeof *projections };
 
-/* A slice of the rows has what every workgroup does. */
+/* Measures a slice of the rows, which shows what every workgroup does. */
 static bool measure_projection(struct device *d, enum tensor_type type, uint32_t tokens,
                                uint32_t rows, uint32_t k, struct measured *out) {
     struct example x = { .seed = 7 };
@@ -237,7 +237,7 @@ static bool measure_attention(struct device *d, uint32_t run, struct measured *o
     a.rows = CONTEXT;
     a.sequences = 1;
     a.table_width = KERN_BLOCKS(CONTEXT);
-    a.scale = 1 / 11.3137085f; /* of the root of HEAD */
+    a.scale = 1 / 11.3137085f; /* the square root of HEAD */
     a.keys = example_tensor(&x, TENSOR_TYPE_F16, CONTEXT, KV);
     a.values = example_tensor(&x, TENSOR_TYPE_F16, CONTEXT, KV);
     a.pos = example_ints(&x, (int32_t[]){ CONTEXT - 1 }, 1);
@@ -248,8 +248,8 @@ static bool measure_attention(struct device *d, uint32_t run, struct measured *o
     return good;
 }
 
-/* The seven launches of a layer: of projections, which take so many seconds for these bytes, and
- * the others. */
+/* The seven launches of a layer: the projections, whose total seconds and bytes are given, and the
+ * others. */
 static bool print_layer(struct device *d, enum tensor_type type, double seconds, double bytes) {
     const uint32_t run = tensor_type_is_float(type) ? 0 : 32;
     struct measured m[OTHERS];
@@ -303,8 +303,8 @@ static bool print_decode(struct device *d, enum tensor_type type) {
 
 enum { TOKENS = 512, WIDTH = 512 };
 
-/* A product of rows of WIDTH elements, and of twice as many. A workgroup does the same for every
- * stage of its rows, and something once: what wider rows take follows from the two. */
+/* A product of rows of WIDTH elements, and one of twice as many. The work of a workgroup is a fixed
+ * part and one that grows with the width, so that these two tell the work for any width. */
 struct widths {
     struct measured one, two;
 };

@@ -1,6 +1,7 @@
 /* bench_isa - how many wave instructions the interpreter executes per second, on one core, without
- * memory. A loop of 32 vector instructions of a kind, with the scalar instructions that loop; all
- * lanes on, and with every other lane off. The promise is on fused multiply-adds. */
+ * memory accesses. Runs a loop of 32 vector instructions of one kind, with the scalar instructions
+ * of the loop, with all lanes on and with every other lane off. The promise is about fused
+ * multiply-adds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 enum { UNROLLED = 32, ROUNDS = 5, BUDGET = 100000 };
 #define SECONDS 0.05 /* of a round */
 
-/* Time of this thread alone: what else runs on the machine does not count. */
+/* Processor time of this thread: what else runs on the machine does not count. */
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -1,7 +1,7 @@
 /* bench_isa_kernels - the interpreter on kernels that a compiler made (tests/hip/speed.hip), with
  * bounds checked: wave instructions per second on a loop of fused multiply-adds and on a stencil,
  * the time of a kernel that copies 64 MiB, the gain of a second core, and how much of the time the
- * checks take. One-core figures are of processor time, so that what else runs does not count.
+ * checks take. One-core figures are processor time, so that other programs do not count.
  *
  * The program starts itself with GRETA_SOFT_CHECK=off for the last figure: settings are read once.
  */

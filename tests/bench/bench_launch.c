@@ -1,11 +1,10 @@
-/* bench_launch - what a launch costs, in the same run as what handing work to a thread costs.
+/* bench_launch - what a launch costs, compared with what handing work to a thread costs.
  *
- * The yardstick is a round trip between two threads over a mutex and a condition variable: the
- * least that any device made of threads pays to hand over work and hear that it is done. The limits
- * are in round trips: an empty kernel launched and waited for less than 1, a queued launch less
- * than 0.1. Many short rounds measure all three one after the other, so that a round in which the
- * machine did something else stands out and the medians do not see it. Exit status 1 if a limit is
- * exceeded. */
+ * The unit is a round trip between two threads over a mutex and a condition variable: the least
+ * that any device made of threads pays to hand over work and to learn that it is done. The limits
+ * are in round trips: 1 for an empty kernel, launched and waited for, and 0.1 for a queued launch.
+ * Many short rounds measure all three one after the other, so that disturbed rounds are outliers
+ * that do not affect the medians. Exit status 1 if a limit is exceeded. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 
 enum { ROUNDS = 501, TRIPS = 50, WAITS = 500, QUEUED = 1000 };
 
-/* ---- the yardstick ------------------------------------------------------------------------- */
+/* ---- the unit ------------------------------------------------------------------------------ */
 
 static struct {
     pthread_mutex_t lock;

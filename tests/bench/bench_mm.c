@@ -1,6 +1,6 @@
-/* The inner loops of matmul: every type on every instruction set, one token (from the cache nearest
- * to the core, so that it is the arithmetic that is timed) and many. Each is checked against the
- * plain one before it is timed. */
+/* The inner loops of matmul: every type on every instruction set, for one token (with data in the
+ * L1 cache, so that only the arithmetic is timed) and for many. Each is checked against the plain
+ * one before it is timed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

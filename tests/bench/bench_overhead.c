@@ -1,16 +1,18 @@
 /* bench_overhead - what recording costs the engine: tokens/s of the demo model without it, with the
  * recorder, and with the full audit (recorder, and the log of all copies to a file).
  *
- * Measured twice. Inside: one engine, and the modes take turns every few tokens, so that what else
- * the machine does hits all alike; this decides, because it tells 1 % from noise. Outside: the
- * program itself, interleaved run by run, `greta_audit run` among them; two runs of one program
- * differ by more than the limits here, which is why the spread is printed and nothing is decided by
- * it. `bench_overhead inside` measures only that, `bench_overhead inside MODEL` with another model
- * and so many tokens that one of a billion parameters takes half a minute; a token of it takes a
- * hundred times as long and has five times as many events. Exit status 1 if a limit is exceeded.
+ * Measured twice. Inside: one engine switches between the modes every few tokens, so that other
+ * load on the machine affects all alike; the limits apply to this, because it can tell 1 % from
+ * noise. Outside: the program itself, interleaved run by run, also under `greta_audit run`; two
+ * runs of one program differ by more than the limits, so only the figures and their spread are
+ * printed. `bench_overhead inside` does only the first part, `bench_overhead inside MODEL` with
+ * another model and so many tokens that one of a billion parameters takes half a minute; each of
+ * its tokens takes a hundred times as long and has five times as many events. Exit status 1 if a
+ * limit is exceeded.
  *
  * Also counted, with the demo model: the tokens during which a thread of the software device slept,
- * or woke another, while work was queued. On a machine with idle processors hardly any do. */
+ * or woke another, while work was queued. On a machine with idle processors there are hardly any.
+ */
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -37,7 +39,7 @@ enum {
     PROGRAM_RUNS = 7,
     PROGRAM_TOKENS = 480
 };
-#define RARE 0.02 /* the share of tokens that something else on the machine may have hit */
+#define RARE 0.02 /* the share of tokens that other load on the machine may have disturbed */
 
 /* MODE_AGAIN is MODE_OFF under another name: their difference shows how far the figures can be
  * trusted.
@@ -46,7 +48,7 @@ enum mode { MODE_OFF, MODE_AGAIN, MODE_RECORDER, MODE_FULL, MODES };
 static const struct {
     const char *text;
     const char *promise, *model_promise;
-    double limit, model_limit; /* per cent of the tokens/s that it may take */
+    double limit, model_limit; /* how much it may cost, in percent of tokens/s */
 } modes[MODES] = {
     { "recorder off", NULL, NULL, 0, 0 },
     { "… once more", NULL, NULL, 0, 0 },
@@ -146,8 +148,7 @@ static int report(void) {
         mean[m] = measure_mean_below(run.ns[m], run.count[m], RARE);
         median[m] = measure_median(run.ns[m], run.count[m]);
     }
-    /* A token of a slow model is hit by something else more often than rarely: there the median
-     * tells more. */
+    /* A token of a slow model takes so long that most are disturbed: there the median says more. */
     const double *typical = model ? median : mean;
     for (int m = 0; m < MODES; m++) {
         double taken = 1 - typical[MODE_OFF] / typical[m];

@@ -1,11 +1,11 @@
 /* bench_record - what an event costs, in the same run as what clock_gettime costs.
  *
- * The limits are in clock_gettime calls: 4 for an event with one thread, 8 with four threads on two
- * cores, 3 for a call with its call stack. Costs are processor time of the process by the number of
- * events, so that what else runs on the machine does not count; the time stamp of the event,
- * growing the file and page faults do. The elapsed time that one of four threads sees, which has
- * everything else on the machine in it, is printed beside what clock_gettime costs such a thread.
- * One line per figure; exit status 1 if a limit is exceeded. */
+ * The limits are in clock_gettime calls: 4 for an event with one thread, 8 with four threads, 3 for
+ * a call with its call stack. A cost is the processor time of the process divided by the number of
+ * events: it includes the event's time stamp, growing the file and page faults, but not what else
+ * runs on the machine. The elapsed time per event that one of four threads sees, which includes
+ * that, is printed beside what clock_gettime costs such a thread. One line per figure; exit status
+ * 1 if a limit is exceeded. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +77,8 @@ static double clock_cost(void) {
     return sum ? cost : 0;
 }
 
-/* Processor time of an event in a fresh recording; *elapsed: what passes for one thread. */
+/* Processor time per event in a fresh recording; *elapsed: the time per event that a thread sees.
+ */
 static double event_cost(unsigned threads, int what, double *elapsed) {
     pthread_t id[MAX_THREADS];
     struct job job[MAX_THREADS];

@@ -1,14 +1,14 @@
 /* bench_verdict - how long it takes to judge a recording of ten million events, and how much
  * memory.
  *
- * The limits are 60 s and 2 GB for ten million events. Two runs are made: `engine`, one stream with
- * many buffers, kernels with known bytes, copies and waits, as greta_infer makes; and `streams`, 64
- * streams and four threads with events between them, stream-ordered memory, and copies of ranges
- * that never repeat, which is what is hard for the map of accesses. Each is judged in a process of
- * its own, whose peak memory (with the recording's own pages that it has mapped) is what is
- * printed. One line per figure; exit status 1 if a limit is exceeded.
+ * The limits are 60 s and 2 GB for ten million events. There are two recordings: `engine`, one
+ * stream with many buffers, kernels with known footprints, copies and waits, like those of
+ * greta_infer; and `streams`, 64 streams with events between them, stream-ordered memory, and
+ * copies of ranges that never repeat, which are hard for the map of accesses. Each is judged in its
+ * own process, whose peak memory (with the mapped pages of the recording) is printed. One line per
+ * figure; exit status 1 if a limit is exceeded or a verdict has findings, which would be wrong.
  *
- *   bench_verdict [EVENTS]       a number of events other than ten million, and no limits */
+ *   bench_verdict [EVENTS]       with another number of events, without limits */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void put_copy(unsigned kind, uint64_t dst, uint64_t src, uint64_t bytes, 
                         .stream = stream });
 }
 
-/* ---- the two runs ---------------------------------------------------------------------------- */
+/* ---- the two recordings ---------------------------------------------------------------------- */
 
 static void write_engine(uint64_t events) {
     uint32_t stream = record_stream(w, &(struct record_stream){ .handle = 1, .flags = 1 });

@@ -18,7 +18,7 @@ static inline double measure_median(const double *v, size_t n) {
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* The mean without the highest share of the values, which holds what other programs on the machine
+/* The mean without the given share of the highest values, which other programs on the machine have
  * disturbed. Of values that are sorted already. */
 static inline double measure_mean_below(const double *v, size_t n, double share) {
     size_t kept = n - (size_t)((double)n * share);
