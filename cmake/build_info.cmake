@@ -6,7 +6,7 @@ cmake_minimum_required(VERSION 3.22)
 set(commit "unknown")
 set(dirty 0)
 find_program(GIT git)
-# In a folder that is not a clone, git would answer for a repository further up.
+# If this folder is not a clone, git would describe a repository that contains it.
 if(GIT AND EXISTS ${SOURCE_DIR}/.git)
     execute_process(
         COMMAND ${GIT} -C ${SOURCE_DIR} rev-parse HEAD

@@ -1,5 +1,5 @@
 # The GPU kernels of src/kernels/hip: one bundle of code objects, embedded in the kernels layer by
-# src/kernels/hip/image.c. Without a clang that has the AMDGPU target the build goes on without them.
+# src/kernels/hip/image.c. Without a clang that has the AMDGPU target, greta is built without them.
 
 set(GRETA_GPU_ARCHES gfx90a gfx942 gfx1100)
 set(GRETA_GPU_CLANG "" CACHE STRING "clang that compiles the GPU kernels (found if empty; OFF: none)")
@@ -24,8 +24,8 @@ function(greta_gpu_try clang out)
     endif()
 endfunction()
 
-# Finds GRETA_GPU_COMPILER, and whether it compresses bundles, and caches both; empty if there is none, and then
-# GRETA_GPU_REFUSED names those that are not good enough.
+# Finds and caches GRETA_GPU_COMPILER, and whether it can compress bundles. If no compiler works, it is empty, and
+# GRETA_GPU_REFUSED names those that were tried.
 function(greta_gpu_find)
     if(DEFINED CACHE{GRETA_GPU_COMPILER} AND "${GRETA_GPU_TRIED}" STREQUAL "${GRETA_GPU_CLANG}")
         return()
@@ -103,7 +103,7 @@ function(greta_gpu_reuse)
     greta_gpu_embed(${PROJECT_BINARY_DIR}/gpu/kernels.bundle "${arches} (another build)")
 endfunction()
 
-# The code that processors with waves of 32 take, compiled for one that the interpreter has (see device.hip): for tests alone.
+# For tests only: the code for GPUs with waves of 32, compiled for a GPU that the interpreter supports (see device.hip).
 function(greta_gpu_wave32 sources)
     set(image ${PROJECT_BINARY_DIR}/gpu/wave32.bundle)
     add_custom_command(OUTPUT ${image}
@@ -131,7 +131,7 @@ function(greta_gpu_kernels)
     if(NOT GRETA_GPU_COMPILER)
         greta_gpu_lacking(lacking)
         message(STATUS "GPU kernels: none. ${lacking}") # scripts/build repeats this line
-        file(REMOVE ${PROJECT_BINARY_DIR}/gpu/kernels.bundle) # of an earlier configuration; tests look for it
+        file(REMOVE ${PROJECT_BINARY_DIR}/gpu/kernels.bundle) # from an earlier configuration; tests check whether it exists
         return()
     endif()
     get_filename_component(name ${GRETA_GPU_COMPILER} NAME)

@@ -22,7 +22,7 @@ function(greta_build_info)
         COMMENT "Checking what is built" VERBATIM)
 endfunction()
 
-# Sources of a folder; a new one is noticed without configuring again.
+# Sources of a folder; every build checks for new ones.
 function(greta_glob out)
     set(found)
     foreach(pattern IN LISTS ARGN)
@@ -50,7 +50,7 @@ function(greta_instruction_sets)
     endforeach()
 endfunction()
 
-# The host and a GPU must compute this to the same bit: the compiler fuses no product into a sum.
+# The host and a GPU must compute this bit for bit alike: the compiler must not contract products and sums into FMAs.
 function(greta_exact_functions)
     foreach(source IN LISTS ARGN)
         if(source MATCHES "/cpu/choose\\.c$")
@@ -59,8 +59,8 @@ function(greta_exact_functions)
     endforeach()
 endfunction()
 
-# Loops over the lanes of a wave (rows_*.c) should be vectorised, with the same bits on every instruction set: no product is
-# fused into a sum unless the source says so.
+# Loops over the lanes of a wave (rows_*.c) should be vectorised, with bit-identical results on every instruction set: no
+# product and sum become an FMA unless the source says so.
 function(greta_row_functions)
     foreach(source IN LISTS ARGN)
         if(source MATCHES "/isa/rows_[a-z0-9]+\\.c$")
@@ -73,8 +73,8 @@ function(greta_row_functions)
 endfunction()
 
 # mm_*.c have hundreds of inlined vectors: with -O2 and AddressSanitizer's check for use after scope on each of them,
-# they take minutes to compile. UndefinedBehaviorSanitizer's checks of pointers would double that again, and
-# AddressSanitizer finds a null pointer, or one outside of its object, when it is used.
+# they take minutes to compile. UndefinedBehaviorSanitizer's checks of pointers would double that again; AddressSanitizer
+# finds null and out-of-bounds pointers anyway when they are used.
 function(greta_sanitize_lightly)
     foreach(source IN LISTS ARGN)
         if(NOT GRETA_SANITIZE OR NOT source MATCHES "/mm_[a-z0-9]+\\.c$")
@@ -88,8 +88,8 @@ function(greta_sanitize_lightly)
     endforeach()
 endfunction()
 
-# Tracking variables for the debugger through all that is inlined into mm_*.c takes a quarter to two fifths of GCC's time. The
-# code is the same without it. clang warns of every loop that it is asked to unroll and leaves as it is: UNROLL is a hint.
+# In mm_*.c, with all its inlining, tracking variables for the debugger takes a quarter to two fifths of GCC's time; the code
+# is the same without. clang warns of every loop that it does not unroll although asked to; but UNROLL is only a hint.
 function(greta_follow_lightly)
     foreach(source IN LISTS ARGN)
         if(NOT source MATCHES "/mm_[a-z0-9]+\\.c$")
@@ -124,7 +124,7 @@ function(greta_layer layer)
             GRETA_INSTALL_LIBDIR="${CMAKE_INSTALL_FULL_LIBDIR}")
     endif()
     if(layer STREQUAL "report")
-        # The HTML report carries its page, style and scripts with it.
+        # Page, style and scripts of the HTML report are embedded in the library.
         greta_glob(page src/report/html/*)
         set_source_files_properties(${PROJECT_SOURCE_DIR}/src/report/report_html.c PROPERTIES
             COMPILE_DEFINITIONS GRETA_HTML="${PROJECT_SOURCE_DIR}/src/report/html"
@@ -190,7 +190,7 @@ endfunction()
 
 # greta_library(NAME LAYERS LIBRARY…): lib<name>.so and lib<name>.a from all of the given layers and the
 # system's libraries. The archive holds one object whose hidden symbols are local, so that a program
-# may have a log_open of its own.
+# may define its own log_open().
 function(greta_library name layers)
     greta_objects(objects ${layers})
     add_library(${name} SHARED ${objects})
@@ -210,7 +210,7 @@ function(greta_library name layers)
     set_target_properties(${name}_static PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE C)
 endfunction()
 
-# libgcore: the audit. libgreta: the engine, and the audit that it works through.
+# libgcore: the audit. libgreta: the engine, and the audit through which it calls HIP.
 function(greta_libraries)
     set(audit base hip codeobj record audit)
     greta_library(gcore "${audit}" ${GRETA_base_LIBRARIES} ${GRETA_codeobj_LIBRARIES})
@@ -222,8 +222,8 @@ function(greta_libraries)
 endfunction()
 
 # A linker version script for a library that exports the functions of hip_api.def; `extra` is a last
-# node and its patterns. What is in no node is local; if further arguments are given, only what their
-# patterns match is. The target is linked again when the list changes.
+# node and its patterns. Symbols in no node are local; if further arguments are given, only symbols that
+# match these patterns are local. The target is linked again when the list changes.
 function(greta_version_script target name extra)
     set(script ${PROJECT_BINARY_DIR}/generated/${name}.map)
     greta_glob(definitions src/hip/*.def)
@@ -263,7 +263,7 @@ function(greta_soft_runtime)
         set_target_properties(${target} PROPERTIES
             PREFIX "" OUTPUT_NAME libamdhip64.so SUFFIX .${major} NO_SONAME ON
             LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/soft)
-        # Programs of ROCm 5.3 and later ask for hiprtc by a name of its own; it is in the same library.
+        # Programs of ROCm 5.3 and later load hiprtc as libhiprtc; here it is in the same library.
         add_custom_command(TARGET ${target} POST_BUILD
             COMMAND ${CMAKE_COMMAND} -E create_symlink libamdhip64.so.${major}
                     ${PROJECT_BINARY_DIR}/lib/soft/libhiprtc.so.${major})
@@ -295,7 +295,7 @@ function(greta_preload)
     if(NOT sources OR GRETA_FUZZ OR (GRETA_SANITIZE AND NOT CMAKE_C_COMPILER_ID STREQUAL "GNU"))
         return()
     endif()
-    if(GRETA_SANITIZE) # what a sanitizer calls while it starts
+    if(GRETA_SANITIZE) # a sanitizer calls functions of these while it starts
         set_source_files_properties(${PROJECT_SOURCE_DIR}/src/preload/next.c
             ${PROJECT_SOURCE_DIR}/src/preload/lookup.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
     endif()

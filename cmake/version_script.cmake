@@ -1,8 +1,8 @@
 # Writes a linker version script from the preprocessed list of HIP functions.
 #   cmake -DCC=cc -DSOURCE_DIR=… -DEXTRA="greta_1 greta_soft_*" -DOUTPUT=… -P version_script.cmake
 # Every function goes into the node of its `since` column (4_2: hip_4.2); a node inherits the one
-# before it, as in ROCm's library. EXTRA adds a last node with a pattern. All else is local, or only
-# what the patterns in LOCAL match.
+# before it, as in ROCm's library. EXTRA adds a last node with a pattern. All other symbols are
+# local, or only those that match the patterns in LOCAL.
 
 cmake_minimum_required(VERSION 3.22)
 
