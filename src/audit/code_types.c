@@ -66,7 +66,7 @@ static bool strip_qualifiers(struct text *t) {
     return is_const;
 }
 
-/* Numbers, and what HIP makes of numbers: no value of these types holds a pointer. */
+/* True for numbers and HIP's vectors of numbers, whose values hold no pointers. */
 static bool is_number(struct text t) {
     static const char *const words[] = {
         "bool",

@@ -115,7 +115,7 @@ static enum gcore_d2h_code fail_runtime(const struct d2h_request *q, hipError_t 
 
 static uint64_t new_op_id(void) {
     if (!audit.verbose && !audit.writer)
-        return NO_OP_ID; /* nobody will ask, and the counter is shared by all threads */
+        return NO_OP_ID; /* not needed, and the counter is shared by all threads */
     return atomic_fetch_add_explicit(&audit.next_op_id, 1, memory_order_relaxed);
 }
 
@@ -274,7 +274,7 @@ static enum gcore_d2h_code copy_async(struct d2h_request *q, struct gcore_d2h_op
 
     hipError_t r = hipSuccess;
     uint64_t op_id = new_op_id();
-    /* Where nobody will wait and nothing is logged, there is nothing to remember. */
+    /* If the caller does not want to wait and nothing is logged, there is nothing to remember. */
     if (op || audit.verbose) {
         p = d2h_pending_new(q, op_id, op != NULL, &r);
         if (!p)

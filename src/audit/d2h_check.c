@@ -1,5 +1,5 @@
-/* May this copy be made? Two looks into the ledger, in one read section; the runtime is asked only
- * about addresses that nobody has reported. */
+/* May this copy be made? Two look-ups in the ledger, in one read section; the runtime is asked only
+ * about addresses that the ledger does not know. */
 #include "audit/d2h_internal.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static bool needs_second_look(const struct audit_thread *me, const place *p, boo
     return !host || audit.partial || me->pageable[page % 4] != page;
 }
 
-/* The host side is plain memory unless somebody knows better. */
+/* A freed host address may be plain memory of the program by now. */
 static void settle_host(place *p) {
     if (p->kind != D2H_PLACE_FREED || p->side == LEDGER_SIDE_DEVICE || p->side == LEDGER_SIDE_NONE)
         return;
@@ -349,7 +349,7 @@ static enum gcore_d2h_code check_ranges(const struct d2h_request *q, const place
             return leaves(f, too_small, q->other, other_name(q), other->addr, other->size);
         return names ? check_tensor(q, other, q->other, other_name(q), f) : GCORE_D2H_OK;
     }
-    /* Plain memory that runs into somebody else's block is too small as well. */
+    /* Plain memory that would run into another known block is too small as well. */
     if (other->next && other->next - q->other < m->size) {
         f->alloc = other->next - q->other;
         return leaves(f, GCORE_D2H_HOST_TOO_SMALL, q->other, other_name(q), q->other, f->alloc);

@@ -67,8 +67,8 @@ enum { D2H_NAME_MAX = 96 };
 /* A copy of a tensor's name that is one word of printable ASCII; "unnamed" for none. */
 void d2h_safe_name(char out[D2H_NAME_MAX], const char *name);
 
-/* Lines that are written together, to save system calls; on the stack of whoever collects them. A
- * NULL where one is asked for writes the line at once. */
+/* Lines that are written together, to save system calls; on the caller's stack. Where a function
+ * takes one, NULL writes the line at once. */
 struct d2h_lines {
     size_t used;
     char text[4096];

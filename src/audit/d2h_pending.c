@@ -185,7 +185,7 @@ hipError_t d2h_pending_wait(struct d2h_pending *p) {
     if (r != hipSuccess)
         audit_note_error(c.fn, c.caller, c.seq, r);
     d2h_pending_finish(p, r);
-    /* Whoever was first, the log has said how it ended; a failure is not to be hidden by it. */
+    /* The end may have been logged before: neither result may hide a failure in the other. */
     int logged = atomic_load(&p->result);
     return r != hipSuccess ? r : (hipError_t)logged;
 }

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* An entry is replaced as a whole: version is odd while that happens, and whoever reads compares it
- * before and after. */
+/* An entry is replaced as a whole: version is odd while that happens, and readers compare it before
+ * and after. */
 struct entry {
     _Atomic uint32_t version;
     _Atomic uint32_t number;

@@ -1,4 +1,4 @@
-/* found.h - asking the runtime about memory that nobody reported. */
+/* found.h - asking the runtime about memory that the ledger does not know. */
 #ifndef AUDIT_FOUND_H
 #define AUDIT_FOUND_H
 

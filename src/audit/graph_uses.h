@@ -1,7 +1,7 @@
 /* graph_uses.h - host memory that the operations of graphs use, so that a launch of the graph can
- * be followed as a copy is. Kept only where somebody wants to know of such memory (audit.host).
+ * be tracked like a copy. Kept only if there is an observer of such memory (audit.host).
  *
- * Thread-safe. Without memory a use is forgotten: the launch is then not watched there. */
+ * Thread-safe. If there is no memory for a use, it is not tracked. */
 #ifndef AUDIT_GRAPH_USES_H
 #define AUDIT_GRAPH_USES_H
 

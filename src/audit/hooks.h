@@ -174,7 +174,7 @@ void hook_event_synced(struct call *c, hipError_t r, hipEvent_t event);
 
 void hook_set_device(struct call *c, int device);
 void hook_device_set(struct call *c, hipError_t r, int device);
-/* The context changed: which device is current must be asked. */
+/* The context changed: the runtime must be asked for the current device. */
 void hook_device_unknown(void);
 int hook_reset(struct call *c, int device);
 void hook_was_reset(struct call *c, hipError_t r, int device);

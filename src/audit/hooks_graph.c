@@ -134,7 +134,7 @@ static void record_node(struct call *c, hipError_t r, const struct hook_node *n,
     call_begin_slots(c, slot, slots);
 }
 
-/* The event of the operation itself: queued by nobody, part of the graph. */
+/* The event of the operation itself, which is not queued but part of the graph. */
 static struct event node_event(const struct call *c, enum event_kind kind, unsigned detail,
                                hipError_t r) {
     struct event ev = call_event(c, kind, detail | EVENT_CAPTURED, NULL);

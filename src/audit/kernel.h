@@ -46,7 +46,7 @@ unsigned kernel_pointers(const struct kernel *k, void **params, void **extra, st
 typedef unsigned (*kernel_footprint)(const char *name, void **params, struct event_access *out,
                                      unsigned room, void *user);
 
-/* Asks this from now on; NULL: nobody. Call before the first launch. */
+/* Asks this from now on; NULL: none. Call before the first launch. */
 void kernel_set_footprint(kernel_footprint footprint, void *user);
 
 unsigned kernel_accesses(const struct kernel *k, void **params, struct event_access *out,

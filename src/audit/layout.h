@@ -1,6 +1,6 @@
 /* layout.h - how a kernel's arguments are laid out, which shows the pointers among kernelParams.
- * HIP itself does not say; whoever knows (a table of kernels, the metadata of a code object) fills
- * in a layout. */
+ * HIP itself does not say; a source that knows (a table of kernels, the metadata of a code object)
+ * fills in a layout. */
 #ifndef AUDIT_LAYOUT_H
 #define AUDIT_LAYOUT_H
 

@@ -48,7 +48,7 @@ enum ledger_state {
     LEDGER_FREED,
 };
 
-/* Who did something to an allocation. */
+/* The call that allocated or freed. */
 struct ledger_act {
     const char *api;    /* static: "hipFree" */
     const void *caller; /* return address of the call */

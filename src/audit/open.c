@@ -57,8 +57,8 @@ __attribute__((constructor(AUDIT_FORKS_SECOND))) static void watch_forks(void) {
     pthread_atfork(fork_prepare, fork_done, fork_done);
 }
 
-/* A runtime that is in the process before the audit loads one was linked or opened by somebody, who
- * may call it directly. */
+/* A runtime that is in the process before the audit loads one was linked or opened by other code,
+ * which may call it directly. */
 static bool runtime_is_present(void) {
     static const char *const names[] = { "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
                                          "libamdhip64.so" };

@@ -50,8 +50,8 @@ struct order_stream {
 };
 
 /* The stream behind a handle: NULL and hipStreamLegacy are the current device's default stream,
- * hipStreamPerThread the thread's own. One that nobody reported is entered with what the runtime
- * says about it. NULL without memory. */
+ * hipStreamPerThread the thread's own. An unknown one is entered with what the runtime says about
+ * it. NULL without memory. */
 struct order_stream *order_stream(hipStream_t handle);
 /* The same for functions whose name ends in _spt, where NULL is the thread's own. */
 struct order_stream *order_stream_spt(hipStream_t handle);
@@ -98,8 +98,8 @@ static inline bool order_is_busy(const struct order_stream *s) {
     return done != order_mark(s);
 }
 
-/* Busy, and nothing at all has been waited for since its last operation was submitted: nobody can
- * know that it is done. */
+/* Busy, and nothing at all has been waited for since its last operation was submitted: the program
+ * cannot know that it is done. */
 bool order_is_unwaited(const struct order_stream *s);
 
 /* Records how many launches of s the software device is done with, if that has changed. */
@@ -125,7 +125,7 @@ struct order_event *order_event(hipEvent_t handle);
 struct order_event order_event_read(struct order_event *ev);
 void order_event_recorded(struct order_event *ev, struct order_stream *s, uint64_t mark,
                           uint64_t seq);
-/* Nobody can know that the event has happened. */
+/* True if the program cannot know that the event has happened. */
 bool order_event_is_unwaited(struct order_event *ev);
 /* The host knows that the event has happened. */
 void order_event_done(struct order_event *ev);

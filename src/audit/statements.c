@@ -219,7 +219,7 @@ static struct event_pattern pattern_of(const struct greta_soft_touch *t) {
     };
 }
 
-/* As many of the ranges as there is room for in the extras of one event, behind those that are
+/* Adds as many of the ranges to the extras of one event as there is room for, after those that are
  * there already; returns how many slots are taken. */
 static unsigned put_touched(union event_slot slot[EVENT_EXTRA_MAX], unsigned slots,
                             const struct greta_soft_touch *touched, size_t count, size_t *done) {

@@ -60,8 +60,8 @@ static hipError_t stream_record_locked(struct order_stream *s, const void *calle
     hipError_t r = enter_device(s->device, &before);
     if (r != hipSuccess)
         return r;
-    /* Another thread's default stream has no handle here; but the legacy default stream, which
-     * has, comes after all its work. */
+    /* Another thread's default stream has no handle in this thread. But the legacy default stream
+     * has one, and comes after all its work. */
     bool foreign =
         s->kind == ORDER_PER_THREAD && (s->device != before || order_stream(s->handle) != s);
     r = record_event_on(s, foreign ? order_default(s->device) : s, caller);

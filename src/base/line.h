@@ -1,6 +1,6 @@
 /* line.h - lines of text put together piece by piece, much faster than printf().
  *
- * What does not fit is left out; a caller who needs all of it compares used with size. A
+ * What does not fit is left out; a caller that needs all of it compares used with size. A
  * struct line belongs to one thread. */
 #ifndef BASE_LINE_H
 #define BASE_LINE_H

@@ -1,4 +1,4 @@
-/* tick.h - CLOCK_MONOTONIC at half the cost, for code that takes a time a million times per second.
+/* tick.h - CLOCK_MONOTONIC at half the cost, for code that reads it a million times per second.
  *
  * The time is extrapolated with the processor's time stamp counter from an anchor, a moment at
  * which counter and clock were read together; each thread has its own anchor and renews it about

@@ -154,7 +154,7 @@ static bool take_installed(struct found *f, enum choice choice, struct attempts 
         if (was_there && !is_soft(library)) {
             if (!noted(a, sonames[i]))
                 note(a, "%s (the same library)", sonames[i]);
-            dlclose(library); /* has been asked under another name or by take_loaded() */
+            dlclose(library); /* tried already, under another name or by take_loaded() */
             continue;
         }
         if (!was_there)
@@ -365,7 +365,7 @@ static void fill(struct hip_runtime *rt) {
     }
 }
 
-/* ROCm 7 has the run-time compiler in a library of its own, and 6 has it in both. */
+/* ROCm 7 has the run-time compiler in a separate library, and 6 in both. */
 static void *open_rtc(const struct hip_runtime *rt) {
     if (rt->kind != HIP_DEVICE_ROCM || dlsym(rt->library, "hiprtcCompileProgram"))
         return NULL;

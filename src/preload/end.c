@@ -13,8 +13,8 @@
 #include "preload/preload.h"
 
 static _Atomic pid_t own;
-/* Looked up at the start: the caller of _exit may be a forked child of many threads, in which
- * somebody else's lock of the dynamic linker stays taken for ever. */
+/* Looked up at the start: _exit may be called in a forked child of a program with many threads,
+ * where another thread's lock of the dynamic linker is never released. */
 static void (*next)(int status) __attribute__((noreturn));
 
 static void note_process(void) {

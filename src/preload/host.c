@@ -134,7 +134,7 @@ static void forget_finished(void) {
     atomic_store_explicit(&count, left, memory_order_release);
 }
 
-/* Who gives memory back, from where. */
+/* How memory is released, and from where. */
 struct going {
     unsigned how; /* DETAIL_RELEASE_* */
     const void *caller;

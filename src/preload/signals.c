@@ -38,7 +38,7 @@ bool signals_are_handled(int number) {
     return !preload_is_internal((const void *)(uintptr_t)action->sa_handler);
 }
 
-/* As the system would: with the signals blocked that the handler asked for. */
+/* Calls the program's handler as the system would: with the signals blocked that it asked for. */
 static void call_next(int number, siginfo_t *info, void *context) {
     struct sigaction *mine = behind(number), action = *mine;
     sigset_t blocked = action.sa_mask;

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-/* The thread's stack, when it was asked for: pthread_getattr_np() reads a file. */
+/* The thread's stack, remembered because pthread_getattr_np() reads a file. */
 static __thread struct {
     uint64_t low, high; /* high 0: not asked yet */
 } mine __attribute__((tls_model("initial-exec")));

@@ -312,7 +312,7 @@ struct spin *preload_new_lock(void) {
 
 static __thread bool forking __attribute__((tls_model("initial-exec")));
 
-/* Nobody starts between here and the end of the fork. */
+/* Keeps all threads from starting the audit until the fork is over. */
 static void fork_prepare(void) {
     int saved = errno;
     while (!preload_me.inside) { /* otherwise the thread that forks is the one that starts */
@@ -366,8 +366,8 @@ bool preload_is_wanted(void) {
     return atomic_load_explicit(&state, memory_order_acquire) != STATE_PASSING;
 }
 
-/* A call in the state PASSING before anything was published: the program's audit does its own
- * loading, and somebody else calls HIP too. */
+/* The table for calls in the state PASSING. The program's audit loads the runtime itself; this is
+ * for other code of the program that also calls HIP. */
 static const struct hip_api *pass(const void *caller) {
     spin_lock(&pass_lock);
     if (atomic_load(&preload.size) == UINTPTR_MAX) {

@@ -65,7 +65,7 @@ void watch_end_all(void);
 void watch_waits(bool begins);
 /* Does the program have more than one thread now? */
 bool watch_threads_are_several(void);
-/* The program gets one more thread, or has one less; that one waits for nobody any more. */
+/* The program gets one more thread, or loses one. */
 void watch_thread(bool begins);
 /* In a child of fork: the calling thread is the only one, and nothing is watched. */
 void watch_forked(void);

@@ -1,6 +1,6 @@
 /* Where a recording comes from: a new file, made under a temporary name and renamed when it is
- * whole, so that nobody ever sees half a header; or the file of the program that started this one.
- * Every writer holds a shared flock() on the file, which the kernel drops however the process
+ * whole, so that no reader ever sees half a header; or the file of the program that started this
+ * one. Every writer holds a shared flock() on the file, which the kernel drops however the process
  * dies: that is how a recording in progress is distinguished from an old one. */
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
  * The life of a slot is in its first word, `ready`:
  *
  *      0                      never used, or its first writer is filling it in
- *      EVENT_BUSY | seq+1     its writer, of a later turn of the ring, is filling it in
+ *      EVENT_BUSY | seq+1     a writer of a later turn of the ring is filling it in
  *      EVENT_FINISHING | seq+1     whole; its thread has yet to store status and duration
- *      seq+1                  whole, and nobody's: the next turn of the ring may take it
+ *      seq+1                  whole, and no longer owned: the next turn of the ring may take it
  *
  * A slot whose `ready` is none of the last two for the seq that belongs there is torn: the writer
  * was killed half-way, or has not come to it yet. An older or newer seq there means that the ring

@@ -136,8 +136,8 @@ uint32_t intern_add(writer *w, enum definition_kind kind, uint64_t hash, const v
                                                     (uint32_t)(position / RECORD_UNIT) + 1,
                                                     memory_order_release, memory_order_acquire))
             return d->id;
-        /* Somebody added to the chain. If it was the same key, theirs counts; ours stays in the
-         * stream under a number that nobody uses. */
+        /* Another thread has added to the chain. If that was the same key, its definition counts,
+         * and ours stays in the stream under a number that is never used. */
         known = chain_find(w, head, seen, kind, hash, key, key_bytes);
         if (known)
             return known;

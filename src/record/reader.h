@@ -1,9 +1,9 @@
 /* reader.h - read-only view of a recording, whole or not.
  *
  * A file may be cut, damaged, hostile, or still being written: whatever is in it, reading is safe,
- * and returns what can be recovered; what somebody cuts off while it is open here reads as zeroes
- * (bus.h). Definitions are copied at reader_open, events are read from the file when
- * they are asked for; of a live recording one sees the events that had been claimed by then.
+ * and returns what can be recovered; what is cut off while it is open here reads as zeroes (bus.h).
+ * Definitions are copied at reader_open, events are read from the file on demand; of a live
+ * recording one sees the events that had been claimed when it was opened.
  *
  * After reader_open nothing changes, so that any number of threads may read, each with a cursor of
  * its own. Strings and structs returned belong to the reader and live until reader_close. */
@@ -79,8 +79,8 @@ bool reader_next(struct reader_cursor *c, struct reader_event *out);
 /* The event with that seq; false if it is not there whole, or is an extra. */
 bool reader_event(const reader *r, uint64_t seq, struct reader_event *out);
 
-/* Events before that one will not be asked for soon: their pages need not stay in this process's
- * memory. Asking nevertheless reads them again. */
+/* Events before that one will not be read soon: their pages need not stay in this process's memory.
+ * They can still be read, from the file. */
 void reader_release(const reader *r, uint64_t before);
 
 /* The first extra of that type, NULL if there is none. */
@@ -168,8 +168,7 @@ unsigned reader_frame_lines(const reader *r, const struct site_frame *f, struct 
 bool reader_site_where(const reader *r, uint32_t id, struct reader_place *out);
 
 /* Writes "function (file.c:12)", with " -> wrapper (file.c:3)" if the call was made by one,
- * "symbol+0x12 (module)" or "module+0x1234" of that place,
- * "-" for none. */
+ * "symbol+0x12 (module)" or "module+0x1234" of that place, "-" for none. */
 void reader_site_text(const reader *r, uint32_t id, char *out, size_t room);
 
 #endif

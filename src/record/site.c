@@ -7,7 +7,7 @@
  * callers of one wrapper are all found without unwinding. Only a stack that is new to the thread is
  * unwound.
  *
- * A memory belongs to one thread, so that it needs no lock and nobody changes it under the reader.
+ * A memory belongs to one thread, so that it needs no lock and does not change while it is read.
  * A signal handler that interrupts its thread in here does without. */
 #include <errno.h>
 #include <string.h>

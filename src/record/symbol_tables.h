@@ -1,4 +1,4 @@
-/* symbol_tables.h - the symbol tables of files, each opened when it is first asked for.
+/* symbol_tables.h - the symbol tables of files, each opened when it is first needed.
  * Thread-safe. */
 #ifndef RECORD_SYMBOL_TABLES_H
 #define RECORD_SYMBOL_TABLES_H

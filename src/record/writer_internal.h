@@ -63,7 +63,7 @@ struct writer {
     dev_t device; /* of the file: shows whether fd was closed and its number reused for another file
                    */
     ino_t inode;
-    atomic_bool cut;           /* somebody made the file shorter: it gets no more chunks; bus.h */
+    atomic_bool cut;           /* the file was truncated: it gets no more chunks; bus.h */
     _Atomic uint64_t retry_ns; /* the disk was full: do not ask again before */
     char path[PATH_MAX];
 };

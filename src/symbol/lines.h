@@ -1,6 +1,6 @@
 /* lines.h - functions, files and lines for the call stacks of a recording.
  *
- * Looked up when asked for, outside the program, in the files that the recording names. A file that
+ * Looked up on demand, outside the program, in the files that the recording names. A file that
  * has changed since (by its build id; without one, by its age) is not used, and a remark says so.
  *
  * "Where" is the innermost place in a function that is not a wrapper. A wrapper is a function that

@@ -1,4 +1,4 @@
-/* lines_internal.h - what the files behind lines.h share. */
+/* lines_internal.h - what the files that implement lines.h share. */
 #ifndef SYMBOL_LINES_INTERNAL_H
 #define SYMBOL_LINES_INTERNAL_H
 
@@ -51,7 +51,7 @@ struct lines {
     size_t function_count, function_room;
     unsigned char *host; /* of each site: 1 if it is where host code accessed memory; or NULL */
     uint32_t host_count;
-    struct kernels *kernels; /* NULL: nobody has asked yet */
+    struct kernels *kernels; /* NULL: not needed yet */
 };
 
 /* All that follows is called under the lock. */
