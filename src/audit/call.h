@@ -70,7 +70,7 @@ static inline void call_end_dst(const struct call *c, unsigned status, uint64_t 
         record_finish_dst(audit.writer, c->seq, status, call_duration(c), dst);
 }
 
-/* This call as the ledger records who allocated or freed. */
+/* What the ledger records about this call if it allocates or frees. */
 static inline struct ledger_act call_act(const struct call *c) {
     return (struct ledger_act){
         .api = hip_fn_name(c->fn),

@@ -82,7 +82,7 @@ static void note_failure(const struct call *c, unsigned status) {
 }
 
 /* Describes the devices before the first call that initialises HIP anyway. Calls that register
- * kernels, or only store arguments, do not. */
+ * kernels, or only store arguments, do not initialise it. */
 static void describe_device(void) {
     if (atomic_exchange(&audit.device_unknown, false))
         provenance_write_devices(audit.writer, &audit.raw);

@@ -338,7 +338,7 @@ static bool run_base(struct run *r, unsigned code, struct bytes *b) {
     }
 }
 
-/* Bytes of the operand of DW_CFA_advance_loc1, 2 or 4; 0: code is none of them. */
+/* Bytes of the operand of DW_CFA_advance_loc1, _loc2 and _loc4; 0: code is none of them. */
 static unsigned advance_bytes(unsigned code) {
     return code == 0x02 ? 1 : code == 0x03 ? 2 : code == 0x04 ? 4 : 0;
 }
