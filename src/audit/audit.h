@@ -74,7 +74,7 @@ struct audit {
     _Atomic bool log_lost; /* one could not be written, and standard error has a note of it */
     bool verbose;          /* any of config's three D2H switches is on */
     bool partial;
-    /* The recording lacks the device so far: provenance_devices(). */
+    /* The recording lacks the devices so far: provenance_write_devices(). */
     _Atomic bool device_unknown;
     int hip_major;
     struct hip_soft soft;                   /* all NULL on ROCm */

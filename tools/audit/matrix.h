@@ -11,8 +11,8 @@
  *   matrix_summary.c  summary.json
  *   matrix_report.c   FINAL_REPORT.md
  *
- * Everything in a struct matrix belongs to it and lives until matrix_close(). Used by one thread.
- */
+ * Texts and arrays belong to the struct matrix; cmd_matrix() frees them at the end. Used by one
+ * thread. */
 #ifndef AUDIT_MATRIX_H
 #define AUDIT_MATRIX_H
 
