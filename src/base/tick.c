@@ -33,8 +33,7 @@ static bool read_both(uint64_t *tick, uint64_t *ns) {
     return false;
 }
 
-/* The kernel checks the counter, and stops using it if it is not constant or differs between cores.
- */
+/* The kernel checks the counter, and rejects it if it is not constant or differs between cores. */
 static bool kernel_trusts_counter(void) {
     static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     unsigned a = 0, b = 0, c = 0, d = 0;

@@ -206,9 +206,7 @@ GNU_BARRIER(GOMP_barrier)
 GNU_BARRIER(GOMP_loop_end)
 GNU_BARRIER(GOMP_sections_end)
 
-/* Critical sections. All without a name share one lock, as do the atomics that gcc compiles to
- * calls.
- */
+/* Critical sections. All without a name share one lock, as do atomics compiled to calls. */
 #define GNU_LOCK(start, end, params, args, lock)                                                   \
     PRELOAD_EXPORT void start params;                                                              \
     PRELOAD_EXPORT void start params {                                                             \

@@ -1,8 +1,8 @@
 /* pipes.c - order by data: threads and processes that read what another has written.
  *
  * A thread that reads what another wrote into a pipe, an eventfd or a pair of sockets comes after
- * it. Both ends of a pipe have one inode, an eventfd one descriptor; the
- * descriptors of socket pairs are remembered here. Other sockets are not followed. */
+ * it. Both ends of a pipe have one inode, an eventfd one descriptor; the descriptors of socket
+ * pairs are remembered here. Other sockets are not followed. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/socket.h>

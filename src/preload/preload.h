@@ -116,9 +116,7 @@ bool preload_is_own(const void *address);
 /* True while look-ups of HIP names in a runtime are to return audited functions. */
 bool preload_is_wanted(void);
 
-/* For calls that can neither be carried out nor wait: every function returns
- * hipErrorNotInitialized.
- */
+/* For calls that can neither be made nor wait: all return hipErrorNotInitialized. */
 const struct hip_api *early_table(void);
 
 /* The exported function, which calls the audited one. */

@@ -359,8 +359,7 @@ WAITS(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespe
 
 /* A thread that waits for the function returns as soon as it has run, so the release is written
  * before that, by a function that replaces the program's. It reads once_call first of all, so that
- * once_call may be stale or overwritten after a function that throws or calls pthread_once itself.
- */
+ * once_call may be stale after a function that throws, or overwritten by a nested pthread_once. */
 static __thread struct {
     pthread_once_t *once;
     void (*fn)(void);

@@ -94,9 +94,7 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Closes [first, last) as the watches require: first makes pages read-only, then others
- * inaccessible.
- */
+/* Closes [first, last) as the watches require: first read-only pages, then inaccessible ones. */
 static void protect(uint64_t first, uint64_t last) {
     for (int written = 0; written < 2; written++)
         for (size_t i = 0; i < WATCHED_MAX; i++) {
@@ -413,9 +411,7 @@ static bool is_watched(uint64_t address, uint64_t bytes, const unsigned *why) {
 }
 
 /* Through the system, which ignores the protection of private pages. The descriptor is opened anew
- * each time: a child has its own memory, and the program may close descriptors that are not its
- * own.
- */
+ * each time: a child has its own memory, and the program may close any descriptor. */
 static bool move_by_system(uint64_t host, char *memory, uint64_t bytes, bool writes) {
     int fd = open("/proc/self/mem", (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     uint64_t done = 0;

@@ -23,8 +23,7 @@
  * supported. */
 bool watch_start(void);
 
-/* Called by the handlers of these; true if a watch caused the signal, and it has been dealt with.
- */
+/* Called by the handlers of these; true if a watch caused the signal, which is then handled. */
 bool watch_on_fault(const siginfo_t *info, void *context);
 bool watch_on_step(void *context);
 

@@ -211,8 +211,7 @@ static void extra_text(FILE *out, const struct event_extra *x) {
     }
 }
 
-/* JSON gets the words as they are, so that nothing is lost of types that only another build knows.
- */
+/* JSON gets the words as they are, so that types that only another build knows lose nothing. */
 static void extra_json(struct json *j, const struct event_extra *x) {
     unsigned type = event_extra_type(x);
     json_object_open(j, NULL);

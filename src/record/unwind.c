@@ -144,8 +144,7 @@ static enum step step(struct walk *w) {
     return pc ? STEP_ON : STEP_END;
 }
 
-/* Drops outermost frames that are in no loaded object: wrong guesses. The first frame is certain.
- */
+/* Drops wrong guesses: outermost frames in no loaded object. The first frame is certain. */
 static void drop_unknown(struct unwind *u) {
     struct dl_find_object object;
     while (u->frames > 1 && _dl_find_object((void *)(u->frame[u->frames - 1] - 1), &object) != 0)

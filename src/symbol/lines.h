@@ -4,8 +4,7 @@
  * has changed since (by its build id; without one, by its age) is not used, and a remark says so.
  *
  * "Where" is the innermost place in a function that is not a wrapper. A wrapper is a function that
- * does nothing but call HIP and check the result. The recording and the debug information show
- * that:
+ * does nothing but call HIP and check the result. Recording and debug information show that:
  *
  *   - all recorded calls that it makes come from one line of it (calls that only read an error do
  *     not count);

@@ -11,8 +11,7 @@
  * limit is exceeded.
  *
  * Also counted, with the demo model: the tokens during which a thread of the software device slept,
- * or woke another, while work was queued. On a machine with idle processors there are hardly any.
- */
+ * or woke another, while work was queued. With idle processors there are hardly any. */
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>

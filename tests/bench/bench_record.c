@@ -77,8 +77,7 @@ static double clock_cost(void) {
     return sum ? cost : 0;
 }
 
-/* Processor time per event in a fresh recording; *elapsed: the time per event that a thread sees.
- */
+/* Processor time per event in a fresh recording; *elapsed: time per event as a thread sees it. */
 static double event_cost(unsigned threads, int what, double *elapsed) {
     pthread_t id[MAX_THREADS];
     struct job job[MAX_THREADS];
