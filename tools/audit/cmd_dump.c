@@ -156,7 +156,7 @@ static void print_unused(const reader *r) {
     arena_clear(&words);
 }
 
-/* What a graph launch runs, a line each. Limited, because a malicious recording could make this
+/* What a graph launch runs, one per line. Limited, because a malicious recording could make this
  * very long. */
 static void print_graph(const reader *r, const struct graph_log *log,
                         const struct reader_event *launch, uint64_t *lines) {
