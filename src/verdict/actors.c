@@ -62,11 +62,11 @@ static struct verdict_stack make_stack(struct replay *r, struct arena *a, uint32
     return out;
 }
 
-/* What kind of thing an event without a HIP function is, in a word that can stand for one. */
 static bool is_of_the_host(unsigned kind) {
     return kind == EVENT_EARLY_HOST_ACCESS || kind == EVENT_HOST_FAULT || kind == EVENT_HOST_FREE;
 }
 
+/* What takes the place of the HIP function for an event that has none. */
 static const char *host_api(const struct event *e) {
     switch (e->kind) {
     case EVENT_REFUSED:

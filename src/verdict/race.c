@@ -10,7 +10,6 @@ static struct sentence_value verb(bool writes, bool reads) {
 }
 
 /* "4 KiB of tensor logits". */
-/* "4 KiB of tensor logits". */
 static struct sentence_value amount_of(struct replay *r, const struct found *f) {
     const char *tensor = f->tensor ? reader_string(r->r, f->tensor) : NULL;
     if (!f->len && !tensor)

@@ -3,7 +3,7 @@
  *
  * verdict_open() reads a recording once, replays allocations, streams and operations, orders them
  * by HIP's rules, and puts every hypothesis of hypotheses.def to the test. The result is plain data
- * for reports: report_text.h and report_json.h write it, others may.
+ * for reports; report.h writes it as text and as JSON.
  *
  * A verdict never says more than the recording can carry: RULED_OUT is a proof over a whole
  * history, so that lost events, unknown kernels or an early end make it INCONCLUSIVE, with the
@@ -243,8 +243,8 @@ NODISCARD enum rc verdict_open(verdict **out, const reader *r,
                                const struct verdict_options *options, struct err *e);
 void verdict_close(verdict **v);
 
-/* 0 clean, 1 failed or bugs found, 3 refused (stale binary, nothing to judge); as DESIGN's programs
- * exit. */
+/* The exit status of programs that print the verdict: 0 clean, 1 failed or bugs found, 3 refused
+ * (stale binary, nothing to judge). */
 int verdict_exit_code(const verdict *v);
 
 /* What reports say about the i-th file whose lines are not shown because it is not the one that the
