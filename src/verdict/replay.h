@@ -4,10 +4,11 @@
  *   replay_state.c  processes, threads, missing events, failing calls: what all files ask
  *   space.c         memory: what is alive, freed, named
  *   before.c        streams and threads: what is before what (HIP's rules are there)
- *   before_event.c  the same of HIP events
+ *   before_event.c  HIP events: what they put before what
+ *   event_state.c   what a HIP event stands for since its last record
  *   host_fn.c       host functions and callbacks: what is before and after them
  *   values.c        streams that wait for values in memory: what they may order
- *   values_late.c   and those whose value is written by what is queued later
+ *   values_late.c   waits whose value is written by an operation that is queued later
  *   graph.c         captures and graphs: operations that run later, again and again
  *   op.c            an event as an operation: which bytes it reads and writes
  *   bounds.c        do the ranges of an operation lie where they may?
@@ -22,14 +23,15 @@
  *   handover.c      memory that passes from one host thread to another
  *   resources.c     streams, events, graphs, modules, registrations that are never released
  *   errors.c        failing calls: which one reported what, and whether the program looked at it
- *   fault_cause.c   the device's own word on where it failed
+ *   fault_cause.c   where the device says that it failed, and why
+ *   host_fault.c    host code that touched the device's memory
  *   findings.c      collects what was found
  *   ends.c          where the history of each process ends, and how
  *   stale.c         is it the binary, and the model, that it is believed to be?
  *   judge.c         makes the verdict; judge.h names its parts
  *
- * Memory: functions that need some and do not get it set replay.no_memory and go on as if nothing
- * had happened; the replay stops at the next event. */
+ * A function that runs out of memory sets replay.no_memory and continues as if nothing had
+ * happened; the replay stops at the next event. */
 #ifndef VERDICT_REPLAY_H
 #define VERDICT_REPLAY_H
 
