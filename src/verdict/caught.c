@@ -127,7 +127,7 @@ static const struct sentence *astray(const struct caught *c, enum verdict_hypoth
                triple(c->r, c->at.thread[0]), triple(c->r, c->at.block[0]), place(c, 0));
 }
 
-/* Code that compilers merge or move has no line: of such a barrier nothing is said. */
+/* Code that compilers merge or move has no line; nothing is said about such a barrier. */
 static const struct sentence *different(const struct caught *c) {
     struct arena *words = &c->r->words;
     const struct sentence_value call = A_SENTENCE(c->call), block = triple(c->r, c->at.block[0]);

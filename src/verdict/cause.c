@@ -45,7 +45,7 @@ void cause_fill_findings(struct judge *j, const struct found *root) {
         return;
     }
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++) /* what another binary did wrong is not this one's */
+    for (size_t i = 0; i < n; i++) /* bugs of a stale binary say nothing about the one expected */
         if (!j->stale || r->found.at[i].hypothesis == HYPOTHESIS_STALE_BINARY)
             list[kept++] = &r->found.at[i];
     n = kept;

@@ -2,9 +2,9 @@
  *
  * A recording says in a few bytes what takes long to follow: ten thousand streams, each of which
  * knows how far the others are; a graph of thousands of nodes, launched a thousand times. Ordinary
- * recordings come nowhere near it. One that was made to, or was damaged, must not take hours or all
- * of the memory: time and memory stay in proportion to the file. A caller past the limit is told so
- * by the same results as without memory; replay.c then stops and counts the rest as not examined.
+ * recordings come nowhere near it. One that was made to be slow, or is damaged, must not take hours
+ * or all of the memory: time and memory stay in proportion to the file. Past the limit, functions
+ * fail as if memory had run out; replay.c then stops and counts the rest as not examined.
  *
  * One account per thread; without effort_begin() there is no limit. */
 #ifndef VERDICT_EFFORT_H

@@ -1,9 +1,9 @@
 /* ends.c - where the history of each process ends, and how.
  *
- * A process that ends in good order says END. One that did not may still be known to have come to
- * its end: `greta_audit run` saw its exit status, or another program joined the recording under the
- * same process number, so that it made way by exec. The rest were killed, crashed, or are running
- * still; their threads' last events are where the history ends. */
+ * A process that ends in good order says END. One that did not may still be known to have ended:
+ * `greta_audit run` saw its exit status, or another program joined the recording under the same
+ * process number, which means that the process called exec. The rest were killed, crashed, or are
+ * still running; their threads' last events are where the history ends. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,8 +81,8 @@ static bool is_failure(const struct event *e) {
 }
 
 /* In a child that was forked after its parent had used HIP all calls fail: the next one that fails
- * in the same way shows that nobody had looked at the first. Giving back what the parent made, as
- * destructors do, is not use. */
+ * in the same way shows that nobody had looked at the first. Destructors that release what the
+ * parent made do not count. */
 static bool goes_on_forked(const struct event *e, const struct failure *f) {
     return f->status == hipErrorNotInitialized && e->status == hipErrorNotInitialized &&
            (kind_is_work(f->kind) || f->kind == EVENT_ALLOC);
@@ -406,8 +406,8 @@ static bool ended_badly(const struct replay *r, const struct failure *f) {
            strcmp(status, "0") != 0;
 }
 
-/* Did the call owe the program something that nothing else tells it of? A handle or a pointer that
- * was not made tells of itself, and what could not be released is mostly gone already. */
+/* Would nothing else show the program that the call failed? A handle or a pointer that was not made
+ * shows when it is used, and what could not be released is mostly gone already. */
 static bool owes_something(const struct failure *f) {
     switch (f->kind) {
     case EVENT_SYNC:

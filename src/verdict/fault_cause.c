@@ -1,11 +1,11 @@
 /* fault_cause.c - the device's own word on where it failed, and what that says about the cause.
  *
  * The software device names the operation, the address, and the argument that led there. The cause
- * follows from what lay at the address when the operation ran: freed memory, the far side of a
- * block's end, memory whose turn in its stream had not come, or nothing.
+ * follows from what lay at the address when the operation ran: freed memory, memory past the end of
+ * a block, memory whose allocation in its stream had not run yet, or nothing.
  *
  * The device names the argument nearest to the address. Whether the access really went through it
- * is for us to say: an index can be wrong by gigabytes, but an address that is further away comes
+ * is decided here: an index can be wrong by gigabytes, but an address that is further away comes
  * from a pointer that the kernel found in memory. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -254,7 +254,7 @@ static enum verdict_hypothesis_id classify(struct fault_facts *x) {
         x->value - x->meant->base < x->meant->bytes)
         return HYPOTHESIS_USE_AFTER_FREE;
     if (x->at && x->at->family == DETAIL_FAMILY_ASYNC)
-        return HYPOTHESIS_STREAM_UNSYNCED; /* its turn in its own stream had not come */
+        return HYPOTHESIS_STREAM_UNSYNCED; /* its allocation had not run yet in its stream */
     if (x->at)
         return HYPOTHESIS_UPSTREAM_KERNEL_FAULT;
     return outside(x);
@@ -411,9 +411,8 @@ static void describe_fault(struct replay *r, const struct reader_event *e,
     f->said = with_code(r, e, x, f->said);
 }
 
-/* A race that was found before and whose operation now faults where it was: the same thing once
- * more. Host memory that was given back under a copy, or memory that another stream had not
- * allocated yet. */
+/* A race found earlier whose operation now faults at the same place, so that both are one case:
+ * host memory that was freed during a copy, or memory that another stream had not allocated yet. */
 static struct found *find_race(struct replay *r, const struct fault_facts *x) {
     for (size_t i = 0; i < r->found.count && x->launch != EVENT_NO_SEQ; i++) {
         struct found *f = &r->found.at[i];

@@ -7,7 +7,7 @@
  *
  * A launch is one unit of its stream: its roots come after all that the stream was given before,
  * and what the stream is given next comes after all of its nodes. Between nodes only dependencies
- * count. So that branches are unordered, the graph is cut into chains, each a lane of its own: the
+ * count. To keep branches unordered, the graph is cut into chains, each a lane of its own: the
  * first is the stream's, further ones are kept with the stream for its next launch. */
 #include <stdlib.h>
 #include <string.h>
@@ -303,7 +303,7 @@ static void on_edge(struct replay *r, const struct reader_event *e, struct threa
 
 /* ---- executable graphs ----------------------------------------------------------------------- */
 
-/* Puts the nodes into an order that respects dependencies; false if they form a circle or without
+/* Puts the nodes into an order that respects dependencies; false if these form a cycle, or without
  * memory. */
 static bool order_nodes(struct graph *g) {
     g->order = malloc((g->count + 1) * sizeof *g->order);
@@ -353,7 +353,7 @@ static void instantiate(struct replay *r, uint64_t exec, uint64_t handle, struct
     const struct graph *from = table_find(&t->space->graphs, handle);
     struct graph *g = from ? copy_graph(from) : calloc(1, sizeof *g);
     if (g && !from)
-        g->opaque = true; /* made before the recording's eyes were open */
+        g->opaque = true; /* made before the recording began */
     if (g && (!order_nodes(g) || !cut_chains(g)))
         g->opaque = true;
     if (g)
@@ -392,8 +392,8 @@ static bool is_node_of(struct replay *r, const struct node *n, unsigned kind) {
     return e->event.kind == kind || (kind == EVENT_COPY && e->event.kind == EVENT_COPY2D);
 }
 
-/* The node that gets other parameters. Of captured ones nobody may have told the handle: then it is
- * known if only one is of the right kind, and else all of those may have been changed. */
+/* The node that gets other parameters. The handle of a captured node may not be in the recording:
+ * if only one node is of the right kind it is that one, otherwise each of them may have changed. */
 static bool find_changed(struct replay *r, struct graph *g, uint64_t handle, unsigned kind,
                          uint32_t *number) {
     uint32_t candidates = 0;

@@ -1,19 +1,19 @@
 /* handover.c - memory that passes from one host thread to another.
  *
- * Streams keep the order in which they are given work. Where two threads give it, that order is
- * only as sure as the order of the threads: two threads that nothing orders may come the other way
- * round in the next run, and a stream, or a wait for it, hides that in this one. So every thread
- * has a clock of what it knows to have been submitted, which only host synchronisation and the
- * start of threads pass on, and every block remembers who used which bytes last. A use of bytes
- * that another thread used, one of the two writing, and that nothing puts after that other use, is
- * ordered by how the threads happened to run: that is counted, and no proof of order is left. */
+ * A stream keeps the order in which it is given work. If two threads give it work and nothing
+ * orders the threads, they may come the other way round in the next run; the stream, or a wait for
+ * it, hides that in this one. So every thread has a clock of what it knows to have been submitted,
+ * which only host synchronisation and the start of threads pass on, and every block remembers who
+ * used which bytes last. If two threads use the same bytes, one of them writing, and no such clock
+ * puts one use after the other, then only the timing of the threads ordered them. Such pairs are
+ * counted, because they rule out a proof of order. */
 #include <stdlib.h>
 
 #include "verdict/replay.h"
 
 enum { HANDED_MAX = 8 };
 
-/* Who used bytes of a block last, and as which of its submissions. */
+/* Which thread used bytes of a block last, and the number of that submission of the thread. */
 struct handed {
     struct {
         uint64_t low, high; /* high 0: unused */

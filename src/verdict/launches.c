@@ -14,7 +14,7 @@ static void count(struct launch_count *c, uint32_t kernel) {
         c->kernel = kernel;
 }
 
-/* Is a tensor meant whose end no guard watches, because its block goes on? */
+/* Does the launch use a tensor that is only part of a block? Then no guard follows the tensor. */
 static bool is_inside_a_block(const struct op *op, struct space *s) {
     for (unsigned i = 0; i < op->count; i++) {
         const struct space_name *n = space_name_at(s, op->use[i].start);
@@ -38,7 +38,7 @@ void launches_on_run(struct replay *r, const struct reader_event *e, const struc
     l->total++;
     s->launches++;
     s->last_launch = before_number(r, s->lane);
-    if (!op->exact && !op->bounded) /* of bounds each doubt is noted by itself */
+    if (!op->exact && !op->bounded) /* doubts about bounds are noted one by one */
         count(&l->vague, op->name);
     bool machine =
         checked.how == DETAIL_CHECKED_NOTHING || checked.how == DETAIL_CHECKED_EVERY_ACCESS;
@@ -113,7 +113,7 @@ static void on_not_run(struct replay *r, const struct reader_event *e) {
     unsigned reason = event_detail(&e->event);
     uint64_t n = e->event.len ? e->event.len : 1;
     if (reason == DETAIL_REASON_REFUSED || reason == DETAIL_REASON_DEVICE_FAILED)
-        return; /* a call that failed, like others; what comes after a fault has done nothing */
+        return; /* a failed call like any other; what follows a fault has done nothing */
     if (!l->not_run.count) {
         l->not_run.kernel = e->event.name;
         l->reason = reason;

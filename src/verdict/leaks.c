@@ -17,7 +17,7 @@ static bool can_leak(const struct block *b) {
     }
 }
 
-/* How many bytes an array has only the runtime knows. */
+/* Only the runtime knows how many bytes an array has. */
 static const struct sentence *say(struct replay *r, bool array, uint64_t count, uint64_t first,
                                   uint64_t bytes) {
     const struct sentence_value call = A_SENTENCE(findings_event(r, first));

@@ -1,7 +1,7 @@
 /* overlap.c - one copy whose source and destination overlap.
  *
- * Rows are compared one by one: within a buffer of rows, the columns of source and destination may
- * well take turns. A copy of bytes onto themselves changes nothing in any order and is none. */
+ * Rows are compared one by one: source and destination may be different columns of one buffer. A
+ * copy of bytes onto themselves changes nothing, in whatever order, and does not count. */
 #include "verdict/effort.h"
 #include "verdict/replay.h"
 
@@ -29,7 +29,7 @@ static uint64_t bytes_in_slice(const struct use *u, uint64_t slice, uint64_t sta
     return sum;
 }
 
-/* Pitches that rows overlap each other by are a shape of their own, and not looked at here. */
+/* Uses whose own rows overlap, because the pitch is too small, are not looked at here. */
 static bool is_plain(const struct use *u) {
     return u->rows && u->rows <= ROWS_MAX && u->slices && u->slices <= ROWS_MAX / u->rows &&
            u->bytes && !(u->flags & USE_VAGUE) && use_end(u) &&

@@ -1,9 +1,9 @@
 /* peers.c - kernels that use the memory of another device.
  *
  * Memory that hipMalloc makes belongs to a device. A kernel of another one reaches it only after
- * its own device has been given peer access (hipDeviceEnablePeerAccess); copies need none, and
- * pinned, registered and managed memory is everybody's. On a GPU the access faults; where it does
- * not, as on the software device, only the calls tell. */
+ * its own device has been given peer access (hipDeviceEnablePeerAccess); copies need none, and all
+ * devices reach pinned, registered and managed memory. On a GPU a forbidden access faults; where it
+ * does not, as on the software device, only the calls show it. */
 #include "verdict/replay.h"
 
 static void set_access(struct space *s, uint32_t device, uint64_t peer, bool enabled) {

@@ -54,8 +54,8 @@ static bool is_unordered_with_host(const struct shadow_mark *other, void *user) 
            race_is_unordered(other, user);
 }
 
-/* Does the byte at address more likely belong to another kernel than v, because it lies behind a
- * pointer that one got, or beside all that v's stream was seen to use? */
+/* Does the byte at address more likely belong to another kernel than v, because that kernel got a
+ * pointer between v's and the byte, or because v's stream was only seen to use other bytes? */
 static bool is_elsewhere(const struct block_use *u, const struct vague *v, uint64_t address) {
     uint64_t low, high;
     for (unsigned i = 0; i < u->vague_count; i++)

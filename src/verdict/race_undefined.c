@@ -16,7 +16,7 @@ static bool may_be_written(const struct race *x) {
            (s->unknown_launch != EVENT_NO_SEQ && s->unknown_launch > x->block->alloc);
 }
 
-/* The kernel got the block through another pointer too, by which it may write. */
+/* The kernel got a second pointer into the block, through which it may write. */
 static bool gets_it_twice(const struct race *x) {
     for (unsigned i = 0; i < x->op->count; i++)
         if (x->op->use[i].access != USE_READ &&
@@ -25,8 +25,6 @@ static bool gets_it_twice(const struct race *x) {
     return false;
 }
 
-/* A kernel only reads through this pointer, and there is nothing to read. What it reads of a block
- * that is written in part is not known. */
 /* The finding, without its sentence, that the operation reads bytes that nothing has written. */
 static struct found undefined_read(struct race *x, uint64_t address, uint64_t bytes) {
     struct found f = {

@@ -161,7 +161,7 @@ static void on_free(struct replay *r, const struct reader_event *e, struct threa
     bool async = r->fn[event_fn(&e->event)] == HIP_FN_hipFreeAsync && e->event.stream;
     if (b && b->family == DETAIL_FAMILY_REGISTERED && b->base == e->event.dst)
         race_host_on_access(r, e, t); /* HIP does not promise that unregistering waits */
-    if (!async)                       /* it has waited until nothing can want the block any more */
+    if (!async)                       /* it has waited until nothing can use the block any more */
         before_wait_device(r, t, b && !is_host_block(b) ? b->device : -1, event_end_ns(&e->event));
     if (!b || b->base != e->event.dst)
         return;

@@ -1,10 +1,11 @@
 /* resources.c - streams, events, graphs, modules, pools, textures, surfaces and registrations that
  * are never released.
  *
- * Memory is LEAK's; what holds no bytes of the program's is here. A process that ended on an error
- * need not have come to its clean-up, and what was made before a hole in the recording may have
- * been released in it: neither is accused. hipDeviceReset() releases everything of its device; of
- * which device events, graphs and modules are is not recorded, so that any reset releases them. */
+ * Leaked memory is a matter of leaks.c; this file is about objects that hold no memory of the
+ * program. Nothing is reported if the process ended on an error, because it may not have reached
+ * its clean-up, or if the object was made before a hole in the recording, in which it may have been
+ * released. hipDeviceReset() releases everything on its device. The device of events, graphs and
+ * modules is not recorded, so any reset releases them. */
 #include <stdlib.h>
 
 #include "verdict/effort.h"
@@ -95,7 +96,7 @@ static bool is_newer(const struct replay *r, const struct resource *x, uint64_t 
     return x->gone == EVENT_NO_SEQ || x->gone > seq;
 }
 
-/* What is gone is remembered as long as its handle is not used again, the newest of them. */
+/* The newest released objects are remembered, until their handles are used again. */
 static void release(struct replay *r, const struct reader_event *e, struct space *s,
                     enum space_resource kind, uint64_t handle) {
     enum { GONE_MAX = 1 << 16 };

@@ -1,9 +1,9 @@
 /* stale.c - is it the binary, and the model, that it is believed to be?
  *
  * Every process of the recording that called HIP says what it is. A commit is the program's own
- * only if the program says it (program.commit), or if greta's audit is part of the binary: what the
- * preloaded library was built from says nothing about the program in front of it. If something
- * is expected and the program does not say, or there is none, the expectation is not met. */
+ * only if the program says it (program.commit), or if greta's audit is part of the binary: the
+ * commit of a preloaded library says nothing about the program. An expectation is not met if no
+ * program says anything about it. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

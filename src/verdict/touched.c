@@ -1,15 +1,15 @@
 /* touched.c - which bytes the device saw a launch touch.
  *
- * The statement stands in the recording after the launch ran, the launch is judged where it was
- * queued. So when the first launch comes up whose accesses the device sees, all statements from
- * there to the end are looked for, once. A graph launch has one statement for each kernel of the
- * graph, with the event of the call that was captured. */
+ * The device states this when the launch has run, but the launch is judged where it was queued,
+ * which is earlier in the recording. So the first launch whose accesses the device sees makes the
+ * replay look ahead, once, for all statements up to the end. A graph launch has one statement per
+ * kernel of the graph, with the event of the call that was captured. */
 #include <string.h>
 
 #include "verdict/effort.h"
 #include "verdict/race.h"
 
-/* A node by its captured call, or by its handle, which no number of an event equals. */
+/* A node is known by its captured call, or by its handle, which never equals an event's number. */
 static uint64_t by_handle(uint64_t handle) {
     return handle ? handle | UINT64_C(1) << 63 : EVENT_NO_SEQ;
 }
@@ -22,8 +22,8 @@ static uint64_t node_of(const struct reader_event *said) {
                                         : EVENT_NO_SEQ;
 }
 
-/* Of a launch its number, of a graph's operation both: keys of two that are the same are told apart
- * by what the statement says. */
+/* The key of a launch is its number; that of a graph's operation is made of both numbers. Where two
+ * keys are equal, the statement itself tells which of them it is about. */
 static uint64_t key_of(uint64_t launch, uint64_t node) {
     return node == EVENT_NO_SEQ ? launch : launch ^ (node + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }

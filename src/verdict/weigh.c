@@ -197,8 +197,8 @@ static bool applies(const struct judge *j, enum verdict_hypothesis_id id) {
                               .form = { hypothesis_words(LANG_EN, id)->column,                     \
                                         hypothesis_words(LANG_ES, id)->column } })
 
-/* Is it about where ranges begin and end? Of private arrays machine code knows only the whole, and
- * debug information not every one. */
+/* Is it about where ranges begin and end? Machine code does not tell private arrays apart, and
+ * debug information does not name all of them. */
 static bool is_about_extent(enum verdict_hypothesis_id id) {
     return id == HYPOTHESIS_SIZE_MISMATCH || id == HYPOTHESIS_BAD_OFFSET;
 }
@@ -208,12 +208,13 @@ static bool is_about_place(enum verdict_hypothesis_id id) {
            id == HYPOTHESIS_USE_AFTER_FREE;
 }
 
-/* A kernel whose sizes need more than its buffer has touches a wrong place, too. */
+/* A kernel whose sizes ask for more than its buffer holds touches a wrong place, too. */
 static bool shows_place(enum verdict_hypothesis_id id) {
     return is_about_place(id) || id == HYPOTHESIS_SHAPE_MISMATCH;
 }
 
-/* What these say of every range is not true of the one that another of them is confirmed by. */
+/* These hypotheses are about every range. If one of them is confirmed, the others are ruled out
+ * only for the ranges besides that finding's. */
 static const struct sentence *leave_out(struct judge *j, enum verdict_hypothesis_id id,
                                         const struct sentence *more) {
     for (size_t i = 0; is_about_place(id) && i < j->v->finding_count; i++) {
