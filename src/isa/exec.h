@@ -1,7 +1,7 @@
 /* exec.h - for the files that execute groups of instructions; not for users of the library.
  *
  * A group is a table indexed by enum isa_op (NULL where another group is in charge); dispatch.c
- * joins them. A new group is a new file, a line in GROUPS below, and nothing else. */
+ * joins them. A new group is a new file and a line in ISA_GROUPS below, nothing else. */
 #ifndef ISA_EXEC_H
 #define ISA_EXEC_H
 

@@ -67,8 +67,8 @@ static struct json entry_open(struct trace *t, const char *phase, const char *na
     return j;
 }
 
-/* Nanoseconds as the format's microseconds, exactly: a double as the writer prints it might not be,
- * so that the key is written by it and the number here. */
+/* Nanoseconds as the format's microseconds, exactly. Written by hand, because the JSON writer takes
+ * a double, which might be rounded. */
 static void entry_time(struct json *j, const char *key, uint64_t ns) {
     fprintf(j->out, ", \"%s\": %" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }

@@ -1,8 +1,8 @@
 /* image.h - GPU code of the kernels, as the build compiled it.
  *
- * An offload bundle with a code object for each architecture of arch.txt, compressed where the
- * compiler can do that. Empty if the build found no clang with the AMDGPU target. Thread-safe:
- * constant data. */
+ * An offload bundle with a code object for each of GRETA_GPU_ARCHES (cmake/gpu.cmake), compressed
+ * where the compiler can do that. Empty if the build found no clang with the AMDGPU target.
+ * Thread-safe: constant data. */
 #ifndef KERNELS_HIP_IMAGE_H
 #define KERNELS_HIP_IMAGE_H
 

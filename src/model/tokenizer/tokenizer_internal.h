@@ -31,7 +31,7 @@ struct bpe_merge {
 struct bpe {
     tokenizer_pre *pre;
     struct vocab_table extra; /* symbols beyond the tokens */
-    uint32_t bytes[256];      /* symbol of each byte; BPE_NO_SYMBOL if merges and tokens lack it */
+    uint32_t bytes[256];      /* symbol of each byte; MERGER_NONE if merges and tokens lack it */
     struct bpe_merge *merges; /* open addressing, at most half full */
     uint32_t merge_mask;
 };

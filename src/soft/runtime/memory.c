@@ -10,7 +10,7 @@
  * file for the rest: it can use huge pages, see docs/adr/0002.)
  *
  * Guards and quarantine. A block lies between unmapped guards at least as large as itself (up to
- * GUARD_MAX). Where native kernels are checked it ends at a page's end, so that the first byte
+ * guard_max). Where native kernels are checked it ends at a page's end, so that the first byte
  * past it faults; its address is then aligned to the largest power of two that divides its size,
  * up to ALIGNMENT. In a program with machine code, and with GRETA_SOFT_CHECK=off, it begins at a
  * page. Addresses are handed out upwards by a cursor that starts again from below when it has come

@@ -18,8 +18,8 @@ enum soft_arch {
     SOFT_ARCHES
 };
 
-/* What is checked. The others include BOUNDS (check.def), which they need. SOME_RACES:
- * those of recorded programs, within a budget. */
+/* What is checked; the words of check.def combine these. INIT and the races need BOUNDS.
+ * SOME_RACES: races in recorded programs, within a budget. */
 enum soft_check {
     SOFT_CHECK_BOUNDS = 1,
     SOFT_CHECK_INIT = 2,

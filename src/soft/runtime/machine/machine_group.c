@@ -2,7 +2,7 @@
  *
  * The waves of a group take turns on one thread. A wave runs until it ends, waits at a barrier, or
  * has used its budget; a barrier opens when every wave that has not ended has reached it. Groups of
- * a cooperative launch take turns too: see machine_launch.c. */
+ * a cooperative launch take turns too: see machine_turns.c. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
