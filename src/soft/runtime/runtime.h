@@ -11,11 +11,14 @@
  *   settings.c      what the environment says
  *   handle.c        objects that programs hold by opaque pointers
  *   memory.c        address ranges, blocks, guards, history
- *   slack.c         patterns beside blocks, and who is told about launches
+ *   slack.c         patterns beside blocks, and reports about launches
+ *   defined.c       which bytes of device memory have been written
+ *   tensor.c        parts of blocks that the program has named
  *   alloc.c         the hipMalloc family
- *   mempool.c       memory in the order of streams
+ *   heap.c          malloc() in device code
+ *   mempool.c       stream-ordered allocation
  *   managed.c       hints about managed memory
- *   virtual.c       addresses and memory apart
+ *   virtual.c       hipMemAddressReserve, hipMemCreate, hipMemMap
  *   ipc.c           memory of other processes
  *   op.c            operations: building one
  *   op_run.c        running one, by the part that its kind belongs to
@@ -32,9 +35,14 @@
  *   error.c         last and sticky errors
  *   start.c         the start, and forks
  *   parts.c         what is started, and what a fork must lock
- *   device.c        properties
+ *   reset.c         hipDeviceReset
+ *   device.c        choosing and configuring a device; device_property.c has its properties
+ *   occupancy.c     function attributes, and how many blocks fit on a compute unit
  *   module/         code objects, symbols
  *   machine/        kernels that are machine code
+ *   hostcall/       printf and memory for running kernels
+ *   image/          arrays, textures, surfaces
+ *   rtc/            hiprtc and linking
  *   graph/          capture and replay
  *
  * Lock order: stream registry, scheduler, memory table. No lock is held while an operation runs. */

@@ -2,17 +2,19 @@
  *
  *   machine_launch.c  the launch: kernarg segment, dispatch packet, workgroups on all cores
  *   machine_worker.c  what a thread needs to run workgroups
- *   machine_again.c   a launch again in other orders, to see whether a race matters
- *   machine_copies.c  the memory that it is run on
+ *   machine_again.c   runs a launch again in other orders, to see whether a race matters
+ *   machine_copies.c  copies of device memory for these runs
  *   machine_turns.c   workgroups that take turns, because they wait for each other
  *   machine_group.c   one workgroup: its waves' first registers, LDS, scratch, barriers
  *   machine_memory.c  which memory a wave may access, byte by byte
  *   machine_heap.c    malloc() and free() in device code
  *   machine_check.c   what checks find in a kernel: races, barriers
- *   machine_follow.c  through which argument a kernel's instructions go
+ *   machine_follow.c  which pointer argument each instruction of a kernel goes through
  *   machine_through.c accesses through an argument that leave its memory
- *   machine_frame.c   accesses of the stack that come from one variable into another
+ *   machine_frame.c   accesses to the stack that leave one variable for another
  *   machine_touch.c   which bytes a launch has read and written
+ *   machine_used.c    how the instructions of a launch were executed
+ *   machine_count.c   instructions, bytes and cache lines, for reports on kernels
  *
  * All functions are thread-safe. */
 #ifndef SOFT_RUNTIME_MACHINE_H
@@ -156,7 +158,7 @@ struct machine_launch {
     struct machine_touches *touches; /* NULL: nobody wants to know */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */
-    _Atomic bool some_aside;          /* some group was put aside: no other begins but in turns */
+    _Atomic bool some_aside;          /* some group was put aside: the others begin in turns */
     struct machine_worker *aside;     /* those groups, and those that are left */
     struct machine_left *left;
     size_t left_count;
