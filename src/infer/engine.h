@@ -61,8 +61,7 @@ struct engine_options {
  * untouched. */
 NODISCARD enum rc engine_open(engine **out, const struct engine_options *o, struct err *e);
 /* Ends all sequences first. RC_IO if a trace could not be written, RC_USAGE if an injection never
- * struck. Sets *g to NULL; *g
- * may be NULL. */
+ * struck. Sets *g to NULL; *g may be NULL. */
 NODISCARD enum rc engine_close(engine **g, struct err *e);
 
 const struct config *engine_config(const engine *g);

@@ -59,8 +59,7 @@ static uint32_t run_for(const forward *f, const struct kern_view *const *weights
 }
 
 /* Whether the kernel that computes rows of this width can quantise them piece by piece: pieces are
- * multiples of 32.
- * Prompts whose rows are split are left to kernels of their own. */
+ * multiples of 32. Splitting the rows of prompts is left to a kernel of its own. */
 static bool can_quantise_pieces(const forward *f, uint32_t run, uint64_t width) {
     bool is_prompt = f->b->tokens != f->b->sequences;
     return run == 0 || (width % 32 == 0 && !(run == KERN_SPLIT && is_prompt));

@@ -3,12 +3,13 @@
  *   image     base >> 8 [39:0]  min_lod[51:40] data_format[57:52] number_format[61:58]
  *             width-1 [77:64] height-1 [91:78]
  *             selects[107:96] base_level[111:108] last_level[115:112] swizzle[120:116]
- * type[127:124] depth-1, or last slice [140:128]  pitch-1 in elements [156:141] first slice
- * [172:160] sampler   clamp x, y, z [2:0] [5:3] [8:6]  unnormalised[15] magnifying filter[85:84]
- * border type[127:126]
+ *             type[127:124] depth-1, or last slice [140:128] pitch-1 in elements [156:141]
+ *             first slice [172:160]
+ *   sampler   clamp x, y, z [2:0] [5:3] [8:6] unnormalised[15] magnifying filter[85:84]
+ *             border type[127:126]
  *
- * Images are linear and have one level. A texel outside is read as 0 and not written, as on
- * hardware. Coordinates are rounded to 8 bits of fraction, as there. */
+ * Images are linear and have one level. As on hardware, a texel outside is read as 0 and not
+ * written, and coordinates are rounded to 8 bits of fraction. */
 #include "isa/action.h"
 #include "isa/floats.h"
 #include "isa/texel.h"

@@ -2,9 +2,9 @@
  *
  * Where the elements are. An operand of A or B has E elements per lane (as many as fit into its
  * registers); lane l holds row i = l % M of A (column j = l % N of B). The 64 / M groups of lanes
- * are, in this order, the blocks and within a block the parts of K: group g of block b holds k = E
- * * g to E * g + E - 1. Only f64 in blocks of 4 x 4 differs: there the parts of K are the outer
- * ones.
+ * are, in this order, the blocks and within a block the parts of K: group g of block b holds the k
+ * from E * g to E * g + E - 1. Only f64 in blocks of 4 x 4 differs: there the parts of K are the
+ * outer ones.
  *
  *   D, 32 x 32   register v of block b: row 8 * (v / 4) + 4 * (l / 32) + v % 4, column l % 32
  *   D, 16 x 16   row 4 * (l / 16) + v, column l % 16 (f64: row 4 * v + l / 16)

@@ -355,8 +355,8 @@ static bool is_atomic(const struct done *d) {
     return d->kind == ISA_ATOMIC || d->past_caches;
 }
 
-/* Compilers make plain stores of atomic ones, and a plain load where a loop of compare-and-swap,
- * such as the sum of floats is, gets its first value. */
+/* Compilers turn atomic stores into plain ones, and begin a loop of compare-and-swap, such as an
+ * atomic sum of floats, with a plain load. */
 static bool may_meet(const struct done *a, const struct done *b) {
     return (a->kind == ISA_LOAD && b->kind == ISA_LOAD) || is_atomic(a) || is_atomic(b);
 }

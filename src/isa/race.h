@@ -12,10 +12,9 @@
  *
  * Between groups, what one wave takes over counts for its whole group, and what it releases for
  * all of it. So some races are missed; none is invented. Atomics, and loads past the caches, race
- * with nothing, because compilers make plain stores of atomic ones, and plain loads before loops of
- * compare-and-swap.
- * Two stores of the same value, such as of a flag that any thread may raise, are no race: whichever
- * comes last, the bytes are the same.
+ * with nothing, because compilers turn atomic stores into plain ones, and begin loops of
+ * compare-and-swap with plain loads. Two stores of the same value, such as to a flag that any
+ * thread may raise, are no race: whichever comes last, the bytes are the same.
  *
  * One isa_race belongs to one launch. isa_race_access() and the instruction that it is about must
  * be one step as seen by other threads: the caller holds isa_race_lock() over both. The other

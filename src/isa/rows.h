@@ -74,9 +74,8 @@ struct isa_rows {
     void (*store_small)(uint8_t *base, const uint32_t *s, unsigned bytes);
     /* d[l] = s[from[l]], or 0 for lanes that are not valid; d is not s. */
     void (*gather)(uint32_t *d, const uint32_t *s, const uint32_t *from, uint64_t valid);
-    /* The elements of a register in the order of lanes: floats, of I8 int32_t, of F64 (a pair of
-     * registers) doubles. `flush` is for f16
-     * and bf16 denormals. */
+    /* The elements of a register in the order of lanes: as floats, those of I8 as int32_t, those of
+     * F64 (a pair of registers) as doubles. `flush` is for f16 and bf16 denormals. */
     void (*widen)(void *d, const uint32_t *s, enum isa_element type, bool flush);
     void (*multiply[4])(const struct isa_product *p); /* by enum isa_multiply */
 };

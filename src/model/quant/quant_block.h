@@ -3,8 +3,7 @@
  * Types come in two sizes: blocks of 32 elements with their own scale, and super-blocks of 256
  * whose sub-blocks share one or two half-precision scales. quant_half is an IEEE binary16 as bits.
  * In all 32-blocks element i of the first half of the block is the low nibble of byte i and element
- * i + 16 its high nibble. Blocks are packed: a file may align
- * tensors to a single byte. */
+ * i + 16 its high nibble. Blocks are packed: a file may align tensors to a single byte. */
 #ifndef MODEL_QUANT_BLOCK_H
 #define MODEL_QUANT_BLOCK_H
 

@@ -28,9 +28,9 @@ static inline int quant_level(float x, int lo, int hi) {
 void quant_set_levels(const float *x, int n, float base, float inverse, int lo, int hi,
                       int8_t *levels);
 
-/* A scale in half precision, finite. Among the subnormal halves,
- * where rounding is coarse, it rounds away from 0: a scale that is too large costs resolution, one
- * that is too small clips the largest numbers, and none at all loses the block. */
+/* A scale in half precision, finite. Among the subnormal halves, where rounding is coarse, it
+ * rounds away from 0: a scale that is too large costs resolution, one that is too small clips the
+ * largest numbers, and a scale of 0 loses the block. */
 static inline quant_half quant_scale_to_half(float x) {
     const float largest = 65504;
     quant_half h = quant_float_to_half(x > largest ? largest : x < -largest ? -largest : x);

@@ -1,5 +1,4 @@
-/* machine_check.h - what checks find in a kernel while it runs: races, barriers, undefined
- * values.
+/* machine_check.h - what checks find in a kernel while it runs: races, barriers, undefined values.
  * The state of a group belongs to the worker that runs it. */
 #ifndef SOFT_RUNTIME_MACHINE_CHECK_H
 #define SOFT_RUNTIME_MACHINE_CHECK_H
