@@ -30,7 +30,7 @@ static hipError_t allocate(void **out, size_t size, enum soft_block_kind kind, u
     return r;
 }
 
-/* Freeing waits for the device (negative: all), so that nothing that is queued can still want the
+/* Freeing waits for the device (negative: all), so that no queued operation can still use the
  * block. A device that has failed keeps it. */
 static hipError_t release(struct soft_block *b, int device) {
     soft_schedule_drain(device);
@@ -339,7 +339,7 @@ hipError_t soft_hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute 
     for (unsigned i = 0; i < count; i++) {
         hipError_t r = soft_hipPointerGetAttribute(data[i], attributes[i], ptr);
         if (r != hipSuccess && attributes[i] == HIP_POINTER_ATTRIBUTE_HOST_POINTER && data[i])
-            *(void **)data[i] = NULL; /* in a list what a pointer has not is no error */
+            *(void **)data[i] = NULL; /* a list may name what the pointer lacks */
         else if (r != hipSuccess)
             return r;
     }

@@ -141,8 +141,8 @@ void greta_soft_move_host_by(greta_soft_host_mover mover, void *user) {
     atomic_store(&host_mover, mover);
 }
 
-/* Has the mover, if there is one, copy between host memory that the device has no alias of and
- * `memory`. False if it did not: the device touches the memory itself. */
+/* Lets the mover, if there is one, copy between `memory` and host memory that has no alias on the
+ * device. False if it did not: the device then accesses that memory itself. */
 static bool moved(uint64_t host, void *memory, size_t bytes, int writes) {
     greta_soft_host_mover mover = atomic_load_explicit(&host_mover, memory_order_acquire);
     return mover && !soft_memory_is_device_address(host) &&

@@ -11,7 +11,7 @@ int soft_device_name(char *out, size_t size);
 /* Priorities run from least to greatest downwards, as in HIP on AMD. */
 enum { SOFT_PRIORITY_LEAST = 1, SOFT_PRIORITY_GREATEST = -1 };
 
-/* Sixteen characters that are the same in every process and differ between devices. */
+/* Sixteen characters, the same in every process and different for each device. */
 void soft_device_uuid(int device, hipUUID *out);
 
 #endif

@@ -1,15 +1,14 @@
 /* fault_signal.c - a bad access by a kernel or a copy becomes a device fault.
  *
- * The SIGSEGV and SIGBUS handlers are the process's, shared with the program: an access outside a
- * guarded call goes on to whatever handler was there before. So are those of SIGILL and
- * SIGFPE, by which a kernel cannot go on. Inside one, the handler jumps back to
- * soft_fault_guard(), after it has restored the signal mask itself: so entering a guard costs no
- * system call. SA_ONSTACK is for the program's threads that have a stack for signals: a handler of
- * theirs may need it.
+ * The handlers of SIGSEGV and SIGBUS, and of SIGILL and SIGFPE, which also end a kernel, are those
+ * of the whole process: a signal outside a guarded call is passed on to the handler that was
+ * installed before. Inside one, the handler restores the signal mask itself and jumps back to
+ * soft_fault_guard(), so entering a guard costs no system call. SA_ONSTACK is for threads of the
+ * program that have an alternate signal stack, which their own handler may need.
  *
- * A kernel argument that is neither device memory nor pinned must fault when used, though the host
- * could reach it. soft_fault_poison() moves such a pointer into a window that is never mapped and
- * the report moves the address back. */
+ * A pointer argument to memory that is neither the device's nor pinned must fault when the kernel
+ * uses it, although the host could reach it. soft_fault_poison() moves such a pointer into a window
+ * that is never mapped, and the report moves the address back. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -146,8 +145,8 @@ static bool in_window(uint64_t address) {
 
 enum { JUST = 4096 }; /* blocks are further apart */
 
-/* Is the address where an index just below zero leads that was computed in 32 bits without a sign
- * and then widened? Elements have 1 to 16 bytes. */
+/* Is this where an index just below zero leads if it was computed as an unsigned 32-bit number and
+ * then widened? Elements have 1 to 16 bytes. */
 static bool is_wrapped(uint64_t address, uint64_t pointer) {
     for (unsigned shift = 32; shift <= 36; shift++)
         if (pointer + ((uint64_t)1 << shift) - address - 1 < JUST)
@@ -339,7 +338,7 @@ static void set_space(struct greta_soft_fault *f, const struct soft_machine_stop
     }
 }
 
-/* What else is known of an access of device memory that was refused. */
+/* What else is known about a refused access to device memory. */
 static void set_why(struct greta_soft_fault *f, const struct soft_machine_stop *stop) {
     struct soft_block b;
     char byte;
@@ -404,7 +403,7 @@ void soft_fault_report(const struct soft_op *op, uint64_t address, int kind) {
         .device = op->device,
         .stream = op->stream && !op->stream->is_null ? op->stream : NULL,
     };
-    bool trap = kind == GRETA_SOFT_FAULT_TRAP; /* of which the address is that of its code */
+    bool trap = kind == GRETA_SOFT_FAULT_TRAP; /* its address is that of the code */
     if (op->kind == SOFT_OP_LAUNCH && !trap) {
         f.argument = blame_argument(op, &f.address);
         if (f.argument >= 0)

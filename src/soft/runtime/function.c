@@ -18,7 +18,7 @@ static struct soft_handles *functions;
 static void make_pool(void) {
     functions = soft_handles_new(sizeof(struct soft_module_function), FUNCTIONS_MAX);
     if (!functions)
-        abort(); /* address space for a table: nothing could work without */
+        abort(); /* no address space for a table: nothing could work */
 }
 
 struct soft_handles *soft_functions(void) {

@@ -72,7 +72,7 @@ static struct chunk *new_chunk(int device, uint64_t bytes) {
         free(c);
         return NULL;
     }
-    c->block->keep = true; /* hipFree cannot have it */
+    c->block->keep = true; /* hipFree must not free it */
     c->start = c->block->addr;
     c->bytes = bytes;
     c->device = device;

@@ -6,8 +6,8 @@
  * have.
  *
  * Blocks are cut from chunks, one after the other, and nothing is used twice: memory that was freed
- * stays forbidden. A chunk goes back to the device when it is used up and all of it is freed. What
- * is large is a chunk of its own. Thread-safe. */
+ * stays inaccessible. A chunk goes back to the device when it is used up and all of it is freed. A
+ * large block is a chunk of its own. Thread-safe. */
 #ifndef SOFT_RUNTIME_HEAP_H
 #define SOFT_RUNTIME_HEAP_H
 

@@ -51,7 +51,7 @@ static void *host_main(void *unused) {
     (void)unused;
     for (struct soft_op *op; (op = await_op());) {
         run_op(op);
-        if (soft_is_forked()) /* in that function, and it has come back */
+        if (soft_is_forked()) /* that function forked, and has returned in the child */
             return NULL;
         complete_op(op);
     }
@@ -75,7 +75,7 @@ void soft_host_queue(struct soft_op *op) {
     bool enough = waiting_ops <= idle_threads;
     pthread_cond_signal(&come);
     pthread_mutex_unlock(&lock);
-    /* No thread to be had: an existing one comes to it when it is done with its own. */
+    /* No thread could be started: an existing one takes it when it has finished its own. */
     if (!enough)
         (void)soft_thread_start(host_main, NULL);
 }

@@ -1,4 +1,4 @@
-/* ipc.h - blocks of device memory that several processes have. Thread-safe. */
+/* ipc.h - blocks of device memory that several processes share. Thread-safe. */
 #ifndef SOFT_RUNTIME_IPC_H
 #define SOFT_RUNTIME_IPC_H
 

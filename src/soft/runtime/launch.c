@@ -290,7 +290,7 @@ static hipError_t with_events(hipError_t launched, hipEvent_t stop, hipStream_t 
     return launched == hipSuccess && stop ? soft_hipEventRecord(stop, stream) : launched;
 }
 
-/* The same for functions of modules, of which ROCm calls a bad shape a bad value. */
+/* The same for functions of modules, for which ROCm reports a bad shape as an invalid value. */
 static hipError_t launch_function(hipFunction_t f, const uint32_t grid[3], const uint32_t block[3],
                                   size_t shared_bytes, hipStream_t stream, void **params,
                                   void **extra) {

@@ -1,5 +1,5 @@
-/* managed.c - hints about managed memory. There is nothing to move here: hints are remembered,
- * block by block, for programs that ask for them. */
+/* managed.c - hints about managed memory. Nothing moves on this device; hints are stored per block,
+ * for programs that ask for them. */
 #include <string.h>
 
 #include "soft/runtime/error.h"
@@ -58,7 +58,7 @@ hipError_t soft_hipMemAdvise(const void *ptr, size_t count, hipMemoryAdvise advi
     return hipSuccess;
 }
 
-/* The place in the stream counts all the same. */
+/* Nothing is moved, but the prefetch takes its place in the stream. */
 static hipError_t prefetch(const void *ptr, size_t count, int device, hipStream_t stream,
                            const char *what) {
     struct soft_stream *st;

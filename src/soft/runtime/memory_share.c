@@ -42,7 +42,7 @@ struct soft_block *soft_memory_adopt(int device, uint64_t addr, uint64_t size) {
     if (!b)
         return NULL;
     b->addr = b->map = addr;
-    b->claimed = true; /* hipFree is not for it */
+    b->claimed = true; /* hipFree must not free it */
     spin_lock(&soft_memory_lock);
     forget_freed(addr, size);
     spin_unlock(&soft_memory_lock);

@@ -1,8 +1,9 @@
 /* mempool.c - stream-ordered allocation and memory pools.
  *
- * hipMallocAsync hands out an address at once; the block becomes accessible when the stream gets
- * there, and goes when hipFreeAsync's turn comes, so that a use that is not ordered after the one
- * or before the other faults. A pool is a set of counters: addresses are never recycled early. */
+ * hipMallocAsync returns an address at once; the block becomes accessible when the stream reaches
+ * the allocation, and is unmapped when it reaches hipFreeAsync. So a use that is not ordered after
+ * the one and before the other faults. A pool is a set of counters: addresses are never recycled
+ * early. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -332,7 +333,7 @@ hipError_t soft_hipDeviceGetMemPool(hipMemPool_t *out, int device) {
     if (!out)
         return hipErrorInvalidValue;
     if (soft_check_device(device) != hipSuccess)
-        return hipErrorInvalidValue; /* ROCm's word for it, here */
+        return hipErrorInvalidValue; /* the error that ROCm returns here */
     *out = (hipMemPool_t)atomic_load(&current_pool[device]);
     return hipSuccess;
 }

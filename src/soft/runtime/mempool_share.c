@@ -1,7 +1,7 @@
 /* mempool_share.c - memory pools of another process.
  *
  * What hipMemPoolExportToShareableHandle hands out is a file without a name that says which device
- * the pool is of: no memory moves until a pointer is exported. Blocks then go the way of hipIpc*
+ * the pool is of: no memory moves until a pointer is exported. Blocks are then shared as by hipIpc*
  * (ipc.h), whose handle fits into the data of an exported pointer; the importing pool only counts
  * them. */
 #include <fcntl.h>

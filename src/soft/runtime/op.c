@@ -26,7 +26,7 @@ static struct soft_op *take_spare(void) {
     return op;
 }
 
-/* Puts a list of operations there; what is too many is freed. */
+/* Keeps a list of operations for reuse; those beyond the limit are freed. */
 static void keep_spare(struct soft_op *first, struct soft_op *last, unsigned count) {
     spin_lock(&spare_lock);
     bool keep = spare_count < SPARE_MAX;

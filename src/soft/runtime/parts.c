@@ -21,7 +21,7 @@
 #include "soft/runtime/start.h"
 #include "soft/runtime/stream.h"
 
-/* What is made on first use is made now, before a handler of signals can meet it half done. */
+/* Creates what is otherwise created on first use, so that no signal handler meets it half made. */
 static void make_pools(void) {
     soft_streams();
     soft_events();

@@ -15,7 +15,7 @@ bool soft_pool_run_guarded(soft_pool_fn fn, void *user, uint64_t count, uint64_t
                            int *kind);
 /* The kernel that this thread's jobs are counted for from now on (times.h); NULL: none. */
 void soft_pool_time_as(const char *kernel);
-/* Between the two many jobs follow each other: workers stay awake for them (HOLD_NS in pool.c). */
+/* Between hold and release many jobs follow each other: workers stay awake (HOLD_NS in pool.c). */
 void soft_pool_hold(void);
 void soft_pool_release(void);
 void soft_pool_set_threads(unsigned threads);

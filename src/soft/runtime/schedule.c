@@ -92,9 +92,9 @@ static bool is_complete(const struct soft_stream *stream, uint64_t seq) {
     return atomic_load_explicit(&stream->completed, memory_order_acquire) >= seq;
 }
 
-/* The first to come wakes it; those that come before it is awake have nothing to do. Who clears the
- * flag changes the word once more, or the dispatcher could begin to sleep after the wake-up with
- * nobody left to wake it. */
+/* The first caller wakes it; those that come before it is awake have nothing to do. Whoever clears
+ * the flag changes the word once more: otherwise the dispatcher could begin to sleep after the
+ * wake-up, with nobody left to wake it. */
 static void wake_dispatcher(void) {
     atomic_fetch_add(&s.work, 1);
     if (!atomic_load(&s.asleep) || !atomic_exchange(&s.asleep, 0))
@@ -284,8 +284,8 @@ static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
     return (awaited && seq >= awaited) || (policy != SOFT_FAST && policy != SOFT_EAGER);
 }
 
-/* Sequentially consistent against sleep_until(): either the sleeper sees the completion, or this
- * sees the sleeper. A thread woken in vain says again what it waits for. */
+/* Sequentially consistent with sleep_until(): either the sleeper sees the completion, or this
+ * sees the sleeper. A thread woken in vain states again what it waits for. */
 static void complete(struct soft_op *op) {
     struct soft_stream *st = op->stream;
     uint32_t more = op->kind == SOFT_OP_LAUNCH  ? 1
@@ -362,8 +362,8 @@ static bool is_there_work(uint32_t seen) {
     return atomic_load_explicit(&s.work, memory_order_acquire) != seen;
 }
 
-/* Naps while s.work still is seen, as long as work is queued, which others run then, and LINGER_NS
- * beyond; false if it is to sleep. Those who queue work need no call to wake who naps. */
+/* Naps while s.work equals seen, as long as others run the queued work, and for LINGER_NS after
+ * that; false if it is to sleep. Queueing work needs no system call to wake a napping thread. */
 static bool linger(uint32_t seen, int64_t *nap_ns) {
     uint64_t start = clock_now_ns();
     while (clock_now_ns() - start < LINGER_NS) {
@@ -377,9 +377,9 @@ static bool linger(uint32_t seen, int64_t *nap_ns) {
     return false;
 }
 
-/* Until s.work no longer is seen: looks for SPIN_NS, unless others did the work of late (nap_ns has
- * grown), then naps, then sleeps. For the dispatcher that stays: those added for a jam never sleep,
- * so that there is one flag and no count. */
+/* Until s.work differs from seen: spins for SPIN_NS, unless others did the recent work (nap_ns has
+ * grown), then naps, then sleeps. Only for the permanent dispatcher: those added for a jam never
+ * sleep, so one flag is enough and no count is needed. */
 static void idle_until_work(uint32_t seen, int64_t *nap_ns) {
     uint64_t start = clock_now_ns();
     for (unsigned looks = 1; s.spin_ns && *nap_ns == NAP_NS; looks++) {
@@ -523,8 +523,8 @@ static void rouse_watchdog(void) {
 
 /* ---- waiting -------------------------------------------------------------------------------- */
 
-/* Runs something that completing seq of st takes; false if there is nothing to run, because it is
- * running elsewhere or held. */
+/* Runs an operation that has to run before seq of st is complete; false if there is none, because
+ * it is running elsewhere or held. */
 static bool help(struct soft_stream *st, uint64_t seq) {
     spin_lock(&s.lock);
     struct batch b = must_wait() ? (struct batch){ 0 } : pick_for(st, seq, 0);

@@ -5,8 +5,8 @@
  * there does not fault: in checked mode, where a block ends at the end of a page, up to a page in
  * front of it, else up to a page past it. So slack is filled with a pattern, and the pattern is
  * looked at: after each launch that has the block among its arguments, when the block is freed, and
- * at the end. Reads do not show. Neither do writes that happen to store the pattern, so the pattern
- * is no constant: a byte depends on its place in the page.
+ * at the end. Reads leave no trace. Neither do writes that happen to store the pattern, so the
+ * pattern is not constant: a byte depends on its place in the page.
  *
  * Nothing is filled or looked at unless there is an observer. Kernels whose arguments say
  * which bytes they touch (GRETA_SOFT_FOOTPRINT) are not looked at launch by launch: that is for
@@ -46,7 +46,7 @@ static bool is_in_pages(const struct range *r, uint64_t addr) {
     return b && addr - b->map < b->map_size;
 }
 
-/* Looks at the block in whose pages addr lies, after the launch with that tag. */
+/* Looks at the block whose pages contain addr, after the launch with that tag. */
 static void look_at(uint64_t addr, uint64_t tag) {
     struct soft_slacks found = { 0 };
     spin_lock(&soft_memory_lock);

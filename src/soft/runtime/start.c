@@ -4,12 +4,12 @@
  * its handler may make a HIP call and would wait for the thread that it interrupts.
  *
  * HIP does not survive fork(): the child has the device's memory and none of its threads. ROCm says
- * so in its documentation and fails in ways of its own; here every call of the child returns
- * hipErrorNotInitialized at once, touches no lock, and the first one says why. A child that was
- * forked before the runtime started can start it. What such a child can inherit are kernels that
- * were registered, so the locks of that are taken for the fork: with a time limit, since whoever
- * holds one may be waiting for somebody whose own handler of fork has run already. A lock that
- * could not be taken is initialised again in the child. */
+ * so in its documentation and fails in various ways; here every call of the child returns
+ * hipErrorNotInitialized at once and touches no lock, and the first one says why. A child that was
+ * forked before the runtime started can start it. Such a child inherits registered kernels, so
+ * the locks around registration are taken for the fork: with a time limit, since whoever holds one
+ * may be waiting for a thread whose own fork handler has run already. A lock that could not be
+ * taken is initialised again in the child. */
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 
 static struct spin lock;
 static struct rangemap named;
-/* How many ranges there are; read without the lock where there are mostly none. */
+/* How many ranges there are, usually none: read without the lock. */
 static _Atomic uint64_t count;
 
 /* Under the lock. */

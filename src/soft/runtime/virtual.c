@@ -1,10 +1,10 @@
-/* virtual.c - virtual memory: addresses and memory apart (hipMemAddressReserve, hipMemCreate,
- * hipMemMap).
+/* virtual.c - virtual memory, where addresses and memory are separate (hipMemAddressReserve,
+ * hipMemCreate, hipMemMap).
  *
- * Memory is a file without a name; mapping it puts its pages at the reserved addresses' alias. The
- * table of blocks (memory.h) is told of what is accessible only, as runs: mappings one after the
- * other are one block, because kernels and copies may cross from one into the next. So after each
- * change of a reservation its runs are made anew. A change waits for the devices first. */
+ * Memory is a file without a name; mapping it puts its pages at the alias of the reserved
+ * addresses. The table of blocks (memory.h) only has what is accessible, as runs: adjacent mappings
+ * are one block, because kernels and copies may cross from one into the next. So each change of a
+ * reservation, which waits for the devices first, makes its runs anew. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* graph_exec.c - executable graphs: made, launched, updated.
  *
  * A launch queues copies of all operations in one stream, in an order that respects the edges, so
- * that what follows in that stream comes after all of them. HIP leaves open which order that is;
- * the schedule decides: the nodes as they were created (fast, eager), always the latest of those
- * that are ready (lazy), or any of them (random, anew for each launch). A program whose edges are
- * incomplete shows it when the order changes.
+ * that what follows in that stream comes after all of them. HIP leaves the order of independent
+ * nodes open, so the schedule decides: as they were created (fast, eager), always the latest of
+ * those that are ready (lazy), or any of them (random, anew for each launch). A program whose edges
+ * are incomplete shows it when the order changes.
  *
  * Kernels only, in the order in which they were created, are queued as one operation (struct
  * soft_piece). */
@@ -123,7 +123,7 @@ static struct graph_node *take_ready(struct ordering *o) {
     return n;
 }
 
-/* Fills order with all leaves. hipErrorInvalidValue if the edges form a circle. */
+/* Fills order with all leaves. hipErrorInvalidValue if the edges form a cycle. */
 static hipError_t find_order(struct graph *g, struct node_list *order) {
     struct ordering o = { .order = order };
     size_t number = 0;
@@ -242,7 +242,7 @@ hipError_t soft_hipGraphExecGetFlags(hipGraphExec_t graphExec, unsigned long lon
     return x ? hipSuccess : hipErrorInvalidValue;
 }
 
-/* There is nothing to upload: the graph is where it runs. */
+/* There is nothing to upload: graphs run from host memory. */
 hipError_t soft_hipGraphUpload(hipGraphExec_t graphExec, hipStream_t stream) {
     struct soft_stream *st;
     hipError_t r = soft_stream_resolve(stream, &st);

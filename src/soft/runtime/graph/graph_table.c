@@ -16,7 +16,7 @@ static void make_pools(void) {
     graphs = soft_handles_new(sizeof(struct graph), GRAPHS_MAX);
     nodes = soft_handles_new(sizeof(struct graph_node), NODES_MAX);
     if (!graphs || !nodes)
-        abort(); /* address space for two tables: nothing could work without */
+        abort(); /* no address space for two tables: nothing could work */
 }
 
 void soft_graph_prepare(void) {

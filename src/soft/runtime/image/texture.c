@@ -170,7 +170,7 @@ static hipError_t fill_pitched(uint32_t d[DWORDS], const hipResourceDesc *r, boo
     return fill_image(d, &s, normalised);
 }
 
-/* The channels of an element; NULL if the resource is none that there is. */
+/* The channels of an element; NULL if the resource is of an unknown kind. */
 static const hipChannelFormatDesc *channels_of(const hipResourceDesc *r) {
     const struct soft_array *a =
         r->resType == hipResourceTypeArray ? soft_array_of(r->res.array.array) : NULL;

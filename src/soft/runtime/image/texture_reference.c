@@ -2,7 +2,7 @@
  *
  * A reference is a variable of the program with a twin on the device, which kernels read the
  * texture object from. Binding makes an object of what the reference says and writes the twin. The
- * driver's hipTexRef... functions fill in the reference piece by piece and bind at the last. */
+ * driver's hipTexRef... functions fill in the reference piece by piece; the last one binds it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* machine_check.c - what checks find in a kernel while it runs.
  *
- * Races are looked for if the launch has an isa_race. Barriers are always looked at, because that
- * costs nothing until one is reached by a wave some of whose threads are off: then the wave is
- * watched until one of those threads goes on, which proves that it passed the barrier by, or until
- * the wave ends, which means that they had ended before. */
+ * Races are looked for if the launch has an isa_race. Barriers are always checked, because that
+ * costs nothing until a wave reaches one while some of its threads are off. Then the wave is
+ * watched until one of those threads continues, which proves that it skipped the barrier, or until
+ * the wave ends, which means that those threads had ended before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static void suspect(struct machine_launch *l, const struct isa_race_found *f) {
     spin_unlock(&l->lock);
 }
 
-/* Whether this is the first word about the instruction. */
+/* Whether nothing has been reported about the instruction yet. */
 static bool may_tell(struct machine_launch *l, uint64_t pc) {
     bool first = false;
     if (l->again)
@@ -141,7 +141,7 @@ static uint64_t threads_of(const struct machine_launch *l, uint32_t wave) {
     return count == ISA_LANES ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;
 }
 
-/* A thread that was off at the barrier goes on: it has passed it by. */
+/* A thread that was off at the barrier continues: it has skipped the barrier. */
 static void woken(void *context, struct isa_wave *wave) {
     struct machine_worker *w = context;
     const struct barrier *b = &w->checks->at[wave->index];

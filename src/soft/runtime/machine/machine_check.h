@@ -37,7 +37,7 @@ void machine_check_scratch(struct machine_worker *w, const struct isa_access *a,
  * GRETA_SOFT_CAUGHT_RACE_HARMLESS. */
 void machine_check_tell_races(const struct machine_launch *l, int kind);
 
-/* A wave has come to a barrier; all that have not ended have, and go on. */
+/* A wave has reached a barrier; all that have not ended have reached it, and continue. */
 void machine_check_wait(struct machine_worker *w, struct isa_wave *wave);
 void machine_check_open(struct machine_worker *w);
 

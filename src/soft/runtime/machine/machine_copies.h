@@ -8,8 +8,8 @@
 
 struct machine_copies;
 
-/* race: of the launch. All blocks that it wrote are copied at once. NULL if that is not possible:
- * they are too large, or there is no memory. */
+/* race: of the launch. All blocks that it wrote are copied at once. NULL if they are too large,
+ * or without memory. */
 struct machine_copies *machine_copies_open(const struct isa_race *race);
 void machine_copies_close(struct machine_copies **c);
 

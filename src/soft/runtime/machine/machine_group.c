@@ -46,8 +46,8 @@ static uint32_t find_heap_site(const struct machine_launch *l, const struct isa_
                                                         .device = l->device });
 }
 
-/* The only message of compute kernels that asks for something: an interrupt, by which a wave says
- * that it waits for the host. Others stand for functions that were replaced. */
+/* The only message of compute kernels that asks for something is an interrupt, by which a wave says
+ * that it waits for the host. Other messages stand for functions that were replaced. */
 static enum isa_result take_message(void *context, struct isa_wave *w, uint32_t message,
                                     uint32_t m0) {
     enum { MESSAGE_MASK = 15, MESSAGE_INTERRUPT = 1 };
@@ -109,8 +109,8 @@ static void set_scalars(const struct machine_launch *l, struct isa_wave *w, uint
     set_pair(w, ISA_FLAT_SCRATCH, w->scratch_base);
 }
 
-/* Work-item ids, ten bits each, in v0: row by row of the block, so that the inner loop is one that
- * compilers make vectors of. Of short kernels this is a good part of the work. */
+/* Work-item ids, ten bits each, in v0: row by row of the block, so that compilers can vectorise the
+ * inner loop. For short kernels this is a good part of the work. */
 static void set_ids(const struct machine_launch *l, struct isa_wave *w) {
     uint32_t threads = l->block[0] * l->block[1] * l->block[2];
     uint32_t first = w->index * ISA_LANES, left = threads - first;

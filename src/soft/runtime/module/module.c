@@ -46,7 +46,7 @@ pthread_mutex_t *soft_module_lock(void) {
 static void make_pool(void) {
     modules = soft_handles_new(sizeof(struct soft_module), MODULES_MAX);
     if (!modules)
-        abort(); /* address space for a table: nothing could work without */
+        abort(); /* no address space for a table: nothing could work */
 }
 
 static struct soft_handles *soft_modules(void) {
@@ -338,7 +338,7 @@ void soft_module_set_pointer(struct soft_module *module, const char *name, uint6
     pthread_mutex_unlock(&lock);
 }
 
-/* What headers of HIP do was asked for by the function that they are inlined into. */
+/* Code from HIP's headers is attributed to the function that it is inlined into. */
 static bool is_of_a_header(const struct codeobj_place *p) {
     return p->inlined &&
            (!p->file || !strncmp(p->file, "/usr/", 5) || strstr(p->file, "include/hip/"));

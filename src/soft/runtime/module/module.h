@@ -62,7 +62,7 @@ hipError_t soft_module_variable(struct soft_module *module, const char *name, ui
 /* Stores a pointer in a variable of 8 bytes, if the module has it: a managed variable's address. */
 void soft_module_set_pointer(struct soft_module *module, const char *name, uint64_t pointer);
 
-/* Makes what is otherwise made on first use. */
+/* Creates the pool of modules, which is otherwise created on first use. */
 void soft_module_prepare(void);
 
 /* The locks of module.c and symbol.c. For forks. */
