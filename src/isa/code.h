@@ -1,7 +1,7 @@
 /* code.h - decoded code by pages; for dispatch.c and branches, not for users of the library.
  *
- * There is one slot per dword of a page, because a branch may lead to any of them. After the last
- * slot of a page stand two that only lead on to the next page, so that running on needs no check.
+ * There is one slot per dword of a page, because a branch may lead to any of them. The last slot of
+ * a page is followed by two that only lead to the next page, so running on needs no check.
  * A page is decoded when a wave first reaches it, and never changes after that. */
 #ifndef ISA_CODE_H
 #define ISA_CODE_H
@@ -15,7 +15,7 @@ struct isa_page {
     struct isa_insn insn[ISA_PAGE_SLOTS + 2];
 };
 
-/* What decoded instructions are given to be executed with: pages know nothing of the groups. */
+/* How decoded instructions get their functions: pages know nothing about groups (exec.h). */
 struct isa_code_binding {
     void (*bind)(struct isa_insn *i); /* isa_bind() */
     isa_exec_fn next_page;            /* of the slots that lead on */

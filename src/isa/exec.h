@@ -89,9 +89,9 @@ enum isa_result isa_reach(const struct isa_access *a, const uint64_t address[ISA
  * after the other, and row() allows them all; NULL otherwise: ask isa_reach(). */
 void *isa_reach_row(const struct isa_access *a, const uint64_t address[ISA_LANES]);
 
-/* The host address of the lowest lane's element, and how far after it those of a->lanes are (of
- * other lanes nothing of use), if they lie close together and span() allows them all; NULL
- * otherwise: ask isa_reach(). There is one lane at least. */
+/* The host address of the lowest lane's element, and how far after it those of a->lanes are (the
+ * offsets of other lanes are meaningless), if they lie close together and span() allows them all;
+ * NULL otherwise: ask isa_reach(). There is one lane at least. */
 void *isa_reach_near(const struct isa_access *a, const uint64_t address[ISA_LANES],
                      uint32_t offset[ISA_LANES]);
 
@@ -110,7 +110,7 @@ void isa_reach_store_row(uint8_t *base, const uint32_t *s, unsigned dwords);
 void isa_reach_load_small(uint32_t *d, const uint8_t *base, unsigned bytes, bool sign);
 void isa_reach_store_small(uint8_t *base, const uint32_t *s, unsigned bytes);
 
-/* offset[l] = s[l] + add. What reads whole rows next waits if they were not written as such. */
+/* offset[l] = s[l] + add, in whole rows: a later read of a whole row would otherwise stall. */
 void isa_reach_offsets(uint32_t offset[ISA_LANES], const uint32_t *s, uint32_t add);
 
 /* d[l] = s[from[l]] for lanes that are on, 0 if that one is not. from[l] is taken modulo 64. */

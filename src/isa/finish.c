@@ -166,7 +166,7 @@ static void limit_halves(struct isa_valu *v) {
         }
 }
 
-/* fp8 and bf8 have no infinities: 0x80 is what a number that overflows has become. */
+/* fp8 and bf8 have no infinities: a number that overflows has become 0x80. */
 static void limit_bytes(struct isa_valu *v) {
     bool two = v->i->op == ISA_OP_v_cvt_pk_fp8_f32 || v->i->op == ISA_OP_v_cvt_pk_bf8_f32;
     for (int l = 0; l < ISA_LANES; l++)

@@ -1,4 +1,4 @@
-/* frame.h - which memory instructions of a kernel are for one variable of its stack only.
+/* frame.h - which memory instructions of a kernel access a single variable of its stack.
  *
  * The place of a variable in a lane's scratch is a constant in the kernel's code. So an address
  * that is the sum of certain constants and of numbers that are no addresses (products, shifted

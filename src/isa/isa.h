@@ -3,8 +3,8 @@
  * Nothing here knows HIP, streams, allocations or threads. The caller owns everything: it opens the
  * code, makes a workgroup and its waves, sets the registers as the kernel descriptor asks, and
  * calls isa_run() for one wave after the other until each has ended. Memory is the caller's: it is
- * asked for the host address of every access, wave by wave, and answers only after it has checked
- * it.
+ * asked for the host address of every access, wave by wave, and must check the access before it
+ * answers.
  *
  * An isa_code may be used by many threads at once. A wave, its group and the callbacks belong to
  * one thread at a time. */

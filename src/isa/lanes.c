@@ -3,8 +3,8 @@
 
 #define EXEC_FN(name) static enum isa_result name(struct isa_wave *w, const struct isa_insn *i)
 
-/* Not supported with VGPR indexing, which would select other registers; compilers never combine the
- * two. */
+/* Not supported together with VGPR indexing, which would select other registers; compilers never
+ * combine them. */
 static bool is_indexed(const struct isa_wave *w) {
     return (w->mode & ISA_MODE_GPR_IDX) != 0;
 }

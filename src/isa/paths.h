@@ -35,7 +35,7 @@ static inline int isa_paths_register(unsigned code) {
 }
 
 /* What an instruction does to EXEC. A vector register written while some lanes are off has its new
- * value only as long as no other lanes come back. */
+ * value in all active lanes only until other lanes are turned on. */
 enum isa_paths_exec { ISA_PATHS_SAME, ISA_PATHS_NARROWS, ISA_PATHS_WIDENS };
 enum isa_paths_exec isa_paths_exec_of(const struct isa_insn *i);
 

@@ -1,8 +1,8 @@
 /* plain.c - vector instructions without modifiers, or with signs only, in the default MODE.
  *
- * They fetch their sources, call the row function and merge its result. What a source is decides
- * how it is fetched, and is known when the instruction is bound: the commonest combinations have a
- * function each, in which nothing is left to be decided while it runs. */
+ * They fetch their sources, call the row function and merge its result. How a source is fetched
+ * depends on its kind, which is known when the instruction is bound: the commonest combinations of
+ * kinds have a function each, which decides nothing while it runs. */
 #include "isa/valu.h"
 
 #include <pthread.h>

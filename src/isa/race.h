@@ -5,12 +5,12 @@
  * waves are ordered by what they say to each other through memory:
  *
  *   An atomic that writes releases what its wave had done when it last waited for its stores
- *   (s_waitcnt vmcnt(0), which is what a release fence comes down to), and a store does the same
- *   for whoever reads it with a load that passes by the caches (glc, sc0, sc1: loads of atomics and
- *   of volatile variables). An atomic that returns a value, and such a load, take over what was
- *   released at that address.
+ *   (s_waitcnt vmcnt(0), to which release fences compile), and a store does the same for whoever
+ *   reads it with a load that bypasses the caches (glc, sc0, sc1: loads of atomics and of volatile
+ *   variables). An atomic that returns a value, and such a load, acquire what was released at that
+ *   address.
  *
- * Between groups, what one wave takes over counts for its whole group, and what it releases for
+ * Between groups, what one wave acquires counts for its whole group, and what it releases covers
  * all of it. So some races are missed; none is invented. Atomics, and loads past the caches, race
  * with nothing, because compilers turn atomic stores into plain ones, and begin loops of
  * compare-and-swap with plain loads. Two stores of the same value, such as to a flag that any

@@ -1,14 +1,13 @@
 /* rows_body.h - the row functions of one instruction set. Included by rows_base.c, rows_avx2.c and
  * rows_avx512.c, each compiled for another one, after ROWS (the name of the table) was defined and
- * rows_any.h or rows_x86.h included; the loops are the same, and the compiler makes vectors of
- * them. */
+ * rows_any.h or rows_x86.h included; the loops are the same, and the compiler vectorises them. */
 #include "isa/rows.h"
 #include "isa/rows_math.h"
 #include "isa/rows_matrix.h"
 
 /* Lanes do not depend on each other, although rows may be the same. */
 #if defined(__clang__)
-/* Sanitizers keep loops from becoming vectors, which is no fault of the loops. */
+/* Sanitizers prevent vectorisation, which is not the fault of the loops. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define LANES_OF(n) _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < (n); l++)
 #else
@@ -158,8 +157,8 @@ static inline void put64(uint32_t *d, int l, uint64_t value) {
     }
 #define HALVES2(op, mask, ...) HALVES_FN(op, mask, , __VA_ARGS__)
 #define HALVES3(op, mask, ...) HALVES_FN(op, mask, halves c = get_halves(pc, at);, __VA_ARGS__)
-/* Divisions are rarely of numbers that have to be scaled: if none of the lanes has such, the rest
- * is easy, and there are no quotients to compute. */
+/* Numbers that have to be scaled before a division are rare: if no lane has one, no quotients have
+ * to be computed here. */
 #define SCALE(op, t, rare, most, all)                                                              \
     ROW_FN(row_##op) {                                                                             \
         uint32_t any = 0, flag = 0;                                                                \
@@ -216,7 +215,7 @@ static void addresses(uint64_t *d, const uint32_t *low, const uint32_t *high, ui
         LANES d[l] = low[l] + add;
 }
 
-/* Masks become rows first: shifts by the number of a lane make no vectors. */
+/* Masks become rows first: shifts by the lane number would not be vectorised. */
 static void bounds(const uint64_t *address, uint64_t lanes, uint64_t *low, uint64_t *high) {
     _Alignas(64) uint32_t on[ISA_LANES];
     uint64_t first = address[__builtin_ctzll(lanes)], least = first, most = first;

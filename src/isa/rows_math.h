@@ -11,8 +11,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* Choices without a branch: compilers make branches of `?:` that keep loops from becoming vectors.
- */
+/* Choices without a branch: compilers turn `?:` into branches, which prevents vectorisation. */
 static inline uint32_t pick32(int condition, uint32_t yes, uint32_t no) {
     uint32_t mask = -(uint32_t)(condition != 0);
     return (yes & mask) | (no & ~mask);
@@ -53,7 +52,7 @@ static inline uint32_t count_ones(uint32_t a) {
     return ((a + (a >> 4)) & 0x0f0f0f0f) * 0x01010101 >> 24;
 }
 
-/* The number of the highest bit that is set; of 0 nothing of use. */
+/* The number of the highest bit that is set; meaningless for 0. */
 static inline uint32_t highest_bit(uint32_t a) {
     return (uint32_t)(isa_bits64((double)a) >> 52) - 1023;
 }

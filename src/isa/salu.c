@@ -263,7 +263,7 @@ static uint64_t every_bit_twice(uint32_t a) {
     return d;
 }
 
-/* Zeros above the highest one; -1 if there is none. */
+/* The number of zeros above the highest 1; -1 if all bits are 0. */
 static int32_t leading32(uint32_t a) {
     return a ? __builtin_clz(a) : -1;
 }

@@ -86,7 +86,7 @@ static bool is_halved(const struct isa_insn *i) {
            (type == ISA_TYPE_V2F32 || type == ISA_TYPE_V2B32);
 }
 
-/* Lanes in which the dword is undefined that source s gives to a half of the result. */
+/* Lanes in which the dword that source s contributes to a half of the result is undefined. */
 static uint64_t half_source(struct isa_taint *t, const struct isa_insn *i, unsigned s,
                             unsigned half) {
     bool by_high = half && isa_info[i->op].type[1] == ISA_TYPE_V2F32;
@@ -110,8 +110,8 @@ static void halves_before(struct isa_taint *t, const struct isa_insn *i) {
     }
 }
 
-/* Of 64 bits, the first dword of the result is made without the second dwords of the sources.
- * Compilers know: they leave the second dword of an addend undefined if they need 32 bits only. */
+/* The first dword of a 64-bit result does not depend on the second dwords of the sources. Compilers
+ * leave the second dword of an addend undefined if they need 32 bits only. */
 static bool carries_up(const struct isa_insn *i) {
     switch (i->op) {
     case ISA_OP_v_mad_u64_u32:
@@ -124,7 +124,7 @@ static bool carries_up(const struct isa_insn *i) {
     }
 }
 
-/* The second dword of the result is made of everything. */
+/* The second dword of the result depends on all dwords. */
 static void low_before(struct isa_taint *t, const struct isa_insn *i) {
     unsigned sources = (unsigned)isa_valu_sources(i->op);
     for (unsigned s = 0; s < sources && s < 3; s++) {
@@ -141,7 +141,7 @@ static bool assembles(const struct isa_insn *i) {
 
 enum { FROM_FIRST = 1, FROM_SECOND = 2 };
 
-/* Of which of its two sources the dword has a part; v_perm_b32 also makes bytes of neither. */
+/* The sources that contribute a part to the dword; v_perm_b32 also makes bytes of neither. */
 static unsigned parts_taken(const struct isa_insn *i, uint32_t selector) {
     unsigned parts = 0;
     if (i->op == ISA_OP_v_bfi_b32)
@@ -156,8 +156,8 @@ static unsigned parts_taken(const struct isa_insn *i, uint32_t selector) {
     return parts;
 }
 
-/* Compilers insert halves into a vector one by one, beginning with an undefined one. As a dword
- * with some defined bytes is defined, one is not that has a part of a defined source. */
+/* Compilers insert halves into a vector one by one, beginning with an undefined one. A dword with
+ * some defined bytes counts as defined, and so does one with a part of a defined source. */
 static uint64_t assemble(struct isa_taint *t, struct isa_wave *w, const struct isa_insn *i) {
     bool selected = i->op != ISA_OP_v_pack_b32_f16;
     unsigned selector = i->op == ISA_OP_v_bfi_b32 ? 0 : 2, first = selector ? 0 : 1;

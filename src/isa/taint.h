@@ -3,9 +3,9 @@
  * A vector register has one bit per lane: its value there is undefined. A scalar register has one
  * bit per bit, because masks of lanes are kept in them. What is computed from an undefined value is
  * undefined, with these exceptions, each of which may miss a use but never reports one wrongly: a
- * dword of which some bytes are defined counts as defined, also one that v_perm_b32 and the like
- * put together; results of matrix instructions, and of lanes that read other lanes by DPP or
- * swizzles, are defined.
+ * dword of which some bytes are defined counts as defined, even if v_perm_b32 or the like put it
+ * together; results of matrix instructions, and of lanes that read other lanes by DPP or swizzles,
+ * count as defined.
  *
  * Undefined values may be copied and stored to LDS and scratch. They are reported when they become
  * an address, decide a branch (or which lanes go on), or are stored to global memory; then they

@@ -1,7 +1,7 @@
 /* through.c - pointer arguments along the paths of a kernel (paths.h); see through.h.
  *
- * A vector register written while some lanes are off is the new value's only as long as no other
- * lanes come back: when EXEC grows, pointers in such registers belong to no argument. */
+ * A vector register written while some lanes are off holds the new value in the other lanes only.
+ * When EXEC grows again, a pointer in such a register no longer belongs to any argument. */
 #include "isa/through.h"
 
 #include "isa/paths.h"

@@ -9,7 +9,7 @@ struct isa_watch {
     void *context;
     /* Lanes that were off when the wave waited at a barrier. */
     uint64_t idle;
-    /* One of them takes part again: it has passed the barrier by. */
+    /* One of them is on again: it has skipped the barrier. */
     void (*woken)(void *context, struct isa_wave *w);
     /* The wave has waited for its memory instructions. May be NULL. */
     void (*waited)(void *context, struct isa_wave *w);

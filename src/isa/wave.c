@@ -3,7 +3,7 @@
 #include "isa/exec.h"
 
 enum isa_result isa_exec_next_page(struct isa_wave *w, const struct isa_insn *i) {
-    w->executed--; /* this was no instruction */
+    w->executed--; /* the slot was not an instruction */
     return isa_wave_jump(w, w->page->address + 4 * (uint64_t)(i - w->page->insn));
 }
 
