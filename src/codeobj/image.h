@@ -1,7 +1,7 @@
 /* image.h - a code object as it lies in memory when it is loaded.
  *
  * Machine code reaches variables, constants and other functions relative to the program counter, so
- * that a code object is loaded as one range, laid out as its segments say, and not piece by piece.
+ * a code object is loaded as one range, laid out as its segments say, and not piece by piece.
  * Only absolute addresses in data need relocations.
  *
  * Thread-safe: no state. */

@@ -16,7 +16,7 @@ size_t codeobj_peek_memory(void *to, const void *from, size_t bytes) {
         struct iovec remote = { (char *)(uintptr_t)from + done, bytes - done };
         ssize_t n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
         if (n < 0 && (errno == ENOSYS || errno == EPERM)) {
-            memcpy(to, from, bytes); /* not permitted here: trust the program's size */
+            memcpy(to, from, bytes); /* the call is not permitted here: trust the program's size */
             return bytes;
         }
         if (n <= 0)
