@@ -25,7 +25,7 @@ struct kern_view {
     const char *name;
 };
 
-/* Rows of a matmul that one block does. */
+/* Rows of a matmul per block of work. */
 enum { KERN_PANEL = 32 };
 #define KERN_PANELS(n) (((uint64_t)(n) + KERN_PANEL - 1) / KERN_PANEL)
 
@@ -39,7 +39,7 @@ enum { KERN_SPLIT = 1, KERN_SPLIT_BYTES = 256 * 3 * 2 };
 enum { KERN_BLOCK = 32 };
 #define KERN_BLOCKS(positions) (((uint64_t)(positions) + KERN_BLOCK - 1) / KERN_BLOCK)
 
-/* Tokens of an attention that one block of work does. */
+/* Tokens of an attention per block of work. */
 enum { KERN_TOKENS = 32 };
 #define KERN_TOKEN_BLOCKS(n) (((uint64_t)(n) + KERN_TOKENS - 1) / KERN_TOKENS)
 /* Positions of a range of its context. */
@@ -59,7 +59,7 @@ enum { KERN_FEW = 4, KERN_FEW_ROWS = 8, KERN_TILE_ROWS = 128, KERN_TILE_TOKENS =
     ((tokens) <= KERN_FEW ? ((uint64_t)(n) + KERN_FEW_ROWS - 1) / KERN_FEW_ROWS                    \
                           : ((uint64_t)(n) + KERN_TILE_ROWS - 1) / KERN_TILE_ROWS *                \
                                 (((uint64_t)(tokens) + KERN_TILE_TOKENS - 1) / KERN_TILE_TOKENS))
-/* Elements of a swiglu that one block does; that one workgroup of a GPU does. */
+/* Elements of a swiglu per block of work, and per workgroup of a GPU. */
 enum { KERN_STRIP = 4096 };
 #define KERN_STRIPS(tokens, hidden) (((uint64_t)(tokens) * (hidden) + KERN_STRIP - 1) / KERN_STRIP)
 enum { KERN_PIECE = 1024 };
@@ -68,7 +68,7 @@ enum { KERN_PIECE = 1024 };
 /* Logits that one block of work chooses tokens from, and how many it keeps of them at most. */
 enum { KERN_CHOICES = 4096, KERN_KEPT = 128 };
 #define KERN_LISTS(vocab) (((uint64_t)(vocab) + KERN_CHOICES - 1) / KERN_CHOICES)
-/* Numbers of a shortlist: tokens, their logits, and how many logits there are no numbers. */
+/* Numbers of a shortlist: tokens, their logits, and how many logits are NaN or +Inf. */
 enum { KERN_LISTED = 2 * KERN_KEPT + 1 };
 /* How a token is drawn: the numbers of a row of settings (kernels/cpu/choose.h). */
 enum { KERN_SETTINGS = 8 };
@@ -111,8 +111,8 @@ NODISCARD enum rc kern_open(kern_device **out, const struct hip_runtime *runtime
                             const struct hip_api *table, enum kern_exec exec, struct err *e);
 void kern_close(kern_device **d); /* sets *d to NULL; *d may be NULL */
 
-/* From now on launches are neither checked before nor looked at afterwards, as in programs that do
- * not: for fault injection. */
+/* From now on launches are neither checked before they are queued nor examined afterwards, as in
+ * programs without greta: for fault injection. */
 void kern_trust(kern_device *d);
 
 /* Whether the kernels are GPU code, which multiplies weights as they are in the file. */

@@ -239,7 +239,7 @@ static void test_attention_merge(struct selftest *s) {
     for (uint64_t i = 0; parts && i < (uint64_t)TOKENS * HEADS * RANGES; i++) {
         float *total = parts + i * KERN_PART(HEAD) + KERN_PART_SUMS(HEAD) + 1;
         *total = 1 + fabsf(*total);
-        total[1] = 0; /* nobody reads it */
+        total[1] = 0; /* not read */
     }
     compare(s, KERN_attention_merge, &a, SUMS);
 }

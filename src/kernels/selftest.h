@@ -9,7 +9,7 @@ struct selftest_line {
     const char *kernel;
     unsigned cases;
     double distance; /* the largest of the cases, in units of what is allowed: 1 is the limit */
-    const char *why; /* it could not be compared; NULL: it was */
+    const char *why; /* why it could not be compared; NULL: it was */
 };
 
 /* Reports a line per kernel. RC_DEVICE if one is too far from the CPU or fails. */

@@ -123,8 +123,8 @@ static enum rc run_on_device(struct twins *t, struct err *e) {
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Infinity, what is not a number, and the largest number, which attention has where it saw nothing:
- * they would hide all others in a mean, and must be the same. */
+/* False for infinity, NaN, and the largest number, which attention gives where it saw nothing: they
+ * would hide all others in a mean, and must be equal on both sides. */
 static bool is_ordinary(float x) {
     return fabsf(x) < FLT_MAX;
 }

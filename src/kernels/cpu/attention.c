@@ -8,14 +8,14 @@
  *   scores                = exp(scores - the highest so far of each row)
  *   sums[rows, head_size] = sums, shrunk if the highest rose, + scores . values[tile, head_size]
  *
- * No row of scores is ever whole. Scores of positions that a token may not see are struck out, and
- * their values are not even weighed: a NaN further on in the batch is none of its business.
+ * A whole row of scores never exists at once. Scores of positions that a token may not see are
+ * masked, and their values are left out of the sums, so a NaN later in the batch does no harm.
  *
- * What comes out for a token is the same, bit for bit, whatever else is in the batch, unless fresh
- * keys and values are asked for, which are not rounded as those of the cache are: tiles and ranges
- * begin at multiples of their size, blocks of the cache give what one piece would, ranges are
- * joined from the first to the last, here or by attention_merge, and no token's rows are computed
- * together with another's. */
+ * A token's result is the same, bit for bit, whatever else is in the batch, unless fresh keys and
+ * values are asked for, which are not rounded as those of the cache are. To that end, tiles and
+ * ranges begin at multiples of their size, blocks of the cache give the same sums as one piece,
+ * ranges are joined from the first to the last, here or by attention_merge, and no token's rows are
+ * computed together with another's. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static size_t pad(size_t n) {
     return (n + OPS_LANES - 1) / OPS_LANES * OPS_LANES;
 }
 
-/* So many lanes do for a chunk of n rows: what ops.h calls rows. */
+/* The number of lanes for a chunk of n rows: what ops.h calls rows. */
 static size_t lanes_for(size_t n) {
     size_t lanes = 1;
     while (lanes < n)
@@ -203,7 +203,7 @@ static void add_values(const struct job *j, size_t c, struct ops_matrix sums, co
     }
 }
 
-/* Sends for rows of the cache that are wanted soon. */
+/* Prefetches rows of the cache that are needed soon. */
 static void send_for(const struct job *j, const struct kern_view *cache, uint64_t pos,
                      uint64_t count) {
     size_t bytes = tensor_type_row_bytes((enum tensor_type)cache->type, j->a->head_size);
@@ -260,9 +260,9 @@ static void place_values(struct job *j, uint64_t tile, uint64_t count) {
         j->values[at / j->piece] = find_rows(j, &j->a->values, tile + at);
 }
 
-/* The values of this tile come in while scores are computed, and the keys of the next while values
- * are added up: a processor has room for some 190 loads that are under way, and all of these at
- * once would be 256 of heads of 64. */
+/* The values of this tile are prefetched while scores are computed, and the keys of the next while
+ * values are added up: a processor has room for some 190 loads in flight, and both at once would be
+ * 256 loads for heads of 64. */
 static void attend_tile(struct job *j, uint64_t tile, uint64_t count) {
     load_rows(j, &j->a->keys, &j->a->k, tile, count, j->keys);
     send_for(j, &j->a->values, tile, count);
@@ -280,7 +280,7 @@ static void attend_range(struct job *j, uint64_t range) {
     memset(j->sums, 0, chunks * j->lanes * j->width * sizeof *j->sums);
     memset(j->total, 0, chunks * j->span * sizeof *j->total);
     for (size_t i = 0; i < chunks * j->span; i++)
-        j->highest[i] = -FLT_MAX; /* below it is only what nobody sees */
+        j->highest[i] = -FLT_MAX; /* as long as no position has been seen */
     for (uint64_t tile = most(range * KERN_RANGE, first); tile < end; tile += TILE)
         attend_tile(j, tile, least(TILE, end - tile));
 }

@@ -51,7 +51,7 @@ static bool comes_before(const struct candidate *a, const struct candidate *b) {
     return a->logit > b->logit || (a->logit == b->logit && a->id < b->id);
 }
 
-enum { FEW = 16 }; /* logits that are looked at together: a number that becomes vectors */
+enum { FEW = 16 }; /* logits that are compared together, by vector instructions */
 
 uint32_t choose_count_bad(const float *logits, size_t n) {
     const float infinity = (float)INFINITY;
@@ -89,7 +89,7 @@ static void sift_down(struct candidate *heap, size_t n, size_t at) {
     }
 }
 
-/* Whether one of FEW logits is above a bound: what nearly all of a row are not. */
+/* Whether one of FEW logits is above a bound; nearly all of a row are below it. */
 static bool any_above(const float *logits, float bound) {
     uint32_t above = 0;
     for (size_t i = 0; i < FEW; i++)

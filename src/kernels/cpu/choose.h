@@ -2,8 +2,8 @@
  * the bit.
  *
  * The order of candidates is by logit, of equals the lower id first. Their weights are e^x as
- * choose_exp() has it, summed in that order: no library's exp is asked, so that a seed gives the
- * same tokens on every machine and on a GPU. Pure functions; thread-safe. */
+ * choose_exp() has it, summed in that order. No library's exp is used, so a seed gives the same
+ * tokens on every machine and on a GPU. Pure functions; thread-safe. */
 #ifndef KERNELS_CPU_CHOOSE_H
 #define KERNELS_CPU_CHOOSE_H
 
@@ -24,7 +24,7 @@ struct choose_rule {
     double draw;   /* 0 to 1, without 1 */
 };
 
-/* A rule as KERN_SETTINGS numbers for the kernels, and back. */
+/* A rule to KERN_SETTINGS numbers for the kernels, and back. */
 void choose_write(const struct choose_rule *r, int32_t *settings);
 struct choose_rule choose_read(const int32_t *settings);
 

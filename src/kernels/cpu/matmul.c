@@ -30,7 +30,7 @@ struct weight {
 static struct weight weight_of(const struct kern_view *v, uint32_t n, uint32_t k, uint32_t packed) {
     enum tensor_type type = (enum tensor_type)v->type;
     const struct tensor_type_info *t = tensor_type_find(type);
-    k -= k % t->block_elements; /* not whole blocks: let through with a wrong k */
+    k -= k % t->block_elements; /* GCORE_ENFORCE=0 lets a wrong k through */
     size_t row = (size_t)(k / t->block_elements) * t->block_bytes;
     return (struct weight){ type, v->ptr, n, k, row, packed && pack_is_possible(type) };
 }
@@ -142,8 +142,8 @@ static void put(const struct product *p, uint64_t token, uint64_t row, size_t co
         out[i] += p->bias[row + i];
 }
 
-/* out[t * 16 + r] = row `row` + r . x of token t, of sixteen rows of floats; past the last full
- * sixteen, of those there are, each as sixteen times the same row, because dot_floats() takes no
+/* out[t * 16 + r] = row `row` + r . x of token t, for sixteen rows of floats. Of rows after the
+ * last full sixteen, each is passed as sixteen copies of itself, because dot_floats() takes no
  * fewer. */
 static void float_group(const struct weight *w, uint64_t row, const struct input *in, float *out) {
     const struct mm_stream by = in->way.stream;
@@ -258,11 +258,11 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
 }
 
 /* Several tokens go through the weights as the way says (way.def). With turns, a slab of so many
- * tokens stays in the first cache while all panels of the pass are multiplied with it, and all
- * activations come from the second cache or from behind it once for so many panels. Without, a
- * single unpacked panel stays in the first cache where several do not, weights come as two streams
- * that are easily fetched in time, and slabs of all tokens, 448 bytes each with what they are
- * prepared to, have to stay in the second cache. */
+ * tokens stays in the L1 cache while all panels of the pass are multiplied with it, and all
+ * activations come from the L2 cache or from beyond it once per pass. Without turns, one unpacked
+ * panel stays in the L1 cache, where several would not fit, weights are two streams that are easily
+ * fetched in time, and the slabs of all tokens, 448 bytes each with their prepared factors, have to
+ * stay in the L2 cache. */
 
 /* Of a group of rows. */
 static size_t slab_bytes(const struct weight *w) {
@@ -379,7 +379,7 @@ static void panels_of_levels(const struct product *p, const struct input *in, st
     }
 }
 
-/* A few tokens of floats, as one token: so few are read from memory no faster than multiplied. */
+/* A few tokens of floats, done like one: reading the weights takes as long as multiplying. */
 static void panels_of_few_floats(const struct product *p, const struct input *in, uint64_t from,
                                  uint64_t to) {
     for (uint64_t row = from; row < to; row += PACK_ROWS) {

@@ -25,7 +25,7 @@ enum {
     MM_RUNS = MM_SLAB / 16,   /* of a slab */
     MM_QUADS = MM_SLAB / 4,   /* of elements in a slab, see struct mm_tile */
     MM_GROUPS = 2,            /* packed groups that are multiplied at once */
-    MM_PANEL = 2 * PACK_ROWS, /* rows of those */
+    MM_PANEL = 2 * PACK_ROWS, /* rows of these groups */
     MM_FEW = 8,               /* tokens, at most, that floats are multiplied with as they are */
     MM_SHARED = 12,           /* tokens, at most, that share levels as they are read */
     MM_PARTS = 3,             /* of a float, see struct mm_line */
@@ -108,7 +108,7 @@ struct mm_set {
     /* n floats, a multiple of 32, to a row; run elements share a scale: 16, or 32 for weights of
      * types that have 256 elements per block. */
     void (*quantize)(const float *x, size_t n, unsigned run, const struct mm_row *to);
-    /* Of `slabs` slabs of activations that follow each other and were quantised with this run, for
+    /* Prepares `slabs` consecutive slabs of activations that were quantised with this run for
      * weights of a type. The last slab may be shorter; all of its runs are read. */
     void (*prepare)(enum tensor_type type, const struct mm_row *x, size_t slabs, unsigned run,
                     struct mm_ready *to);

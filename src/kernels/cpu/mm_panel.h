@@ -23,7 +23,7 @@
 
 #define NOINLINE __attribute__((noinline))
 
-/* Sums go on from `sums`; NULL: nothing is summed up yet. */
+/* Sums continue from `sums`; NULL: they begin. */
 INLINE void begin(struct sink *k, const float *sums) {
     EACH_GROUP(j) {
         k->of[j].sum = sums ? vf_load(sums + j * PACK_ROWS) : vf_set(0);
@@ -313,7 +313,7 @@ INLINE void multiply_some(const struct mm_tile *tile, int groups, const int8_t *
     }
 }
 
-/* Fetches what `at_once` tokens from t on are to fetch of it. */
+/* Prefetches the share of `at_once` tokens from t on. */
 INLINE void fetch_share(const struct mm_flow *flow, int groups, size_t t, size_t at_once,
                         size_t tokens) {
     const size_t from = flow->fetch_bytes * t / tokens,
@@ -322,7 +322,7 @@ INLINE void fetch_share(const struct mm_flow *flow, int groups, size_t t, size_t
         UNROLL for (int g = 0; g < groups; g++) __builtin_prefetch(flow->fetch[g] + i, 0, 2);
 }
 
-/* Tokens from t on, `at_once` by `at_once`; where that ends. */
+/* Multiplies tokens from t on, `at_once` at a time; returns where that ends. */
 INLINE size_t multiply_by(int at_once, const struct mm_tile *tile, const int8_t *x,
                           const struct mm_ready *ready, size_t t, size_t tokens, int bits, int run,
                           bool mins, const struct mm_flow *flow, float *sums) {

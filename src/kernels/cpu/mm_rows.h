@@ -1,9 +1,9 @@
 /* mm_rows.h - the functions of mm.h that read 16 rows as they are in the file, written once over
  * the vectors of a vec_*.h and the walks of mm_walk.h; part of mm_panel.h.
  *
- * A slab of 16 rows is turned into the order of pack.def in a room that stays in the nearest
- * cache, and walked there like a packed one, so that the sums have the same bits. The sections of a
- * block say what is to be turned; pack.c does the same row by row and is what this is tested with.
+ * A slab of 16 rows is brought into the order of pack.def in a buffer that stays in the L1 cache,
+ * and walked over there like a packed one, so that the sums have the same bits. The sections of a
+ * block say what is to be transposed; pack.c does the same row by row, and tests compare the two.
  *
  * Sections other than WORDS are shorter than 16 bytes. Those of a block lie close together: 16
  * bytes of each row, its head, are loaded for all that are in them. */
@@ -163,8 +163,8 @@ static void pack(enum tensor_type type, const void *rows, size_t stride, size_t 
     pack_blocks(type, rows, stride, blocks, (const uint8_t *)rows + PACK_ROWS * stride, to);
 }
 
-/* Packing and multiplying are functions of their own: inlined into one loop, they were more than
- * compilers keep track of (AVX2, Q4_K: 128 KB of code, a quarter of the speed). */
+/* Packing and multiplying are separate functions: of a loop that has both, compilers made poor code
+ * (AVX2, Q4_K: 128 KB of it, at a quarter of the speed). */
 static void dot_rows(enum tensor_type type, const void *rows, size_t stride, size_t n,
                      const int8_t *x, const struct mm_ready *ready, unsigned run,
                      float out[PACK_ROWS]) {

@@ -1,10 +1,10 @@
 /* mm_walk.h - how the blocks of every packed type are walked over, written once over the vectors of
  * a vec_*.h; part of mm_panel.h, which says what for.
  *
- * One group of 16 rows is walked over, or two side by side, which then share what is made of the
- * activations, or one with several tokens, which then share what is made of the weights: what is
- * written once per token here, but does not depend on it, compilers compute once. Parameters that
- * are constants wherever this is inlined leave nothing of the choice behind. */
+ * One group of 16 rows is walked over, or two side by side, which then share the prepared
+ * activations, or one with several tokens, which then share the unpacked weights: compilers hoist
+ * what is written once per token here but does not depend on it. Parameters are constants wherever
+ * this is inlined, so the choice costs nothing at run time. */
 
 /* A step adds two products of a level and 127 at most. */
 INLINE int steps_of(int bits) {

@@ -4,13 +4,13 @@
  * choice. It belongs to a model, a version of greta and a layout: its key is a hash of the names,
  * shapes, types and places of all tensors, of the sizes and times of the model's files, of a sample
  * of every tensor, of pack.def and of greta's version. All instruction sets read the same layout.
- * With another key, a wrong length or a wrong hash anywhere the file is as good as none.
+ * A file with another key, a wrong length or a wrong hash anywhere is treated as absent.
  *
  *   ┌ header, one page ┐┌ matrix ┐┌ matrix ┐ …  ┌ table: name, place, bytes and hash of each ┐
  *     magic, key, hashes  each from a page on
  *
  * A file appears whole or not at all: it is written under another name, brought to the disk and
- * renamed, so that of two writers the last one wins. Nothing here is thread-safe but reading. */
+ * renamed, so that of two writers the last one wins. Only reading is thread-safe. */
 #ifndef KERNELS_CPU_PACKED_FILE_H
 #define KERNELS_CPU_PACKED_FILE_H
 
@@ -47,7 +47,7 @@ NODISCARD enum rc packed_create(packed_writer **out, const char *path, const ggu
 /* Packs a matrix of the model, or rows of one, and appends it. */
 NODISCARD enum rc packed_add(packed_writer *w, const char *name, const struct gguf_tensor *t,
                              struct err *e);
-/* Takes the writer in any case. On failure (a full disk, say) the old file is still there. */
+/* Frees the writer in any case. On failure (a full disk, say) the old file is still there. */
 NODISCARD enum rc packed_commit(packed_writer **w, struct err *e);
 void packed_discard(packed_writer **w); /* sets *w to NULL; *w may be NULL */
 

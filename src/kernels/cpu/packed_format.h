@@ -1,5 +1,5 @@
 /* packed_format.h - the bytes of a file of packed matrices, for its reader and its writer; see
- * packed_file.h. Numbers are as the machine has them: another one finds another magic. */
+ * packed_file.h. Numbers are in the machine's byte order, which the magic shows. */
 #ifndef KERNELS_CPU_PACKED_FORMAT_H
 #define KERNELS_CPU_PACKED_FORMAT_H
 

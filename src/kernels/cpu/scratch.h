@@ -15,7 +15,7 @@ enum scratch_use {
 };
 
 /* At least `bytes` bytes, aligned to 64, with whatever was there before. Never NULL: a kernel has
- * nobody to tell, so that a failure aborts. */
+ * no way to report a failure, so it aborts. */
 void *scratch_need(enum scratch_use use, size_t bytes);
 
 #endif

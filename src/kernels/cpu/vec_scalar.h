@@ -11,7 +11,7 @@
 #include "model/quant/quant_half.h"
 
 #define INLINE  static inline __attribute__((always_inline, unused))
-#define UNROLL  /* the compiler knows better */
+#define UNROLL  /* left to the compiler */
 #define EACH(n) for (int i = 0; i < (n); i++)
 
 enum { VEC_TOKENS = 2, VEC_GROUPS = 1 }; /* how many are multiplied side by side */
