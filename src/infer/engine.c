@@ -88,7 +88,7 @@ static enum rc guard(const engine *g, const gguf *file, const struct engine_opti
     return rc;
 }
 
-/* Text beyond what a model was trained with tends to come out worse; that is the user's choice. */
+/* Text beyond the context that a model was trained with tends to be worse; the user decides. */
 static void note_context(const engine *g, const struct engine_options *o) {
     char text[200];
     if (g->context <= g->config.context || !o->note)
@@ -166,10 +166,9 @@ static enum rc attach_inject(engine *g, struct err *e) {
     return inject_attach(g->inject, &scene, e);
 }
 
-/* A second copy of a large model takes seconds to make, most of them for the pages it goes to. The
- * first token does not wait for that: weights are read from the file until then. Not where
- * injections want to find the weights in place, nor in a recording: it shows what is done on any
- * device. */
+/* A packed copy of a large model takes seconds to make, most of them to get the pages for it. The
+ * first token does not wait for that: until then weights are read from the file. Exceptions are
+ * injections, which need the weights in place, and recordings, which show what any device does. */
 static enum weights_order choose_order(const engine *g, const gguf *file,
                                        const struct engine_options *o) {
     const struct hip_runtime *runtime = gcore_runtime();

@@ -40,7 +40,7 @@ struct engine {
     struct engine_part *plan;
     uint32_t planned;
     struct sequence *held;  /* the last one of engine_generate, with its blocks; NULL: none */
-    struct token_list past; /* what a request with `append` goes on from */
+    struct token_list past; /* what a request with `append` continues */
 };
 
 /* Adds `copies` sequences of a request to the end of the queue: r->number, r->number + 1, …, each

@@ -134,8 +134,8 @@ enum rc forward_begin(forward *f, const struct forward_batch *b, struct err *e) 
     return rc ? rc : upload_batch(f, e);
 }
 
-/* What the device holds of ids and positions after a pass that drew these tokens; NULL: the pass
- * failed, and nobody knows. */
+/* Notes the ids and positions that the device holds after a pass that drew these tokens; NULL: the
+ * pass failed, so they are unknown. */
 static void note_advance(forward *f, const int32_t *tokens) {
     if (!forward_advances(f))
         return;

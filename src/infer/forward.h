@@ -54,7 +54,7 @@ struct forward_shape {
 /* Never overflow: what cannot be counted is UINT64_MAX. */
 uint64_t forward_buffer_bytes(const struct forward_shape *s, enum forward_buffer_id id);
 uint64_t forward_bytes(const struct forward_shape *s); /* of all buffers */
-/* Parts of an attention, of all tokens and one head, for which there is room. */
+/* The most parts of an attention, over all tokens of one head, that the buffers have room for. */
 uint64_t forward_parts_most(const struct forward_shape *s);
 
 /* ---- the pass ------------------------------------------------------------------------------- */

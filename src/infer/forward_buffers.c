@@ -2,8 +2,7 @@
 #include "infer/forward.h"
 
 /* Attention of few tokens to many positions is divided into ranges, so that all cores have
- * something to do: if of all tokens together there are no more parts than these, or than one token
- * can have. */
+ * something to do, unless that makes more parts than this and than one token can have. */
 enum { PARTS_AT_LEAST = 64 };
 
 static const struct forward_buffer buffers[FORWARD_BUFFERS] = {

@@ -42,9 +42,9 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
 
 /* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
  * 32 is exact enough. Floats among quantised matrices are multiplied with the activations as they
- * are (0); their rows may have any length. In a model of floats many rows are split into parts; few
- * are used as they are, because unpacking the weights would cost more than it gains, and all are on
- * a GPU. */
+ * are (0); their rows may have any length. In a model of floats, activations are split into parts
+ * if there are many rows. On a GPU, and for few rows, they are used as they are: unpacking the
+ * weights would cost more than it gains. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };
@@ -157,14 +157,14 @@ static enum rc look_at_product(forward *f, uint32_t layer, enum trace_point poin
     return rc ? rc : look(f, point, NULL, (int32_t)layer, &f->norm, f->b->tokens, f->c->dim, e);
 }
 
-/* The norm before the next block, where the one after a block does it, too; run 0 and no weight: it
- * does not. */
+/* The norm before the next block, if the kernel of the norm after a block also computes it; run 0
+ * and no weight: it does not. */
 struct ahead {
     const struct kern_view *weight;
     uint32_t run;
 };
 
-/* Whether norms after blocks also do the one that follows. */
+/* Whether the kernel of a norm after a block also computes the norm that follows. */
 static bool norms_ahead(const forward *f) {
     return f->fuses && !f->inject && !f->trace && f->c->norm == CONFIG_RMS_NORM;
 }
@@ -306,7 +306,8 @@ static enum rc attend(forward *f, uint32_t layer, struct err *e) {
     enum rc rc = kern_kv_store(f->d->kernels, f->d->stream, &store, e);
     if (rc)
         return rc;
-    /* Quantised weights want the same bits for any batch, floats the nearest to exact. */
+    /* With quantised weights results must not depend on the batch; with floats they are as exact as
+     * possible. */
     bool fresh = f->w->all_floats && f->b->tokens > 1;
     uint32_t ranges = forward_ranges(f);
     struct kern_attention a = { .out = f->attn_out,

@@ -7,7 +7,7 @@
 #include "greta_build.h"
 #include "infer/engine.h"
 
-/* enum greta_code is enum rc under names that a program may see. */
+/* enum greta_code is enum rc under public names. */
 _Static_assert(GRETA_OK == (int)RC_OK && GRETA_USAGE == (int)RC_USAGE && GRETA_IO == (int)RC_IO &&
                    GRETA_FORMAT == (int)RC_FORMAT && GRETA_MEMORY == (int)RC_MEMORY &&
                    GRETA_RANGE == (int)RC_RANGE && GRETA_UNSUPPORTED == (int)RC_UNSUPPORTED &&

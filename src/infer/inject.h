@@ -1,8 +1,8 @@
 /* inject.h - injects faults, to see that the audit names them.
  *
  * --inject KIND[:TENSOR][@LAYER[.STEP]] makes the engine do, once, what inject.def says, with real
- * calls of the HIP table: the recording has them as it would have anybody's. What a fault does to
- * the engine's buffers is undone when the injection is closed, so that the engine ends in order.
+ * calls of the HIP table, which are recorded like those of any program. What a fault does to the
+ * engine's buffers is undone when the injection is closed, so that the engine ends in order.
  *
  * An engine without injections has none of this: inject_point() is a comparison. Used by one
  * thread at a time. */
@@ -46,10 +46,10 @@ struct inject_scene {
     const struct forward_shape *shape; /* what they have room for */
 };
 
-/* Before anything is sized by the configuration: changes it as the injections ask. *guard_rail
- * becomes false where that is what it would refuse. i may be NULL. */
+/* Changes the configuration as the injections ask, before anything is sized by it. *guard_rail
+ * becomes false if the guard rail would refuse the change. i may be NULL. */
 NODISCARD enum rc inject_configure(inject *i, struct config *c, bool *guard_rail, struct err *e);
-/* Once there is a device and a recording: what is claimed about the program. i may be NULL. */
+/* Records false claims about the program, once there is a device and a recording. i may be NULL. */
 void inject_claim(inject *i);
 /* Once everything is loaded. RC_USAGE for a tensor or a layer that the model does not have. i may
  * be NULL. */

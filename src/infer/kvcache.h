@@ -1,6 +1,6 @@
 /* kvcache.h - keys and values of all positions so far, one pair of buffers per layer.
  *
- * A cache is blocks of KERN_BLOCK positions; which blocks a sequence has is the caller's business.
+ * A cache is blocks of KERN_BLOCK positions; the caller decides which blocks a sequence has.
  * Row b * KERN_BLOCK + i of every layer is position i of block b. Used by one thread at a time. */
 #ifndef INFER_KVCACHE_H
 #define INFER_KVCACHE_H

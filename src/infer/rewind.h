@@ -4,9 +4,9 @@
 
 #include "infer/engine.h"
 
-/* Forgets what sequence 0 holds after its first `positions` tokens: a request with `append` goes
- * on from there. Does nothing if it does not hold more. One thread at a time, as for every use of
- * an engine. */
+/* Forgets what sequence 0 holds after its first `positions` tokens: a request with `append`
+ * continues from there. Does nothing if it holds no more than that. One thread at a time, as for
+ * every use of an engine. */
 void engine_rewind(engine *g, uint32_t positions);
 
 #endif

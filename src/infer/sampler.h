@@ -40,10 +40,10 @@ NODISCARD enum rc sampler_pick(sampler *s, const float *logits, const int32_t *b
                                int32_t *out, struct err *e);
 
 /* The same on the device, by kernel sample: whether it can do what the options ask; the row of
- * settings (KERN_SETTINGS numbers) for the next token; and what it made of them, a token or what
- * sample says of logits that are broken (RC_FORMAT). Nothing changes before sampler_take(), so that
- * a step which failed can be done again. gpu: native code is slower than the host at keeping many
- * of a large vocabulary. */
+ * settings (KERN_SETTINGS numbers) for the next token; and the result, a token or what sample says
+ * about broken logits (RC_FORMAT). Nothing changes before sampler_take(), so that a step that
+ * failed can be repeated. gpu: native code is slower than the host if many tokens of a large
+ * vocabulary are kept. */
 bool sampler_suits_device(const sampler *s, bool gpu);
 void sampler_settings(const sampler *s, int32_t *settings);
 NODISCARD enum rc sampler_take(sampler *s, int32_t token, int32_t *out, struct err *e);

@@ -41,7 +41,7 @@ struct sequence_next {
     int32_t token;       /* result of kernel sample */
 };
 
-/* Draws the next token, gives out the text it adds and decides whether the sequence goes on. */
+/* Draws the next token, hands out the text it adds and decides whether the sequence continues. */
 NODISCARD enum rc sequence_advance(struct sequence *q, const engine *g,
                                    const struct sequence_next *from, struct err *e);
 /* Ends it; text that was held back is given out. */

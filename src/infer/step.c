@@ -81,7 +81,7 @@ static bool may_share(const engine *g, const struct sequence *q) {
     return !q->r.unshared && !(g->all_logits && q->r.logits);
 }
 
-/* Whether q is at the beginning of a block and has all its tokens and at least one more. */
+/* Whether q is at the beginning of a block and has all tokens of it and at least one more. */
 static bool wants_block(const engine *g, const struct sequence *q) {
     return may_share(g, q) && q->evaluated == q->block_count * KERN_BLOCK &&
            q->tokens.count - q->evaluated > KERN_BLOCK;

@@ -1,5 +1,5 @@
-/* upload.h - weights on their way to a device: through two pinned buffers in turn, so that one is
- * filled from the file while the device takes the other.
+/* upload.h - copies weights to a device through two alternating pinned buffers: one is filled from
+ * the file while the device copies the other.
  *
  * Every piece is a checked asynchronous copy with its tensor and layer (<gcore/d2h.h>), and a
  * buffer is filled again only when its last copy has completed. If no memory can be pinned, pieces

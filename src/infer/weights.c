@@ -121,8 +121,8 @@ static enum rc ask(const struct weights_pause *p, struct err *e) {
     return p && p->interrupted(p->user) ? err_set(e, RC_BUSY, "interrupted") : RC_OK;
 }
 
-/* In parts, each of which leaves the file's mapping before the next: there is never much of a
- * matrix in memory twice. */
+/* In parts, each of which is released from the file's mapping before the next, so that little of a
+ * matrix is ever in memory twice. */
 static enum rc upload_matrix(struct weights *w, const struct device *d, const struct kern_view *to,
                              const gguf *g, const struct gguf_tensor *t, int32_t layer,
                              const struct weights_pause *pause, struct err *e) {
@@ -393,9 +393,9 @@ static enum rc make_lists(struct weights *w, const struct config *c, struct err 
                                                           : err_set(e, RC_MEMORY, "out of memory");
 }
 
-/* Whether weights go through pinned buffers. A verdict cannot know what the program does with such
- * memory while a copy is under way, unless the host is watched: in recordings pieces are copied one
- * by one otherwise. */
+/* Whether weights go through pinned buffers. A verdict cannot know what the program does to such
+ * memory while a copy is in flight unless the host is watched; so in recordings without that,
+ * pieces are copied one by one. */
 static bool is_staged(const struct device *d) {
     return kern_is_gpu(d->kernels) && (!audit.writer || env_flag(ENV_GCORE_WATCH_HOST));
 }
