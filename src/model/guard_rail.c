@@ -85,7 +85,7 @@ static void check_tensor(const struct config_tensor_spec *s, const struct gguf_t
             add_row(r, s->name, "%s\nmissing", expected);
         return;
     }
-    /* Dimensions of 1 at the end say nothing; files have them or not. */
+    /* Trailing dimensions of 1 mean nothing; some files have them. */
     if (t->ne[0] != s->ne[0] || t->ne[1] != s->ne[1] || t->ne[2] != 1 || t->ne[3] != 1) {
         format_shape(found, sizeof found, t->n_dims, t->ne);
         add_row(r, s->name, "%s\n%s", expected, found);
@@ -109,7 +109,7 @@ static void check_leftovers(const gguf *g, const bool *claimed, struct guard_rai
 
 static void check_tensors(const gguf *g, const struct config *c, struct guard_rail_report *r) {
     struct config_tensor_spec s;
-    if (gguf_tensor_count(g) == 0) { /* a vocabulary, not a model: one row says it */
+    if (gguf_tensor_count(g) == 0) { /* a vocabulary, not a model: one row is enough */
         add_row(r, "tensors", "those of a %s model\nnone", config_arch_name(c->arch));
         return;
     }

@@ -88,7 +88,7 @@ static void add_fixed(struct vocab *v) {
         add_piece(v, &(char){ (char)c }, 1);
 }
 
-/* " t", " th", " the": every prefix of every word, shortest first, so that none is out of reach. */
+/* " t", " th", " the": every prefix of every word, shortest first, so that all can be merged. */
 static void add_words(struct vocab *v) {
     for (size_t len = 1; len <= 8; len++)
         for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ') {

@@ -3,8 +3,8 @@
  * The file is memory-mapped; strings, number arrays and tensor data point into the mapping and stay
  * valid until gguf_close(). Everything a file says is checked when it is opened: every count,
  * length and offset against the bytes that are there, duplicates, overlaps, alignment. What this
- * interface hands out afterwards can be followed blindly. A file that somebody shortens while it is
- * mapped is beyond that promise (the kernel answers with SIGBUS).
+ * interface hands out afterwards needs no further checks. The exception is a file that is truncated
+ * while it is mapped (the kernel sends SIGBUS).
  *
  * A gguf is immutable once open: any number of threads may read it. Opening and closing are not
  * thread-safe. */

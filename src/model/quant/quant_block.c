@@ -51,7 +51,7 @@ static quant_half offset_to_half(float m) {
     return quant_float_to_half(m > largest ? largest : m < -largest ? -largest : m);
 }
 
-/* Multiplying by 1/d instead of dividing by d moves a level only where both are as good. */
+/* Multiplying by 1/d instead of dividing by d changes a level only if both are equally near. */
 static float invert(float d) {
     return d != 0 ? 1 / d : 0;
 }

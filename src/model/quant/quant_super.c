@@ -172,7 +172,7 @@ void quant_unpack_iq4_xs(const void *block, struct quant_super *s) {
     }
 }
 
-/* Where a value stands in quant_iq4_values: no two of them lie in the same eight. */
+/* The index of a value in quant_iq4_values: dividing by 8 tells all of them apart. */
 static unsigned iq4_index(int8_t value) {
     static const uint8_t index[32] = {
         [0] = 0,  [3] = 1,  [5] = 2,   [7] = 3,   [9] = 4,   [11] = 5,  [13] = 6,  [14] = 7,

@@ -1,6 +1,6 @@
 /* quant_super.h - a super-block of 256 elements, taken apart.
  *
- * Every 256-element type says the same thing in other bits:
+ * Every 256-element type stores the same values in a different layout:
  *
  *   x[e] = d * scale[j] * level[e] - dmin * min[j],  j = e / (elements per sub-block)
  *

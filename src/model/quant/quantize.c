@@ -14,7 +14,7 @@ struct job {
     const gguf_writer *w;
 };
 
-/* A decoded piece must be finite, and so must what it becomes: F16 ends at 65504. */
+/* A decoded piece must be finite, also after encoding: the largest F16 is 65504. */
 static enum rc check_finite(const struct gguf_tensor *t, enum tensor_type type, const void *data,
                             uint64_t first, uint64_t count, const char *path, struct err *e) {
     size_t at = quant_find_nonfinite(type, data, count);

@@ -1,8 +1,8 @@
 /* chat_template.h - conversations as the text and tokens that a model was trained on.
  *
- * A template is markup around the turns of a conversation. Markup becomes control tokens; what
- * people and models said never does, whatever it says. Templates are data without state: everything
- * here is thread-safe. */
+ * A template is markup around the turns of a conversation. Markup becomes control tokens; the text
+ * of the turns never does, whatever it contains. Templates are data without state: everything here
+ * is thread-safe. */
 #ifndef MODEL_CHAT_TEMPLATE_H
 #define MODEL_CHAT_TEMPLATE_H
 
@@ -27,8 +27,8 @@ struct chat_turn {
     size_t len;
 };
 
-/* The template of that name ("mistral" is the newest that t's vocabulary can carry; t may be NULL,
- * then it is v1). RC_USAGE names all if there is none; *out is then untouched. */
+/* The template of that name. "mistral" is the newest that t's vocabulary supports, or v1 if t is
+ * NULL. RC_USAGE, with the list of names, if there is none; *out is then untouched. */
 NODISCARD enum rc chat_template_find(enum chat_template *out, const char *name, const tokenizer *t,
                                      struct err *e);
 

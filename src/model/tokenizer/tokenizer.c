@@ -50,7 +50,7 @@ static enum rc load_tokens(tokenizer *t, const struct vocab_source *s, struct er
     for (size_t i = 0; i < s->token_count; i++) {
         struct gguf_string text = s->tokens[i];
         char empty[32];
-        if (text.len == 0) { /* a token must have a text to be told apart from others */
+        if (text.len == 0) { /* every token needs a text of its own */
             text.len = (uint64_t)snprintf(empty, sizeof empty, "[EMPTY_%zu]", i);
             text.data = empty;
         }

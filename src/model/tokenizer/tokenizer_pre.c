@@ -90,8 +90,8 @@ enum rc tokenizer_pre_open(tokenizer_pre **out, const char *name, size_t len, st
         err_set(e, rc, "no memory for the pre-tokenizer");
         goto fail;
     }
-    /* The limit guards against expressions that never end. These go back over a run of blanks at
-     * most once, which in a text of megabytes may well be more than the default. */
+    /* The limit guards against runaway expressions. These backtrack over a run of blanks at most
+     * once, but in a text of megabytes that may exceed the default. */
     pcre2_set_match_limit(p->context, UINT32_MAX);
     p->flags = kind->flags;
     for (size_t i = 0; i < PRE_MAX_EXPRESSIONS && kind->expressions[i]; i++)
@@ -142,7 +142,7 @@ static uint32_t pre_stand_in(uint32_t cp) {
     if (cp < pre_ranges[0].first)
         return cp;
     if (cp >= 0xD800 && cp <= 0xDFFF)
-        return UTF8_REPLACEMENT; /* a surrogate is no character in PCRE2's eyes */
+        return UTF8_REPLACEMENT; /* PCRE2 rejects surrogates */
     size_t low = 0, high = sizeof pre_ranges / sizeof *pre_ranges;
     while (low < high) {
         size_t mid = (low + high) / 2;

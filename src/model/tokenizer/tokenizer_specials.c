@@ -1,6 +1,6 @@
-/* Special tokens in a text. The longest ones are found first, anywhere in the text; a shorter one
- * has only what is left between them. To cost nothing where there are none, which is
- * nearly everywhere, one pass over the text finds out which of them occur at all. */
+/* Special tokens in a text. The longest ones are found first, anywhere in the text; shorter ones
+ * are looked for in what is left between them. Most texts contain none: one pass over the text
+ * first finds out which of them occur at all. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* What the first byte of a character promises: its bytes in all (0 if none begins so), and the
- * range of the second one, which is narrower than 80..BF after E0, ED, F0 and F4 (table 3-7 of the
- * Unicode Standard). */
+/* What the first byte of a character determines: the number of bytes (0 if no character begins with
+ * it), and the range of the second byte, which is narrower than 80..BF after E0, ED, F0 and F4
+ * (table 3-7 of the Unicode Standard). */
 struct utf8_form {
     unsigned char total, low, high;
 };

@@ -1,4 +1,4 @@
-/* utf8.h - UTF-8 by the letter, and made safe for output that arrives in pieces.
+/* utf8.h - strict UTF-8, also for output that arrives in pieces.
  *
  * A language model emits bytes: one token may end in the middle of a character that the next one
  * completes. A utf8_stream holds such a beginning back until it is known what becomes of it, so
