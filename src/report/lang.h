@@ -39,7 +39,7 @@ const char *lang_access(enum lang lang, enum verdict_access access);
 
 /* How a block came about and how it ended: "allocated by event", "unregistered by event". */
 const char *lang_block_made(enum lang lang, const struct verdict_block *b);
-/* Its size in words, in text of `room` bytes; an array's only the runtime knows. */
+/* Its size in words, in text of `room` bytes. Only the runtime knows that of an array. */
 const char *lang_block_size(enum lang lang, const struct verdict_block *b, char *text, size_t room);
 const char *lang_block_gone(enum lang lang, const struct verdict_block *b);
 
@@ -85,7 +85,7 @@ enum {
 /* What a verdict means. */
 const char *lang_overall(enum lang lang, enum verdict_overall overall);
 
-/* A text of the HTML page, which has its English for a name; itself where there is no other. */
+/* A text of the HTML page, looked up by its English, which is the fallback. */
 const char *lang_page(enum lang lang, const char *english);
 /* The texts one by one; false past the last one. */
 bool lang_page_row(unsigned index, enum lang lang, const char **english, const char **text);

@@ -1,4 +1,4 @@
-/* md.h - text in Markdown that stays text: what a recording holds must not become markup.
+/* md.h - escapes text for Markdown: what a recording holds must not become markup.
  * Errors of the stream stay in it. Any number of threads, each with its own stream. */
 #ifndef VERDICT_MD_H
 #define VERDICT_MD_H

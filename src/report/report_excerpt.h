@@ -8,8 +8,8 @@
 #include "verdict/verdict.h"
 
 /* Lines as `greta_audit dump` prints them, after a mark: C the culprit, M the messenger, * other
- * evidence; "..." where events are left out. The last events where there is neither. Memory that
- * runs out makes it shorter. */
+ * evidence; "..." where events are left out. The last events where there is neither. The excerpt is
+ * shorter if memory runs out. */
 void report_excerpt(FILE *out, const reader *r, const verdict *v);
 
 #endif

@@ -1,6 +1,6 @@
 /* report_html_data.h - a recording as data for the scripts of the HTML report.
  *
- * One JSON object. Numbers of events are packed by column: differences to the row before, as
+ * One JSON object. The numbers of events are packed by column: differences to the row before, as
  * zigzag LEB128 of 64-bit values that wrap around, in base64. A hundred thousand events are about
  * three megabytes. The names of the members are explained where html/data.js reads them. */
 #ifndef VERDICT_REPORT_HTML_DATA_H
