@@ -182,8 +182,8 @@ static enum weights_order choose_order(const engine *g, const gguf *file,
     return in_place && gguf_file_bytes(file) > first ? WEIGHTS_PACKED_LATER : WEIGHTS_PACKED;
 }
 
-/* Whether packed matrices may come from a file: as for what is used in place, and only where the
- * kernels are ours. */
+/* Whether packed matrices may come from a file: only for CPU kernels on a single device, without
+ * injections, and not in a recording. */
 static bool may_cache(const engine *g, const struct engine_options *o) {
     const char *why = kern_is_gpu(g->stages.at[0].device.kernels) ? "by GPU code"
                       : g->stages.count > 1                       ? "with several devices"
