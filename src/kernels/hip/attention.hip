@@ -127,7 +127,7 @@ DEVICE struct row find_row(const struct context *c, int which, u32 p) {
     return r;
 }
 
-/* Where rows are is computed again after this. */
+/* The compiler computes the addresses of rows again after this. */
 DEVICE void forget_context(struct context *c) {
     forget(&c->head_size);
     forget(&c->kv_heads);
@@ -242,7 +242,7 @@ DEVICE void put_sums(struct attention_room *s, const struct context *c, u32 h,
         else if (i < c->head_size)
             out[i] = sum / s->total[h];
     }
-    /* The whole row, though nobody reads its end: parts have no gaps, and lines of memory no holes. */
+    /* The whole row, although its padding is never read: whole cache lines are written then. */
     u32 i = thread_id();
     if (part && i < PART_LANES)
         part[padded + i] = i == 0 ? s->highest[h] : i == 1 ? s->total[h] : 0;
@@ -265,7 +265,7 @@ DEVICE void attend(struct attention_room *s, struct context *c, float *out, floa
     for (u32 i = 0; i < HEADS * POSITIONS; i += THREADS)
         s->weight[(i + thread_id()) / POSITIONS][thread_id() % POSITIONS] = 0;
     for (u32 h = wave_id(); h < HEADS && lane_id() == 0; h += WAVES) {
-        s->highest[h] = -0x1.fffffep127f; /* below it is only what nobody sees */
+        s->highest[h] = -0x1.fffffep127f; /* as long as no position has been seen */
         s->total[h] = 0;
         s->shrink[h] = 1;
     }

@@ -5,11 +5,11 @@
  * compiles them, and so does hiprtc.
  *
  * WAVE is the number of lanes of a wave: 64 on CDNA, 32 on RDNA. MATRIX_CORES: the processor has the
- * matrix instructions of gfx90a and gfx942. SMALL_HALVES: they multiply halves below 2^-14, which those of
- * gfx90a take for 0.
+ * matrix instructions of gfx90a and gfx942. SMALL_HALVES: they multiply halves below 2^-14, which gfx90a
+ * treats as 0.
  *
- * The interpreter has no processor with waves of 32. GRETA_AS_WAVE32, for tests, compiles the code of such a
- * processor, which has no matrix instructions either, for one with waves of 64: half a wave is a WAVE then. */
+ * The interpreter runs no processor with waves of 32. For tests, GRETA_AS_WAVE32 compiles the code for such
+ * processors, which have no matrix instructions either, for waves of 64: a WAVE is half a wave then. */
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -69,7 +69,7 @@ DEVICE u32 lane_id(void) {
     return thread_id() % WAVE;
 }
 
-/* The same in all lanes, and known to be. */
+/* The same in all lanes, as the compiler knows. */
 DEVICE u32 wave_id(void) {
 #if defined(GRETA_AS_WAVE32)
     return thread_id() / WAVE;
@@ -86,8 +86,8 @@ DEVICE void barrier(void) {
 }
 
 /* Makes the compiler forget what it knows about a value that is the same in all lanes. It then computes what
- * depends on it where it is used, instead of keeping the results of a whole kernel, from before its loops on,
- * in more scalar registers than there are. */
+ * depends on the value where it is used, instead of hoisting all of it out of the kernel's loops into more
+ * scalar registers than there are. */
 DEVICE void forget(u32 *x) {
     *x = (u32)__builtin_amdgcn_readfirstlane((int)*x);
     __asm__ volatile("" : "+s"(*x));

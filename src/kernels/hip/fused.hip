@@ -132,7 +132,7 @@ DEVICE void store_step(struct attention_room *s, const struct context *c, float 
     store_head(c, 1, p, v);
 }
 
-/* What is left to do when all ranges are there: join them, and quantise the heads that share the key head. */
+/* What is left to do when all ranges are done: join them, and quantise the heads that share the key head. */
 DEVICE void finish_step(float *out, const float *parts, i8 *levels, const struct context *c, u32 tokens,
                         u32 group, u32 ranges, u32 run) {
     const u32 t = c->fresh_token, part = part_floats(c->head_size);

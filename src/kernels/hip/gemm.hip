@@ -1,15 +1,15 @@
 /* gemm.hip - weights times more than a few tokens: a group takes 128 rows and 64 tokens.
  *
  * With matrix cores a wave has 32 rows for itself and all 64 tokens. It keeps its weights in registers,
- * as weights.hip decodes them; activations go through LDS, where two stages take turns. What the next
- * stage needs is loaded before a stage is multiplied, and decoded after it. tile.hip says which sums a
+ * as weights.hip decodes them; activations go through LDS, which holds two stages alternately. What the
+ * next stage needs is loaded before a stage is multiplied, and decoded after it. tile.hip says which sums a
  * lane has.
  *
  * Quantised weights and activations are whole numbers in halves, so sums of a run are exact; a run's
  * scale of the activation is applied to them lane by lane, the factor of the weight row by row. Minima
  * times sums of activations are products of floats.
  *
- * F16 weights are halves.hip's if the processor multiplies small halves (SMALL_HALVES). BF16 weights are
+ * halves.hip does F16 weights if the processor multiplies small halves (SMALL_HALVES). BF16 weights are
  * multiplied with activations in two parts of 8 bits, other F16 weights and F32 weights as floats.
  *
  * Where there are no matrix cores everything is multiplied as floats. */
@@ -89,8 +89,8 @@ DEVICE void store_levels(u32 type, struct tiles *s, const struct taken *t, u32 s
         s->scale[stage / 4 % 2][quarter][token] = t->scale;
 }
 
-/* The weights of a stage: two runs of the lane's row. A block of 256 has four stages; of blocks of 32 the
- * last one may be there again, for activations that are 0. */
+/* The weights of a stage: two runs of the lane's row. A block of 256 has four stages; the last block of 32
+ * may be loaded twice, the second time for activations that are 0. */
 DEVICE void take_weights(u32 type, bool wide, struct raw *r, struct head *h, const u8 *row,
                          u32 stage, u32 runs) {
     if (block_elements(type) == 32) {

@@ -20,8 +20,8 @@ typedef i32 i32x16 __attribute__((ext_vector_type(16)));
 
 enum { HALVES = 64 }; /* elements of a stage */
 
-/* What a stage has of a token. Elements come in fours: four e (0 to 15) is the quarter e % 4 of sixteen e / 4.
- * Rows of an odd number of 16 bytes lie in different banks. power is there for each quarter. */
+/* A token's part of a stage. Elements come in fours: four e (0 to 15) is the quarter e % 4 of sixteen e / 4.
+ * Rows of an odd number of 16 bytes lie in different banks. power is stored once per quarter. */
 struct half_token {
     __attribute__((aligned(16))) f16x4 half[4][4]; /* [sixteen][quarter] */
     u32 rest[2][4][2]; /* four numbers each: [pair of sixteens][quarter][which of the pair] */
@@ -83,7 +83,7 @@ DEVICE u32 pair_of_halves(float a, float b, float by) {
     return pair;
 }
 
-/* What these halves lack, as two halves. */
+/* What a * by and b * by lose as these halves, as two halves. */
 DEVICE u32 pair_of_rests(float a, float b, float by, u32 halves) {
     u32 pair;
     __asm__("v_fma_mixlo_f16 %0, %1, %2, -%3 op_sel_hi:[0,0,1]"

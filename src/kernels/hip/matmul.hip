@@ -1,7 +1,7 @@
-/* matmul.hip - weights times activations: matmul, matmul_qkv, matmul_gate_up. Few tokens are gemv.hip's,
- * more gemm.hip's. */
+/* matmul.hip - weights times activations: matmul, matmul_qkv, matmul_gate_up. gemv.hip does few tokens,
+ * gemm.hip more. */
 
-/* Tiles take many registers; two waves of a SIMD must still fit, for the sake of few tokens. */
+/* Tiles take many registers; two waves must still fit on a SIMD, which few tokens need. */
 #if MATRIX_CORES
 #define TWO_WAVES __attribute__((amdgpu_waves_per_eu(2)))
 #else

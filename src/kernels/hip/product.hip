@@ -1,4 +1,4 @@
-/* product.hip - what is multiplied: matmul.hip has the kernels, gemv.hip few tokens, gemm.hip more. */
+/* product.hip - the operands of a product; matmul.hip has the kernels, which gemv.hip and gemm.hip serve. */
 
 enum {
     GEMV_TOKENS = 4,    /* KERN_FEW of kern.h */

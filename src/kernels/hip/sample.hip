@@ -1,9 +1,9 @@
-/* sample.hip - drawing tokens: shortlist and sample. The same tokens as native code to the bit, because the same
- * order, sums and series are used (choose.c).
+/* sample.hip - drawing tokens: shortlist and sample. They draw exactly the tokens that native code draws, because
+ * they use the same order, sums and series (choose.c).
  *
  * A group has at most CHOICES candidates, HELD in the registers of a thread: number thread + i * THREADS. A
- * candidate's key is its logit as a number that orders like it; of equal keys the lower number comes first. Who is no
- * candidate has the key 0, and there are always enough that have another. */
+ * candidate's key is its logit as a number that orders like it; of equal keys the lower number comes first. What is
+ * not a candidate has the key 0, and there are always enough candidates with other keys. */
 
 enum { CHOICES = 4096, HELD = CHOICES / THREADS, KEPT = 128, LISTED = 2 * KEPT + 1, SETTINGS = 8 };
 
@@ -19,8 +19,8 @@ DEVICE bool is_bad(float logit) {
     return (bits & 0x7fffffff) > 0x7f800000 || bits == 0x7f800000;
 }
 
-/* The sum of a number of every thread, in all threads; turn alternates between calls, so that nobody writes what
- * others still read. */
+/* The sum of a number of every thread, in all threads; turn alternates between calls, so that no thread writes
+ * what others still read. */
 DEVICE u32 sum_counts(u32 mine, u32 turn) {
     SHARED u32 sums[2][WAVES];
     for (u32 step = WAVE / 2; step; step /= 2)
@@ -77,7 +77,7 @@ struct best {
     u32 number[KEPT];
 };
 
-/* Sorts the candidates within the limit into `to`: each goes where as many come before it. */
+/* Sorts the candidates within the limit into `to`: a candidate's place is how many come before it. */
 DEVICE void sort_best(struct best *to, const u32 keys[HELD], const float logits[HELD], struct limit l,
                       u32 keep) {
     SHARED u32 found, key[KEPT], number[KEPT];

@@ -1,12 +1,12 @@
-/* tile.hip - what a wave has of a product on matrix cores: 32 rows, 64 tokens.
+/* tile.hip - a wave's part of a product on matrix cores: 32 rows, 64 tokens.
  *
  * Row r of a product of 32 x 32 is a row of weights, column c a token: sum i of a lane belongs to row
  * i / 4 * 8 + lane / 32 * 4 + i % 4 and token lane % 32. */
 
 #if MATRIX_CORES
 
-/* Of the first 32 tokens and of the others. Not an array: the compiler would keep it in one piece of 32
- * registers and copy that. */
+/* The sums of the first 32 tokens and of the others. Not an array: the compiler would keep that in one piece
+ * of 32 registers and copy it. */
 struct tile_sums {
     f32x16 first, second;
 };

@@ -284,7 +284,7 @@ DEVICE void decode_run(u32 type, struct run *r, const u8 *row, u32 index) {
     }
 }
 
-/* Element i of a run; i is known when this is compiled. */
+/* Element i of a run; i is a compile-time constant. */
 DEVICE float run_element(const struct run *r, int i) {
     float level = (float)(i8)(r->level[i / 4] >> i % 4 * 8);
     return __builtin_fmaf(r->scale[i / 16], level, -r->min[i / 16]);
@@ -293,20 +293,20 @@ DEVICE float run_element(const struct run *r, int i) {
 /* ---- shares: quantised weights as the matrix cores take them ------------------------------------
  *
  * A wave has 32 rows, and two lanes share a row. A lane's part of a run of 32 elements is a share: 16 of
- * them as halves. Activations that have a scale for 32 elements leave open which: the lane takes 16 that
- * are neighbours, one load where the layout has them side by side ("wide"). Else it takes 8 of the
- * first 16 and 8 of the others, so that each 16 can be summed for themselves.
+ * them as halves. With activations that have a scale per 32 elements any 16 will do: the lane takes 16
+ * neighbours, one load where the layout has them side by side ("wide"). Otherwise it takes 8 of the
+ * first 16 and 8 of the others, so that each 16 can be summed separately.
  *
  * The halves are whole numbers, so that their products with the levels of activations, and sums of 32
  * of them, are exact. What turns them into weights is applied to the sums:
  *
  *   Q2_K … Q5_K   level times the scale of its run, at most 1953; one factor for a block of 256
- *   Q6_K          the same, up to 4096, where halves know even numbers only: these are rounded
+ *   Q6_K          the same, up to 4096; above 2048 halves have even numbers only: others are rounded
  *   the others    the level; a factor for 32 elements
  *
  * Minima multiply sums of activations only.
  *
- * Loading and decoding are apart, so that a stage can be loaded while the one before is multiplied. */
+ * Loading and decoding are separate, so that a stage can be loaded while the one before is multiplied. */
 
 #if MATRIX_CORES
 
@@ -549,7 +549,7 @@ DEVICE void large_part(u32 type, struct part *p, const struct raw *r, u32 stage,
         }
 }
 
-/* The first 8 bytes of the lane are behind two others: the scale, or levels of the other lane. */
+/* The first 8 bytes of the lane follow two others: the scale, or levels of the other lane. */
 DEVICE void eight_bits(struct part *p, const struct raw *r, u32 i) {
     for (int n = 0; n < 2; n++) {
         p->word[n] = __builtin_amdgcn_alignbyte(r->level[i][n + 1], r->level[i][n], 2);
