@@ -5,7 +5,7 @@
  * it and, where HIP says so, waits for it. src/soft/entry exports soft_hipXxx as hipXxx; a function
  * of hip_api.def that has no soft_hipXxx answers hipErrorNotSupported there.
  *
- * Each module has a header of its own name; this one only declares what hip_api.def lists. All of
+ * Most files have a header of the same name; this one only declares what hip_api.def lists. All of
  * it is thread-safe, as HIP is.
  *
  *   settings.c      what the environment says
@@ -45,7 +45,8 @@
  *   rtc/            hiprtc and linking
  *   graph/          capture and replay
  *
- * Lock order: stream registry, scheduler, memory table. No lock is held while an operation runs. */
+ * Lock order: graphs (graph/graph.h), scheduler, memory table; module/symbol.c has that of modules.
+ * No lock is held while an operation runs. */
 #ifndef SOFT_RUNTIME_RUNTIME_H
 #define SOFT_RUNTIME_RUNTIME_H
 
