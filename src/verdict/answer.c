@@ -131,7 +131,7 @@ static struct sentence_value place_of(struct judge *j, const struct verdict_find
                             : sentence_plain(SENTENCE_NOTHING));
 }
 
-/* What did not run, after what was found; a kernel that did not run is news in any case. */
+/* What did not run, appended to what was found: it is always worth saying. */
 static struct sentence_value not_run_tail(struct judge *j) {
     const struct sentence *said = no_code(j->r);
     if (!said && j->r->launches.not_run.count)

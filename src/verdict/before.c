@@ -16,14 +16,14 @@
  *     same token, and to a new thread by THREAD_START.
  *
  * Programs also synchronise threads in ways that nobody records (atomics, pipes). So an operation
- * that was over, by wall-clock time, before another was even submitted is never called
- * unordered with it; before_by_time() finds those, and they are counted, because they prove nothing
- * about the next run.
+ * that was over, by wall-clock time, before another was even submitted is never called unordered
+ * with it; before_by_time() finds such pairs, and they are counted, because the next run may order
+ * them differently.
  *
  * Lanes: the clocks have one component per lane, so that programs which make and destroy streams
  * all the time must use lanes again. A lane may go to a new stream if the thread that creates it
- * has waited for everything in that lane: then whoever comes after the new stream's work comes
- * after the old one's too, which is what the clocks will say. */
+ * has waited for everything in that lane: then whatever comes after the new stream's work comes
+ * after the old one's too, as the clocks will say. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,8 +124,7 @@ static struct stream *new_stream(struct replay *r, uint32_t id, struct thread *t
     s->id = id;
     s->space = space;
     s->device = v ? v->device : 0;
-    /* A stream that nothing is known about waits for everything: that hides races, it invents none.
-     */
+    /* An unknown stream waits for everything: that may hide races, but invents none. */
     s->is_null = !v || v->flags & RECORD_STREAM_DEFAULT;
     s->is_blocking = !s->is_null && !(v->flags & hipStreamNonBlocking);
     s->seen_thread = UINT32_MAX;

@@ -41,7 +41,7 @@ struct check {
     const struct op *op;
     const struct use *use;
     struct thread *t;
-    bool failed; /* the call returned an error of its own */
+    bool failed; /* the call itself failed */
     bool found;  /* one finding per range is enough */
     struct sentence_value who;
 };
@@ -248,7 +248,7 @@ static bool looks_like_host(struct check *c, uint64_t address) {
     return false;
 }
 
-/* The recording is whole, so that an address it does not know is not HIP's. */
+/* Is the recording complete? Then an address that it does not know is not HIP's. */
 static bool knows_all(const struct replay *r, const struct space *s) {
     return !r->partial && !s->gap && !r->gap_count;
 }

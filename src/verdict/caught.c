@@ -209,7 +209,7 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
         f.len = 1;
     }
     if (event_detail(&e->event) == DETAIL_CAUGHT_LEAK)
-        f.order = UINT64_MAX - 1; /* it is one when all is over */
+        f.order = UINT64_MAX - 1; /* a leak is known at the end only */
     f.said = say(&c, &f.hypothesis);
     findings_set_block(r, &f, t->space, c.block, e->event.dst);
     findings_evidence(&f, e->event.src);

@@ -33,7 +33,6 @@ static int by_order(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* The findings, the root cause first. */
 void cause_fill_findings(struct judge *j, const struct found *root) {
     struct replay *r = j->r;
     struct verdict *v = j->v;
@@ -95,7 +94,6 @@ static void remark_missing_code(struct replay *r) {
         }
 }
 
-/* Failing calls that no hypothesis is about. */
 void cause_remark_failures(struct judge *j) {
     struct replay *r = j->r;
     for (size_t i = 0; i < r->failure_count; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A recording can hold any text: names are mnemonics, and there are not more than these. */
+/* A recording can hold any text; real names are mnemonics, which stay below these limits. */
 enum { NAMES_MAX = 4096, NAME_BYTES_MAX = 64 };
 
 /* ---- names ----------------------------------------------------------------------------------- */

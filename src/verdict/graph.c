@@ -535,7 +535,7 @@ static void run_node(struct replay *r, const struct node *n, const struct reader
                 op->known = op->exact = false;
                 op->count = 0;
             }
-            bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
+            bounds_check(r, op, t); /* what the program passed, not what the kernel did */
             (void)reader_event(r->r, n->seq, e); /* a finding may have read others there */
             if (!n->changed)
                 touched_apply(r, e, op, n->handle);

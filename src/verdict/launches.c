@@ -96,7 +96,7 @@ void launches_on_harmless(struct replay *r, const struct reader_event *e) {
 
 void launches_on_failure(struct replay *r, const struct op *op, struct thread *t) {
     r->launches.total++;
-    /* What it would have written is missing, and whoever reads it is not to blame. */
+    /* What it would have written is missing, so readers of those bytes must not be accused. */
     t->space->unknown_launch = op->seq;
 }
 

@@ -34,7 +34,7 @@ static void add_leak(struct judge *j, const struct space *s, const struct block 
         .culprit = b->alloc,
         .other = EVENT_NO_SEQ,
         .messenger = EVENT_NO_SEQ,
-        .order = UINT64_MAX - 1, /* it is one when all is over */
+        .order = UINT64_MAX - 1, /* a leak is known at the end only */
         .argument = -1,
         .address = b->base,
         .len = b->bytes,

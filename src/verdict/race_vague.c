@@ -139,7 +139,6 @@ static bool surely_conflicts(bool writes, const struct vague *v) {
     return !v->at_most && (writes || (v->writes && !v->guessed));
 }
 
-/* Compares an exact range with the kernels that got pointers into its block. */
 void race_vague_compare(struct race *x, uint64_t start, uint64_t end, bool writes) {
     struct block_use *u = x->block->use;
     for (unsigned i = 0; i < u->vague_count; i++) {

@@ -107,8 +107,9 @@ static void keep_array_use(struct space *s, uint32_t lane, uint32_t number) {
     s->array_uses += at == s->array_uses;
 }
 
-/* Where an array has its memory is not recorded: a kernel that reads it, by a texture, touches
- * memory that is nobody's. With a copy of an array beside it, the two may race. */
+/* The address of an array is not recorded, so a kernel that reads it through a texture seems to
+ * touch memory that belongs to no block. If a copy of an array is not ordered with it, they may
+ * race. */
 static void check_arrays(struct race *x) {
     struct replay *r = x->r;
     struct space *s = x->t->space;
@@ -124,8 +125,8 @@ static void check_arrays(struct race *x) {
     keep_array_use(s, lane, x->me.number);
 }
 
-/* Memory that no call allocated: variables, for one, but also what kernels allocate and print,
- * which is in an order of its own. So two launches that meet there are not accused. */
+/* Memory that no call allocated: variables, but also what kernels allocate and print, which the
+ * device orders itself. So two launches that meet there are not accused. */
 static void check_astray(struct race *x) {
     struct replay *r = x->r;
     for (unsigned i = 0; i < x->op->astray_count; i++) {

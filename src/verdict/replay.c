@@ -82,7 +82,7 @@ static void on_work(struct replay *r, const struct reader_event *e, struct threa
         return;
     bool ok = op->status == hipSuccess, captured = event_is_captured(&e->event) && ok;
     if (!captured) {
-        bounds_check(r, op, t); /* of what the program gave the kernel, not of what it did */
+        bounds_check(r, op, t); /* what the program passed, not what the kernel did */
         touched_apply(r, e, op, 0);
     }
     if (!captured || op->what != SHADOW_LAUNCH)

@@ -38,7 +38,7 @@ struct thread *replay_thread(struct replay *r, uint32_t id) {
     if (!t->space)
         return NULL;
     t->seen = true;
-    t->id = (uint32_t)(t - r->threads); /* not what a damaged event says */
+    t->id = (uint32_t)(t - r->threads); /* a damaged event may give another number */
     t->safe = t->safe_op = t->last_work = t->read = t->host_fn_begin = EVENT_NO_SEQ;
     t->space->threads++;
     return t;

@@ -110,7 +110,7 @@ static void release(struct replay *r, const struct reader_event *e, struct space
         sieve(r, s, kind, is_newer, e->seq - GONE_MAX);
 }
 
-/* Of a stream whose device is known to be another one. */
+/* Is the object a stream of a device that is known to be another one? */
 static bool is_elsewhere(const struct replay *r, const struct resource *x, uint64_t device) {
     const struct stream_value *v = x->stream ? reader_stream(r->r, x->stream) : NULL;
     return v && v->device != device;
@@ -304,7 +304,7 @@ static void add_leak(struct replay *r, const struct space *s, uint64_t made, uin
         .culprit = made,
         .other = EVENT_NO_SEQ,
         .messenger = EVENT_NO_SEQ,
-        .order = UINT64_MAX - 1, /* it is one when all is over */
+        .order = UINT64_MAX - 1, /* known at the end only */
         .argument = -1,
         .address = handle,
         .process = s->process,

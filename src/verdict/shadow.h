@@ -2,9 +2,9 @@
  *
  * For every byte that operations use: the last write, and the reads since then that are not ordered
  * among themselves, as (lane, number) pairs that a vector clock can be asked about. That is enough
- * to find a race at its second access: an access that no order puts after the last write, or a
- * write that no order puts after one of the reads, collides. (What came before the last write was
- * compared with that write when it happened.)
+ * to find a race at its second access: an access collides if nothing orders it after the last
+ * write, a write also if nothing orders it after one of the reads. (What came before the last write
+ * was compared with that write when it happened.)
  *
  * Representation: disjoint segments of bytes with equal history in a B+ tree, so that a buffer that
  * is always used as a whole costs one segment, however big and however often. A write makes its

@@ -5,8 +5,8 @@
  * operation something is known to have happened; operation (lane, n) is before a moment if the
  * moment's clock has at least n there.
  *
- * Host threads have no lane of their own: what a thread knows is a vector clock, what it does
- * between its calls the recording does not show.
+ * Host threads have no lanes: what a thread knows is a vector clock, and the recording does not
+ * show what it does between its calls.
  *
  * A zeroed struct vclock is the clock of the beginning. Not thread-safe. */
 #ifndef VERDICT_VCLOCK_H
