@@ -1,8 +1,8 @@
 /* weights.h - a model's tensors on the device.
  *
- * Matrices stay in the type they have in the file; norms and biases become F32. Every tensor is an
- * allocation of its own, so that a kernel that runs past one faults there. Immutable once open, but
- * for weights_repack_more(). */
+ * Matrices stay in the type they have in the file; norms and biases become F32. Every tensor is a
+ * separate allocation, so that a kernel that runs past one faults there. Immutable once open,
+ * except for weights_repack_more(). */
 #ifndef INFER_WEIGHTS_H
 #define INFER_WEIGHTS_H
 

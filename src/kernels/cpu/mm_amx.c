@@ -21,8 +21,8 @@
 
 /* ---- parts ---------------------------------------------------------------------------------- */
 
-/* v rounded to 8 bits, as a float; v keeps the rest. What is not a number stays so, and an infinity
- * leaves such behind. */
+/* v rounded to 8 bits, as a float; v keeps the rest. A NaN stays one, and an infinity leaves NaN as
+ * its rest. */
 INLINE vi take_part(vf *v) {
     const __mmask16 is_number = _mm512_cmp_ps_mask(*v, *v, _CMP_ORD_Q);
     vi part = _mm512_castps_si512(*v);

@@ -123,7 +123,7 @@ INLINE vi vi_quad(const int8_t *p) {
 }
 
 /* sum + the products of unsigned and signed bytes, the four of a word added up; in a narrow sum,
- * two and two. Where that takes an addition of its own, an empty asm makes it happen at once: GCC
+ * two and two. Where that takes a separate addition, an empty asm makes it happen at once: GCC
  * moves additions to where their result is used, and runs out of registers for all the products
  * that it has to keep until then. */
 INLINE vi vi_step(vi sum, vi levels, vi x) {

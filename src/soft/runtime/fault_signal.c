@@ -143,7 +143,7 @@ static bool in_window(uint64_t address) {
     return address - (window - size) < 3 * size;
 }
 
-enum { JUST = 4096 }; /* blocks are further apart */
+enum { JUST = 4096 }; /* a near miss, in bytes: blocks are further apart */
 
 /* Is this where an index just below zero leads if it was computed as an unsigned 32-bit number and
  * then widened? Elements have 1 to 16 bytes. */

@@ -193,7 +193,7 @@ void soft_pool_set_threads(unsigned threads) {
     atomic_store(&pool.wanted, limited(threads));
 }
 
-/* Fewer threads than asked for is no error: the owner does what they do not. */
+/* If fewer threads start than asked for, the owner does the rest of the work. */
 static unsigned start_workers(unsigned threads) {
     while (pool.started + 1 < threads) {
         if (!soft_thread_start(worker_main, (void *)(uintptr_t)(pool.started + 1)))

@@ -93,7 +93,7 @@ enum {
 struct machine_range {
     uint64_t start, bytes;
     unsigned char *host;
-    struct machine_touch *touch; /* NULL: nobody wants to know */
+    struct machine_touch *touch; /* NULL: accesses are not recorded */
     bool is_the_programs;        /* not the runtime's own */
 };
 
@@ -155,7 +155,7 @@ struct machine_launch {
     int device;
     bool cooperative;                /* all groups at once */
     uint64_t deadline_ns;            /* the watchdog's; 0: none */
-    struct machine_touches *touches; /* NULL: nobody wants to know */
+    struct machine_touches *touches; /* NULL: accesses are not recorded */
     const struct soft_op *op;
     struct isa_semaphores semaphores; /* of a cooperative launch */
     _Atomic bool some_aside;          /* some group was put aside: the others begin in turns */

@@ -36,7 +36,7 @@ enum { MODULES_MAX = 1 << 16, IMAGE_ALIGN = 4096 };
 
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static struct soft_handles *modules;
-/* Held while a module is looked into, so that an unload by another thread cannot be half seen. */
+/* Held while a module is read, so that no other thread unloads it meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 pthread_mutex_t *soft_module_lock(void) {

@@ -285,7 +285,7 @@ void soft___hipRegisterTexture(void **modules, void *var, char *hostVar, char *d
         sizeof(textureReference));
 }
 
-/* The host follows *pointer without asking HIP, so that this variable cannot wait for first use. */
+/* The host follows *pointer without calling HIP, so the variable is created now. */
 void soft___hipRegisterManagedVar(void *hipModule, void **pointer, void *init_value,
                                   const char *name, size_t size, unsigned int align) {
     (void)align; /* blocks are aligned to whatever divides their size */
