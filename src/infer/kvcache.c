@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Of the keys of one layer, or its values; 0 if there can be no such cache. */
+/* Bytes of the keys of one layer, or of its values; 0 if there can be no such cache. */
 static uint64_t layer_bytes(const struct config *c, uint32_t blocks, enum tensor_type type) {
     uint64_t row = tensor_type_row_bytes(type, (uint64_t)c->kv_heads * c->head_size), bytes;
     return __builtin_mul_overflow(row, (uint64_t)blocks * KERN_BLOCK, &bytes) ? 0 : bytes;

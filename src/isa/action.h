@@ -86,7 +86,7 @@ struct isa_action {
     A(atomic_add_f64)                                                                              \
     A(atomic_min_f64)                                                                              \
     A(atomic_max_f64)
-/* Those that only DS has. */
+/* Atomics that only DS has. */
 #define ISA_LDS_ATOMICS(A)                                                                         \
     A(atomic_rsub)                                                                                 \
     A(atomic_mskor)                                                                                \

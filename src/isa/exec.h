@@ -120,8 +120,8 @@ void isa_reach_exchange(uint32_t *d, const uint32_t *s, const uint32_t from[ISA_
 void isa_reach_exchange_bytes(uint32_t *d, const uint32_t *s, const uint32_t byte[ISA_LANES],
                               uint64_t lanes);
 
-/* The group's LDS if all elements of a load or store lie in it and nobody else is to be asked; NULL
- * otherwise: ask isa_reach_lds(). */
+/* The group's LDS if all elements of a load or store lie in it and no callback has to see them;
+ * NULL otherwise: ask isa_reach_lds(). */
 uint8_t *isa_reach_lds_near(const struct isa_access *a, const uint32_t offset[ISA_LANES]);
 
 /* isa_reach() for LDS: a->bytes at each lane's offset, within what the group has allocated. Atomics
@@ -131,7 +131,7 @@ enum isa_result isa_reach_lds(const struct isa_access *a, const uint32_t offset[
 
 /* Loads and stores of up to a dword in the wave's scratch, which starts at the device address base:
  * the host address of that, and where each lane's element is from there, if all of them lie inside,
- * none crosses a dword, and nobody else is to be asked. NULL otherwise: look at each lane. */
+ * none crosses a dword, and no callback has to see them. NULL otherwise: look at each lane. */
 uint8_t *isa_reach_scratch_near(const struct isa_access *a, uint64_t base,
                                 const uint32_t offset[ISA_LANES], uint32_t swizzled[ISA_LANES]);
 

@@ -385,7 +385,7 @@ static int is_packed(const struct isa_insn *i, const struct isa_info *info) {
            (info->type[1] == ISA_TYPE_V2F32 || i->op == ISA_OP_v_pk_mov_b32);
 }
 
-/* Of v_madmk and its like: which source is K; 0 if this is none of them. */
+/* Which source is K, for v_madmk and the like; 0 for other instructions. */
 static uint32_t constant_of(const struct isa_info *info) {
     if (!(info->forms & ISA_FORM_LIT) || info->type[0] != ISA_TYPE_F32)
         return 0;

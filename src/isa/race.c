@@ -41,7 +41,7 @@ struct page {
     struct page *next;
     uint64_t number;
     struct cell cell[PAGE_CELLS];
-    /* Of device memory: what the bytes were before the launch wrote them; a bit per byte that was
+    /* Device memory only: the bytes before the launch wrote them, and a bit for each byte that was
      * kept. */
     unsigned char before[PAGE_CELLS][CELL];
     uint8_t kept[PAGE_CELLS];

@@ -114,7 +114,7 @@ static void load_pairs(uint32_t *d, const uint8_t *base, const uint32_t *offset,
     }
 }
 
-/* Those dwords of a group if they lie side by side; false if they do not. */
+/* Stores those dwords of a group if they lie side by side; false if they do not. */
 static inline bool store_group(uint8_t *base, const uint32_t *offset, const uint32_t *s, int l,
                                uint64_t lanes) {
     __mmask16 on = (__mmask16)(lanes >> l);

@@ -23,8 +23,8 @@ struct isa_through_kernel {
     int preload;             /* first SGPR that holds the segment's dwords; -1: none */
     unsigned preload_offset; /* the first such dword */
     unsigned preload_count;
-    /* Of each dword of the segment the number of the pointer argument it belongs to, from 1;
-     * 0: of none. */
+    /* For each dword of the segment, the number of the pointer argument it belongs to, from 1; 0:
+     * it belongs to none. */
     const uint8_t *argument;
     unsigned dwords;
 };

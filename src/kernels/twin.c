@@ -218,7 +218,7 @@ static const struct buffer *find_buffer(const struct twins *t, const struct kern
     return b && b->same_as >= 0 ? &t->buffer[b->same_as] : b;
 }
 
-/* Of the device's levels from those of the device's numbers, or of the host's from the host's. */
+/* How far the levels differ from what quantize makes of the numbers of the same side. */
 static enum rc distance_of_levels(const struct twins *t, const struct quantised *q, bool on_device,
                                   double *out, struct err *e) {
     const struct buffer *levels = find_buffer(t, q->levels), *x = find_buffer(t, q->x);

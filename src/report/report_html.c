@@ -530,8 +530,8 @@ enum rc report_html(FILE *out, const verdict *v, const reader *r,
     if (rc != RC_OK)
         return rc;
     struct page p = { .out = out, .v = v, .data = data, .lang = o ? o->lang : LANG_EN };
-    /* Of the data, so that the same recording gives the same file, and that no string in it can
-     * know the nonce. */
+    /* A hash of the data: the same recording gives the same file, and no string in it can contain
+     * the nonce. */
     snprintf(p.nonce, sizeof p.nonce, "%016" PRIx64,
              hash_bytes(data, strlen(data), v->provenance.run_id));
     put_page(&p);

@@ -82,7 +82,7 @@ static void column_write(struct json *j, const char *key, const struct column *c
     X(step, (uint64_t)(where.step + 1))                                                            \
     X(layer, (uint64_t)(where.layer + 1))
 
-/* Those of blocks; b is struct report_block *. */
+/* The columns of blocks; b is struct report_block *. */
 #define BLOCK_COLUMNS(X)                                                                           \
     X(base, b->base)                                                                               \
     X(bytes, b->bytes)                                                                             \

@@ -62,7 +62,7 @@ void cause_fill_findings(struct judge *j, const struct found *root) {
                      ? &out[0].culprit
                      : NULL;
     v->messenger = at ? out[0].messenger : NULL;
-    /* A program that died in a call got the message there. */
+    /* A program that died in a call got the message there: that call is the messenger. */
     if (!v->messenger && root && root->fault && v->coverage.pending_count)
         v->messenger = &v->coverage.pending[0];
 }

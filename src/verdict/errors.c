@@ -360,8 +360,7 @@ static uint64_t find_surface(const struct replay *r, const struct failure *f) {
     return EVENT_NO_SEQ;
 }
 
-/* A function of a module that was never loaded: it is the loading that nobody looked at. NULL: it
- * is not that. */
+/* If the function belongs to a module whose loading failed unnoticed, that failure; else NULL. */
 static struct failure *find_load(struct replay *r, const struct failure *f) {
     for (struct failure *g = (struct failure *)f; g-- > r->failures;) {
         if (g->space != f->space || g->thread != f->thread)
@@ -421,12 +420,12 @@ static bool owes_something(const struct failure *f) {
     }
 }
 
-/* Work that was not done, told to nobody, and not done by a second try either. */
+/* Work that was not done, which nothing showed to the program, and which no second try did. */
 static bool is_dropped(const struct failure *f) {
     return f->dropped && owes_something(f) && !f->harmless && !f->made_again;
 }
 
-/* Its only witness is hipGetLastError(), which nobody called to the end of the run. */
+/* Only hipGetLastError() would have shown it, and the program did not call it until its end. */
 static bool is_unheard(const struct replay *r, const struct failure *f) {
     return (f->voiceless || (is_dropped(f) && find_surface(r, f) == EVENT_NO_SEQ)) && !f->looked &&
            !f->explained && !f->sticky && f->seq >= r->gap && f->space->ended;
@@ -589,7 +588,7 @@ static void blame_allocations(struct replay *r) {
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The call that first told of a fault: not a launch that nobody checked, if another did. */
+/* The first call that reported a fault; an unchecked launch only if no other call did. */
 static struct failure *find_messenger(struct replay *r, const struct space *s, uint64_t since_ns) {
     struct failure *first = NULL;
     for (size_t i = 0; i < r->failure_count; i++) {

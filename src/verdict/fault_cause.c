@@ -223,7 +223,7 @@ static enum verdict_hypothesis_id outside(struct fault_facts *x) {
                                                                   : HYPOTHESIS_SIZE_MISMATCH;
 }
 
-/* Of LDS, scratch, and blocks that a kernel allocated. */
+/* The cause of a fault in LDS, scratch, or a block that a kernel allocated. */
 static enum verdict_hypothesis_id inner_cause(const struct fault_facts *x) {
     switch (x->space) {
     case EVENT_SPACE_HEAP:

@@ -16,7 +16,7 @@
 #include "verdict/replay.h"
 
 struct node {
-    uint64_t handle; /* 0: captured, nobody has one */
+    uint64_t handle; /* 0: captured, and never handed out */
     uint64_t seq;    /* the operation's event; EVENT_NO_SEQ: it does nothing to memory */
     uint32_t dep_first, dep_count;
     uint64_t gone; /* event that gave its host memory back; EVENT_NO_SEQ: none */
@@ -325,7 +325,7 @@ static bool order_nodes(struct graph *g) {
     return g->order && done == g->count;
 }
 
-/* A node goes on with the chain that ends in something it depends on, or starts one. */
+/* A node continues a chain that ends in a node it depends on, or starts one. */
 static bool cut_chains(struct graph *g) {
     uint32_t *tail = malloc((g->count + 1) * sizeof *tail);
     g->chain = malloc((g->count + 1) * sizeof *g->chain);

@@ -49,7 +49,7 @@ void host_fault_on_event(struct replay *r, const struct reader_event *e, struct 
         hypothesis = HYPOTHESIS_BAD_OFFSET;
     else
         return;
-    /* What the recording says elsewhere must agree: a torn one accuses nobody. */
+    /* The rest of the recording must agree: one with missing events accuses no one. */
     bool inside = b && at - b->base < b->bytes;
     if (!b || inside != (hypothesis != HYPOTHESIS_BAD_OFFSET) ||
         (!inside && past != (at > b->base)))

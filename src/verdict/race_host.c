@@ -2,7 +2,7 @@
  * has waited for. */
 #include "verdict/race.h"
 
-/* Of an early access the access is the culprit; of memory that is given back, the copy that nobody
+/* The culprit of an early access is the access; if memory is given back, it is the copy that nobody
  * had waited for. */
 static void host_finding(struct replay *r, const struct reader_event *e, struct thread *t,
                          const struct shadow_conflict *c, bool writes) {

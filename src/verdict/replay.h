@@ -228,7 +228,7 @@ struct failure {
     bool asked;        /* the program asked for its text after that read */
     bool made_again;   /* the same function succeeded next */
     bool went_on;      /* the program queued more work without asking */
-    bool voiceless;    /* a <<<...>>> launch: its result reaches nobody who does not ask for it */
+    bool voiceless;    /* a <<<...>>> launch: only hipGetLastError() tells its result */
     bool dropped;      /* the program's code does not look at what the call returned */
     uint64_t surfaced; /* event where it came up again; EVENT_NO_SEQ: nowhere */
     uint64_t retry;    /* the same call from the same place, which failed too; EVENT_NO_SEQ: none */
@@ -269,7 +269,7 @@ struct launch_facts {
     bool unpatterned;           /* and writes there are not noticed either */
     struct launch_count inside; /* got tensors inside of a block, whose ends have no guards */
     struct launch_count vague;  /* which bytes they touch is not known */
-    struct launch_count unraced, unbarred; /* machine code whose races, whose barriers nobody saw */
+    struct launch_count unraced, unbarred; /* machine code; races, barriers not watched */
     struct launch_count unraced_grids;     /* and whose races no check sees: cooperative launches */
     struct launch_count unfollowed;        /* whose races were looked for, but not to the end */
     struct launch_count cut_short;         /* that ended in a fault */
@@ -391,7 +391,7 @@ void replay_free(struct replay *r);
 void replay_count_work(struct replay *r, const struct op *op);
 /* Counts the pinned memory of a copy that may outlast its call. */
 void replay_count_host_memory(struct replay *r, const struct op *op, struct space *s);
-/* The operation goes on while the program does; notes the host memory that it uses. */
+/* The operation may still run when its call has returned; notes the host memory that it uses. */
 void replay_note_host_use(struct replay *r, const struct op *op, struct space *s);
 /* The failing call with that event, NULL if there is none. */
 struct failure *replay_failure(struct replay *r, uint64_t seq);
@@ -422,7 +422,7 @@ void caught_on_event(struct replay *r, const struct reader_event *e, struct thre
 
 /* ---- touched.c ------------------------------------------------------------------------------- */
 
-/* Of a launch, or of a graph's operation (op->launch), whose every access the device saw: replaces
+/* For a launch, or a graph's operation (op->launch), whose every access the device saw: replaces
  * what its arguments say by the bytes it touched. e is the call, or the call that was captured or
  * that added the node; handle that of the node, if it is known. Leaves the operation as it is where
  * the recording does not have them. */

@@ -106,8 +106,8 @@ static bool more_copy(struct shadow *s, uint32_t *to, uint32_t from) {
     return true;
 }
 
-/* Drops the reads that known is after; what is left of them no longer matters, because whoever
- * comes after the newest comes after those too. */
+/* Drops the reads that `known` comes after: they no longer matter, because whatever comes after the
+ * new access comes after them too. */
 static void more_drop_known(struct shadow *s, struct segment *seg, const struct vclock *known) {
     uint32_t *link = &seg->more;
     while (*link && effort_steps(STEPS_NEXT)) {

@@ -53,7 +53,7 @@ struct block {
     bool found;            /* its allocation is not in the recording: its past is unknown */
     bool free_async;       /* freed in the order of a stream */
     bool given_back;       /* host memory that was freed under a copy */
-    bool outlasts;         /* work used it that may go on after its call */
+    bool outlasts;         /* work used it that may outlast its call */
     bool leaves_mark;      /* kernels of unknown extent may have written to it */
     uint64_t upload;       /* the last copy into it that may have brought addresses; 0: none */
     uint64_t owner;        /* module of a symbol, 0: none */

@@ -81,7 +81,7 @@ static void give_up(struct replay *r) {
     r->order_doubt = sentence_plain(SENTENCE_DOUBT_VALUES);
 }
 
-/* The stream goes on after the write, as after an event. */
+/* The stream continues after the write, as after an event. */
 static void follow(struct replay *r, struct stream *s, struct thread *t,
                    const struct vclock *write) {
     before_enter(r, s, t);

@@ -18,7 +18,7 @@ struct value_pair {
     struct value_pair *next;
     struct space *space;
     struct found found;
-    bool alone; /* a read of bytes that nobody had written: mark[1] stands for nothing */
+    bool alone; /* a read of bytes that nothing had written: mark[1] is unused */
     struct shadow_mark mark[2];
     struct vclock clock[2]; /* what is before each */
 };

@@ -157,7 +157,7 @@ static struct ops_rows find_fresh(const struct job *j, const struct kern_view *b
     return (struct ops_rows){ TENSOR_TYPE_F32, at + j->kv_head * size, all * sizeof *at };
 }
 
-/* Those of a tile as floats, with zeros up to the next multiple of OPS_LANES. */
+/* The rows of a tile as floats, with zeros up to the next multiple of OPS_LANES. */
 static struct ops_rows load_rows(const struct job *j, const struct kern_view *cache,
                                  const struct kern_view *batch, uint64_t tile, uint64_t count,
                                  struct ops_matrix to) {

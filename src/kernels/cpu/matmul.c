@@ -264,7 +264,7 @@ static void panel_of_parts(const struct product *p, const struct input *in, uint
  * fetched in time, and the slabs of all tokens, 448 bytes each with their prepared factors, have to
  * stay in the L2 cache. */
 
-/* Of a group of rows. */
+/* Bytes of a slab of a group of rows. */
 static size_t slab_bytes(const struct weight *w) {
     const struct tensor_type_info *t = tensor_type_find(w->type);
     return MM_SLAB / t->block_elements * t->block_bytes * PACK_ROWS;

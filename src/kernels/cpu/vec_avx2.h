@@ -121,7 +121,7 @@ INLINE __m256i vec_two_rows(const uint8_t *p, size_t stride) {
                                    _mm_loadu_si128((const __m128i *)(p + 4 * stride)), 1);
 }
 
-/* Of 8 rows. */
+/* vi_turn() for 8 rows. */
 INLINE void vec_turn_words(const uint8_t *p, size_t stride, __m256i out[4]) {
     const __m256i a = vec_two_rows(p, stride), b = vec_two_rows(p + stride, stride);
     const __m256i c = vec_two_rows(p + 2 * stride, stride);

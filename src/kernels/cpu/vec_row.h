@@ -13,7 +13,7 @@ INLINE float vec_total(__m256 v) {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 
-/* As integers: what is not a number is larger than all numbers. */
+/* Compared as integers: NaN is larger than all numbers. */
 INLINE float vec_peak(const float *x) {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff), *v = (const __m256i *)x;
     __m256i m = _mm256_and_si256(_mm256_loadu_si256(v), magnitude);

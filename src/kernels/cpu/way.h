@@ -69,7 +69,7 @@ enum {
 enum { WAY_KINDS = 8 };
 size_t way_kind_tokens(unsigned kind);
 
-/* So many stretches per way. */
+/* Stretches per way. */
 int way_trials(size_t tokens);
 
 /* Whether it is one for this type and so many tokens and the instruction set in use has it; the

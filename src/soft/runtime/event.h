@@ -11,8 +11,8 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/stream.h"
 
-/* Of an event for several processes: how often it was recorded, and the last of those that were
- * reached. Lies in a page that all of them have mapped, and that stays mapped. */
+/* How often an event for several processes was recorded, and the last record that was reached. In a
+ * page that all these processes have mapped, and that stays mapped. */
 struct soft_event_shared {
     _Atomic uint64_t recorded, completed;
 };

@@ -261,8 +261,8 @@ static bool is_deserted(int device, uint64_t from, uint64_t to) {
 }
 
 /* The system keeps the page table of 2 MiB for as long as any of it stays mapped, and the whole
- * range would cost half a gigabyte of them. So whoever frees the last block there drops it all.
- * That is done under the lock, so that nobody moves in meanwhile. */
+ * range would cost half a gigabyte of them. So freeing the last block there unmaps all of it, under
+ * the lock, so that no new block is placed there meanwhile. */
 static bool unmap_surroundings(const struct soft_block *b) {
     uint64_t from = b->map / huge_page * huge_page,
              to = soft_memory_round_up(b->map + b->map_size, huge_page);

@@ -49,7 +49,7 @@ struct soft_block {
     bool shared;     /* soft_memory_share() */
     bool of_graph;   /* freed, it waits for the graph's next launch: graph_block.h */
     bool handed_out; /* of_graph: a launch of the graph has given it to the program */
-    bool in_history; /* freed, and nobody else's any more */
+    bool in_history; /* freed, and owned by the history alone */
     struct soft_block *next_freed, *prev_freed; /* history, oldest first */
     struct soft_advice advice;                  /* managed blocks */
     /* slack.c; under the table's lock */
@@ -87,7 +87,7 @@ hipError_t soft_memory_commit(struct soft_block *block);
 /* Unmaps. The struct is the table's from now on, which forgets it after many others. */
 void soft_memory_free(struct soft_block *block);
 /* The block that starts at addr and is of one of the kinds (bits 1 << kind), if the program may
- * free it and nobody does so yet; else NULL. It is the caller's to free, or to give back. */
+ * free it and no other thread is doing so; else NULL. The caller must free it or give it back. */
 struct soft_block *soft_memory_claim(uint64_t addr, unsigned kinds);
 void soft_memory_unclaim(struct soft_block *block);
 /* Blocks of graphs, by the address at which they begin; those that are no longer a graph's are left

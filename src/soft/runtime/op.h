@@ -1,7 +1,7 @@
 /* op.h - one queued operation: a copy, a fill, a launch, a host function, an event's record.
  *
  * An operation belongs to its builder until it is submitted, then to the scheduler, which frees it.
- * Not thread-safe: whoever owns an operation uses it alone. */
+ * Not thread-safe: only its owner uses an operation. */
 #ifndef SOFT_RUNTIME_OP_H
 #define SOFT_RUNTIME_OP_H
 
@@ -97,7 +97,7 @@ struct soft_op {
     const char *what; /* HIP function or kernel name, static or owned by the function */
     enum soft_op_kind kind;
     bool running;
-    bool stuck;       /* running for so long that lazy goes on without it */
+    bool stuck;       /* running for so long that lazy no longer waits for it */
     bool pageable;    /* a copy with pageable host memory on one side */
     bool device_only; /* a copy or fill that touches device memory only */
     int device;       /* whose error it raises */

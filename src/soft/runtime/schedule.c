@@ -276,8 +276,8 @@ static struct soft_stream *retire(const struct batch *b) {
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* Whether somebody sleeps until an operation of this number, or one before it, has completed. Where
- * operations run one at a time, whoever waits also runs them, and wants to know of every one. */
+/* Whether a thread sleeps until an operation of this number, or one before it, has completed. Where
+ * operations run one at a time, waiting threads also run them, and must be woken for each. */
 static bool is_awaited(const struct soft_stream *st, uint64_t seq) {
     enum soft_policy policy = soft_settings()->policy;
     uint64_t awaited = atomic_load(&st->awaited);
@@ -351,7 +351,7 @@ static void nap(int64_t ns) {
 
 /* A thread that waits for what was just queued runs it itself, if it gets the time to do so. */
 static void leave_to_waiters(void) {
-    enum { MANY = 3 }; /* nobody waits for each of these */
+    enum { MANY = 3 }; /* so many that no thread waits for each */
     uint64_t start = clock_now_ns();
     while (soft_settings()->policy == SOFT_FAST && soft_rest_queued() &&
            soft_rest_queued() <= MANY && clock_now_ns() - start < LEAVE_NS)

@@ -307,8 +307,8 @@ static struct soft_piece *make_piece(const struct graph_exec *x) {
     return p;
 }
 
-/* The launch as one operation. NULL: operation by operation, because there are others than kernels,
- * or because the schedule goes by single operations. */
+/* The launch as one operation. NULL if it must be queued operation by operation, because there are
+ * others than kernels, or because the schedule works on single operations. */
 static struct soft_op *build_piece(struct graph_exec *x) {
     enum soft_policy policy = soft_settings()->policy;
     if (policy != SOFT_FAST && policy != SOFT_EAGER)

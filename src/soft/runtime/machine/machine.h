@@ -163,7 +163,7 @@ struct machine_launch {
     struct machine_left *left;
     size_t left_count;
     struct machine_own *own;  /* of arguments, by number; NULL: not checked */
-    uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: nobody asks */
+    uint64_t *used;           /* [ISA_OP_COUNT], of the workers that are done; NULL: not counted */
     _Atomic unsigned reached; /* 1 << enum isa_taint_use: what approximate values became */
     struct isa_race *race;    /* NULL: races are not looked for */
     struct isa_race_found suspects[MACHINE_SUSPECTS_MAX]; /* races that were found */

@@ -11,7 +11,7 @@ enum machine_again_answer {
     MACHINE_AGAIN_UNTRIED,  /* it was harmless before, and the budget for finding out is used up */
 };
 
-/* Of the suspects of a launch that has ended, and whose isa_race is still open. */
+/* The answer about the suspects of a launch that has ended and whose isa_race is still open. */
 enum machine_again_answer machine_again_judge(struct machine_launch *l);
 
 #endif

@@ -292,7 +292,7 @@ static bool is_suspected_load(const struct machine_again *a, uint64_t pc) {
     return false;
 }
 
-/* Of LDS it is not known any more which bytes were written. */
+/* For LDS it is no longer known which bytes were written. */
 static bool is_met(void *context, const struct isa_wave *wave, unsigned space, uint64_t address,
                    uint32_t bytes) {
     const struct machine_worker *w = context;

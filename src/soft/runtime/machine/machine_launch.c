@@ -200,7 +200,7 @@ static bool fill_frame(const struct soft_op *op, struct machine_launch *l, struc
     return true;
 }
 
-/* Of a launch that was stopped it is not known what it would have touched. */
+/* It is not known what a launch that was stopped would have touched. */
 static void tell_touches(const struct soft_op *op, struct machine_launch *l) {
     struct greta_soft_touch touched[MACHINE_TOUCHES_MAX];
     size_t count;

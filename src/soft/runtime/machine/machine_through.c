@@ -12,7 +12,8 @@
 #include "soft/runtime/slack.h"
 #include "soft/runtime/tensor.h"
 
-/* Of addresses that the program maps itself, pieces that lie side by side are one. */
+/* False for memory that the program maps itself, where adjacent pieces may be used as one, and for
+ * variables, which share their module's block. */
 static bool stands_alone(const struct soft_block *b) {
     return b->state == SOFT_LIVE && b->kind != SOFT_VIRTUAL && b->kind != SOFT_GLOBAL;
 }

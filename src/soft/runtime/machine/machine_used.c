@@ -37,7 +37,7 @@ static size_t all_names(void) {
     return bytes;
 }
 
-/* Those that were executed to that exactness; how often in *count. */
+/* Lists the executed instructions of that exactness; *count: how often they were executed. */
 static void list_names(const struct machine_launch *l, unsigned exactness, char *out,
                        uint64_t *count) {
     enum isa_gpu gpu = isa_code_gpu(l->machine->code);
