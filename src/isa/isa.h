@@ -132,7 +132,7 @@ enum isa_mode {
 
 struct isa_page;
 
-/* 133 KB: make few, and reuse them. Everything is set by the caller before the first isa_run(),
+/* 132 KB: make few, and reuse them. Everything is set by the caller before the first isa_run(),
  * after isa_wave_reset(). */
 struct isa_wave {
     union { /* by operand code 0 to 127; 64-bit operands are at even codes */
