@@ -3,7 +3,7 @@
  * HIP passes images as a pointer without a size: a code object (ELF), an offload bundle with one
  * code object per processor (`__CLANG_OFFLOAD_BUNDLE__`), a compressed bundle (`CCOB`, versions 1
  * to 3, zlib or zstd), or the wrapper of a fat binary that points at one of these. Sizes come from
- * headers, which may be wrong, so the system copies the program's memory (process_vm_readv on the
+ * headers, which may be wrong, so the system copies the program's memory (process_vm_readv on its
  * own process) and fails where a plain read would crash.
  *
  * The result is a copy that the caller owns. Thread-safe: no state. */

@@ -43,8 +43,8 @@ static enum rc normalise(forward *f, const struct kern_view *out, const struct k
 /* How many activations share a scale. Weights of 256 elements per block have coarser levels: there
  * 32 is exact enough. Floats among quantised matrices are multiplied with the activations as they
  * are (0); their rows may have any length. In a model of floats, activations are split into parts
- * if there are many rows. On a GPU, and for few rows, they are used as they are: unpacking the
- * weights would cost more than it gains. */
+ * if there are many rows. Few rows are used as they are, because unpacking the weights would cost
+ * more than it gains, and so are all rows on a GPU. */
 static uint32_t run_for(const forward *f, const struct kern_view *const *weights, size_t count,
                         uint32_t rows) {
     enum { SPLIT_ROWS = 32 };

@@ -201,8 +201,8 @@ static enum isa_result act_lds(struct isa_wave *w, const struct isa_insn *i,
     return result;
 }
 
-/* The lanes whose address lies in that aperture; none if the wave has no such aperture. alike: the
- * upper half that all addresses have; NULL if they differ. */
+/* The lanes whose address lies in that aperture; none if the wave has no such aperture. *alike is
+ * the upper half of all addresses; alike is NULL if they differ. */
 static uint64_t lanes_in(const uint64_t address[ISA_LANES], uint64_t lanes, uint64_t aperture,
                          const uint64_t *alike) {
     uint64_t in = 0;

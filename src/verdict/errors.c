@@ -420,7 +420,7 @@ static bool owes_something(const struct failure *f) {
     }
 }
 
-/* Work that was not done, which nothing showed to the program, and which no second try did. */
+/* Work that was not done and that no second try did, without any sign of it for the program. */
 static bool is_dropped(const struct failure *f) {
     return f->dropped && owes_something(f) && !f->harmless && !f->made_again;
 }

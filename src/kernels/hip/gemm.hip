@@ -90,7 +90,7 @@ DEVICE void store_levels(u32 type, struct tiles *s, const struct taken *t, u32 s
 }
 
 /* The weights of a stage: two runs of the lane's row. A block of 256 has four stages; the last block of 32
- * may be loaded twice, the second time for activations that are 0. */
+ * may be loaded twice: the second copy is multiplied with activations that are 0. */
 DEVICE void take_weights(u32 type, bool wide, struct raw *r, struct head *h, const u8 *row,
                          u32 stage, u32 runs) {
     if (block_elements(type) == 32) {

@@ -11,8 +11,8 @@
 #include "soft/runtime/op.h"
 #include "soft/runtime/stream.h"
 
-/* How often an event for several processes was recorded, and the last record that was reached. In a
- * page that all these processes have mapped, and that stays mapped. */
+/* How often an event for several processes was recorded, and the last record that was reached. It
+ * lies in a page that all these processes have mapped, and that stays mapped. */
 struct soft_event_shared {
     _Atomic uint64_t recorded, completed;
 };

@@ -2,7 +2,8 @@
  *
  * A reference is a variable of the program with a twin on the device, which kernels read the
  * texture object from. Binding makes an object of what the reference says and writes the twin. The
- * driver's hipTexRef... functions fill in the reference piece by piece; the last one binds it. */
+ * driver's hipTexRefSet... functions only fill in fields, except those that set an array or an
+ * address: these bind the reference, so programs call them last. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
