@@ -18,8 +18,8 @@ static enum rc remember(engine *g, const struct token_list *tokens, size_t count
     return rc;
 }
 
-/* Hands the blocks of the conversation so far to its next sequence. A block that is not full and
- * that others can find stays as it is: q reads its tokens again. */
+/* Hands the blocks of the conversation so far to its next sequence, except a last one that q would
+ * continue filling but that is published, so others may use it: q reads its tokens again. */
 static void take_over(engine *g, struct sequence *q) {
     struct sequence *held = g->held;
     size_t most = held->evaluated < g->past.count ? held->evaluated : g->past.count;
