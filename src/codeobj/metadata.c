@@ -60,8 +60,8 @@ static bool take_other(struct pack *p, uint64_t length, struct value *v) {
     return true;
 }
 
-/* A list or a map of n: each element takes a byte at least, so that a count cannot exceed what is
- * left, and walking it ends. */
+/* A list or a map of n elements. Each takes at least a byte, so a valid count never exceeds the
+ * bytes that are left, and walking it ends. */
 static bool take_many(struct pack *p, enum value_type type, uint64_t n, struct value *v) {
     v->type = type;
     v->number = n;

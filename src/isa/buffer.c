@@ -7,7 +7,7 @@
  * An access beyond num_records does nothing: a load gives 0, a store and an atomic are left out.
  *
  * gfx90a reaches scratch this way: a swizzled buffer of dwords whose index is the lane (add_tid).
- * Whatever such a buffer reaches has to lie in the wave's own scratch. */
+ * Everything that such a buffer reaches must lie in the wave's own scratch. */
 #include "isa/action.h"
 #include "isa/floats.h"
 #include "isa/texel.h"

@@ -136,7 +136,7 @@ EXEC_FN(ds_swizzle_b32) {
     return ISA_CONTINUE;
 }
 
-/* Every lane sends its value to a lane; where several send to one, the highest wins. */
+/* Every lane sends its value to a lane; if several send to the same lane, the highest one wins. */
 EXEC_FN(ds_permute_b32) {
     uint32_t to[ISA_LANES] = { 0 }, *dst = isa_row(w, i->dst);
     const uint32_t *address = isa_row(w, i->src[0]), *data = isa_row(w, i->src[1]);

@@ -112,8 +112,8 @@ static uint64_t masked_lanes(uint32_t x) {
     return lanes;
 }
 
-/* Lanes of src0 change places. A lane that reads outside, or a lane that is off, reads 0 with
- * bound_ctrl; without it it is not written. */
+/* Moves lanes of src0. A lane that would read outside, or from a lane that is off, reads 0 with
+ * bound_ctrl; without bound_ctrl it is not written. */
 static bool apply_dpp(struct isa_valu *v, const char **why) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     uint32_t x = v->i->ext;

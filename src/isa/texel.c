@@ -46,7 +46,7 @@ bool isa_texel_of(unsigned data_format, unsigned number_format, unsigned selects
         known &= !bits || !is_float || bits >= 10;
         known &= bits < 32 || is_float || number_format >= ISA_UINT;
     }
-    /* Floats of 10 bits are those without a sign, together with 11. */
+    /* Floats of 10 bits have no sign and only occur together with those of 11. */
     known &= !is_float || data_format == 6 || data_format == 7 || out->bits[0] >= 16;
     out->bytes = (uint8_t)(sum / 8);
     return known && number_format <= ISA_FLOAT && number_format != 6;

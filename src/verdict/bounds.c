@@ -1,9 +1,9 @@
 /* bounds.c - do the ranges of an operation lie where they may?
  *
  * Every range is looked up in the memory of its process at the time of the call: it must start in a
- * live block, end in it, stay in its tensor, and be on the side the call says. What does not is a
- * finding if the recording carries it; an address that the recording merely does not know is a gap,
- * because memory can come from before the recording or past the audit. */
+ * live block, end in it, stay in its tensor, and be on the side the call says. A range that does
+ * not is a finding if the recording proves it; an address that the recording merely does not know
+ * is a gap, because memory may have been allocated before the recording or without the audit. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

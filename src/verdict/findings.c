@@ -87,16 +87,16 @@ static uint64_t key_of(const struct replay *r, const struct found *f) {
     return key ? key : 1;
 }
 
-/* Between the first event that it rests on and the last, something is missing that may make it
- * right: memory that was freed and allocated again, a wait, a look at an error. What the device
- * itself said is true in any case. */
+/* Are events missing between the first event that the finding rests on and the last? They may show
+ * that nothing was wrong: memory that was freed and allocated again, a wait, a look at an error.
+ * What the device itself said is true in any case. */
 static bool rests_on_a_gap(const struct replay *r, const struct found *f) {
     uint64_t last = f->evidence_count ? f->evidence[f->evidence_count - 1] : f->order;
     return !f->fault && f->evidence_count &&
            replay_is_torn(r, f->evidence[0], f->order > last ? f->order : last);
 }
 
-/* Found by its ranges, and now told by the device too: one case, not two. */
+/* Found by its ranges before, and now reported by the device too: one case, not two. */
 static bool is_counted(const struct found *old, const struct found *f) {
     return old->last[0] == f->culprit && old->last[1] == f->other && old->last_order == f->order &&
            f->culprit != EVENT_NO_SEQ && f->fault;

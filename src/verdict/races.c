@@ -4,8 +4,8 @@
  * there, byte for byte. A conflict found there is certain: both sides are known to touch those
  * bytes. Kernels of which only the pointers are known are compared in race_vague.c.
  *
- * Launches of which nothing is known cannot be compared with anything; that there was something
- * beside them is remembered, because then no proof is possible. */
+ * Launches of which nothing is known cannot be compared with anything. Whether something was not
+ * ordered with them is remembered, because then no proof is possible. */
 #include "verdict/effort.h"
 #include "verdict/race.h"
 

@@ -5,9 +5,8 @@
  * by HIP's rules, and puts every hypothesis of hypotheses.def to the test. The result is plain data
  * for reports; report.h writes it as text and as JSON.
  *
- * A verdict never says more than the recording can carry: RULED_OUT is a proof over a whole
- * history, so that lost events, unknown kernels or an early end make it INCONCLUSIVE, with the
- * reason.
+ * A verdict never says more than the recording can prove: RULED_OUT is a proof over a whole
+ * history, so lost events, unknown kernels or an early end make it INCONCLUSIVE, with the reason.
  *
  * Everything in struct verdict belongs to it, is read-only and lives until verdict_close(); nothing
  * refers to the reader any more. Strings are never NULL unless a comment says so. A verdict may be

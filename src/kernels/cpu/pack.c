@@ -38,13 +38,13 @@ static uint32_t unsort_bits(uint32_t v) {
 
 /* ---- scales ---------------------------------------------------------------------------------
  *
- * The 12 bytes of Q4_K and Q5_K hold eight 6-bit scales and eight 6-bit minima. Packed: a byte a
- * sub-block with the low 4 bits of the scale and of the minimum, then a byte every two sub-blocks
+ * The 12 bytes of Q4_K and Q5_K hold eight 6-bit scales and eight 6-bit minima. Packed: a byte per
+ * sub-block with the low 4 bits of the scale and of the minimum, then a byte per two sub-blocks
  * with the high 2 bits (scale, minimum, scale, minimum).
  *
  * The 12 bytes of Q3_K hold sixteen 6-bit scales: low 4 bits in bytes 0 to 7, high 2 bits in bytes
- * 8 to 11. Packed: a byte every two sub-blocks with their low bits, then a byte every four with
- * their high bits.
+ * 8 to 11. Packed: a byte per two sub-blocks with their low bits, then a byte per four with their
+ * high bits.
  *
  * The 6 bytes of IQ4_XS hold eight 6-bit scales: high 2 bits of all in bytes 0 and 1, low 4 bits
  * in bytes 2 to 5. Packed like Q3_K. */

@@ -4,7 +4,7 @@
  * hipGetLastError, and a call that succeeds does not wipe it out. A device error is raised by the
  * device while it works; no call is told until one synchronises (soft_error_observe). That call
  * reports it, and from then on every call of every thread does, until hipDeviceReset of that
- * device. Two calls do their work nevertheless, to get there: hipSetDevice and hipDeviceReset. */
+ * device. To make that possible, hipSetDevice and hipDeviceReset still work. */
 #include <stdatomic.h>
 #include <stdio.h>
 

@@ -154,9 +154,9 @@ static bool is_wrapped(uint64_t address, uint64_t pointer) {
     return false;
 }
 
-/* How unlikely it is that an access went through a pointer: any pointer below the address is
- * likelier than all above it, and then the nearer is the likelier. Likeliest of all is a pointer
- * just above it: an index below zero. */
+/* How unlikely it is that an access went through a pointer. Pointers below the address are likelier
+ * than those above it, and nearer ones are likelier than others. Likeliest of all is a pointer just
+ * above it: an index below zero. */
 static uint64_t unlikelihood(uint64_t address, uint64_t pointer) {
     const uint64_t above = (uint64_t)1 << 63;
     if ((pointer > address && pointer - address <= JUST) || is_wrapped(address, pointer))

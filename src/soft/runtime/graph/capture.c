@@ -2,14 +2,14 @@
  *
  * A capture begins in one stream, its origin, and spreads: an event recorded in a capturing stream
  * stands for the nodes that stream has come to (its frontier), and a stream that waits for such an
- * event joins the capture. A new node depends on the frontier of its stream and then is it. When
- * the capture ends, every stream that joined must have been waited for again.
+ * event joins the capture. A new node depends on the frontier of its stream and replaces it. When
+ * the capture ends, the origin must have waited for every stream that joined.
  *
  * While a blocking stream captures, the legacy default stream of its device must not be used,
- * because its work would have to wait for work that is not there. To notice that at no cost, that
- * stream's capture pointer leads to `legacy_guard` meanwhile.
+ * because its work would have to wait for work that is captured and not queued. To notice that at
+ * no cost, the legacy stream's capture pointer is set to `legacy_guard` meanwhile.
  *
- * Everything is under the graph lock, except that stream->capture, event->capture_graph and
+ * The graph lock guards everything, except that stream->capture, event->capture_graph and
  * capture_count may be looked at without it. */
 #include <stdatomic.h>
 #include <stdlib.h>

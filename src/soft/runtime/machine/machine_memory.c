@@ -1,9 +1,9 @@
 /* machine_memory.c - which memory a wave may access.
  *
  * Every byte of every access lies in a live block of the device's table, within the size the
- * program asked for. What was found is remembered for the launch, a few blocks per thread, because
- * waves return to the same buffers; a block that is freed while a kernel runs is unmapped and
- * faults as every access to such memory does. */
+ * program asked for. Each thread remembers a few blocks for the length of the launch, because waves
+ * return to the same buffers; a block that is freed while a kernel runs is unmapped, so accesses to
+ * it fault all the same. */
 #include "isa/race.h"
 #include "soft/runtime/heap.h"
 #include "soft/runtime/machine/machine.h"

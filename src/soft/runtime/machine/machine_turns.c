@@ -5,10 +5,10 @@
  *
  * Those of an ordinary launch run one after the other, on each core. Some kernels let a group wait
  * for memory that another group writes, in the knowledge that a GPU has room for both. So a group
- * that runs for long is put aside (machine_group_run()), and from then on no group begins but here:
+ * that runs for long is put aside (machine_group_run()), and from then on groups begin only here:
  * all that have begun take turns, first as many as there are threads. While none of them ends, more
- * and more begin, up to what a large GPU holds at a time. A launch whose groups are merely long
- * loses little: a turn is milliseconds. */
+ * and more begin, up to what a large GPU holds at a time. A launch whose groups merely run long
+ * loses little: a turn takes milliseconds. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
