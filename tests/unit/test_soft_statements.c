@@ -387,6 +387,31 @@ static void the_write_that_ended_a_wait_is_named(void **state) {
     soft_right(writes_end_waits);
 }
 
+/* The dispatcher gives a block its pattern while the host asks what the block is. */
+static bool look_at_arriving_blocks(void) {
+    enum { BLOCKS = 300, BYTES = 4000, LOOKS = 100 };
+    hipStream_t stream;
+    hipPointerAttribute_t what;
+    void *blocks[BLOCKS];
+    observe();
+    OK(hip->hipStreamCreate(&stream));
+    for (int i = 0; i < BLOCKS; i++) {
+        OK(hip->hipMallocAsync(&blocks[i], BYTES, stream));
+        for (int k = 0; k < LOOKS; k++)
+            OK(hip->hipPointerGetAttributes(&what, blocks[i]));
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        OK(hip->hipFreeAsync(blocks[i], stream));
+    OK(hip->hipStreamSynchronize(stream));
+    OK(hip->hipStreamDestroy(stream));
+    return seen.damages == 0;
+}
+
+static void blocks_may_be_looked_at_while_they_arrive(void **state) {
+    (void)state;
+    soft_right(look_at_arriving_blocks);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_beside_a_block_names_the_launch),
@@ -401,6 +426,7 @@ int main(void) {
         cmocka_unit_test(launches_of_graphs_count),
         cmocka_unit_test(launches_behind_a_fault_are_told),
         cmocka_unit_test(the_write_that_ended_a_wait_is_named),
+        cmocka_unit_test(blocks_may_be_looked_at_while_they_arrive),
     };
     return cmocka_run_group_tests_name("soft_statements", tests, soft_fixture_load, NULL);
 }

@@ -379,8 +379,8 @@ hipError_t soft_memory_alloc(int device, enum soft_block_kind kind, uint64_t siz
 hipError_t soft_memory_commit(struct soft_block *b) {
     if (!map_block(b))
         return hipErrorOutOfMemory;
+    spin_lock(&soft_memory_lock); /* the block is in the table: others look at it */
     beside->fill(b);
-    spin_lock(&soft_memory_lock);
     b->state = SOFT_LIVE;
     spin_unlock(&soft_memory_lock);
     return hipSuccess;

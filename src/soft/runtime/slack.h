@@ -16,7 +16,8 @@ struct soft_slacks { /* one for each side, at most */
     struct greta_soft_slack at[2];
 };
 
-/* Gives a block that was just mapped its pattern, if there is an observer. */
+/* Gives a block that was just mapped its pattern, if there is an observer. Under the table's lock,
+ * or before the block is in the table. */
 void soft_slack_fill(struct soft_block *block);
 /* Looks at a block that is mapped, after the launch with that tag (0: none). Under the table's
  * lock, or before the block is in the table. What is damaged goes to *out and is repaired. */
